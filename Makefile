@@ -1,0 +1,106 @@
+# One command each; `make help` lists them. Needs make and Python 3.11 or newer, nothing else.
+SHELL := /bin/bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+.DELETE_ON_ERROR:
+MAKEFLAGS += --no-builtin-rules
+
+# Name an interpreter (make install PYTHON=python3.12), or the first new enough is taken.
+PYTHON ?=
+CANDIDATES := $(if $(PYTHON),$(PYTHON),python3 python3.13 python3.12 python3.11 python)
+VENV := .venv
+BIN := $(VENV)/bin
+INSTALLED := $(VENV)/.installed
+REPORTS := .cache/reports
+
+# pip's own environment and user settings stay in force (mirrors, certificates); only its chatter goes.
+PIP := $(BIN)/python -m pip --disable-pip-version-check
+# SAM asks nothing of AWS for linting, but wants a region.
+SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(BIN)/sam
+COMPILE := $(VENV)/locker/bin/uv pip compile --quiet --universal --python-version 3.11 \
+	--generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGS)
+
+.PHONY: help
+help: ## List the commands
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /\1\t/' | expand -t 12
+
+.PHONY: install
+install: $(INSTALLED) ## Make .venv with everything, from the locked versions
+
+$(BIN)/python:
+	@for candidate in $(CANDIDATES); do \
+	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
+	    echo "Making $(VENV) with $$("$$candidate" --version)"; \
+	    "$$candidate" -m venv $(VENV) && exit 0; \
+	    rm -rf $(VENV); \
+	    echo "$$candidate cannot make a virtual environment: install its venv module (on Debian: python3-venv)." >&2; \
+	    exit 1; \
+	  fi; \
+	done; \
+	echo "Roundsman needs Python 3.11 or newer; none of these is: $(CANDIDATES). Name one: make install PYTHON=/path/to/python3.12" >&2; \
+	exit 1
+
+$(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
+	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	  { echo "$(VENV) was made with a Python older than 3.11: run make clean, then make install." >&2; exit 1; }
+	@echo "Installing the locked packages into $(VENV) (a few minutes the first time)"
+	@$(PIP) install --quiet --require-hashes --requirement requirements/dev.txt
+	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@touch $@
+
+.PHONY: engines
+engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .cache
+	@$(BIN)/python -m tools.dynamodb_local install
+
+.PHONY: test
+test: engines ## Run every test that needs neither Docker nor an AWS account
+	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
+	$(BIN)/python -m pytest -n 2 -m "not engine and not stack" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "engine or stack" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
+
+.PHONY: lint
+lint: $(INSTALLED) ## Lint and check the formatting
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+.PHONY: types
+types: $(INSTALLED) ## Check the types, strictly
+	$(BIN)/mypy
+
+.PHONY: template
+template: $(INSTALLED) ## Check template.yaml
+	$(SAM) validate --lint --template template.yaml
+
+.PHONY: policy
+policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
+	$(BIN)/python -m tools.policy_scan
+
+.PHONY: check
+check: lint types template policy test ## All that a change must pass
+
+.PHONY: format
+format: $(INSTALLED) ## Format the code and fix what the linter can
+	$(BIN)/ruff check --fix-only --quiet .
+	$(BIN)/ruff format .
+
+.PHONY: demo
+demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
+	@$(BIN)/roundsman demo $(ARGS)
+
+# Written in this order because each of the later locks agrees with the first.
+.PHONY: lock
+lock: $(BIN)/python ## Lock all dependencies anew, with hashes (LOCK_ARGS=--upgrade takes newer versions)
+	@test -x $(VENV)/locker/bin/uv || { $(BIN)/python -m venv $(VENV)/locker && \
+	  $(VENV)/locker/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements/locker.txt; }
+	@$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
+	@$(COMPILE) requirements/core-layer.in --constraints requirements/dev.txt --output-file layers/core/requirements.txt
+	@$(COMPILE) requirements/workflows-layer.in --constraints requirements/dev.txt --output-file layers/workflows/requirements.txt
+	@$(COMPILE) requirements/engines.in --output-file requirements/engines.txt
+	@$(COMPILE) requirements/emulator.in --output-file requirements/emulator.txt
+	@$(COMPILE) requirements/lambda-runtime.in --constraints requirements/emulator.txt --output-file requirements/lambda-runtime.txt
+	@$(COMPILE) requirements/locker.in --output-file requirements/locker.txt
+	@echo "Locked; git diff shows what changed. Now: make check"
+
+.PHONY: clean
+clean: ## Remove all that these commands made
+	rm -rf $(VENV) .cache .aws-sam build dist *.egg-info .mypy_cache .ruff_cache .pytest_cache .hypothesis
