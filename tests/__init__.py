@@ -1,0 +1,1 @@
+"""The tests; CONTRIBUTING.md says which kinds there are."""

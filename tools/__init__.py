@@ -1,0 +1,1 @@
+"""The project's own tools: run as `python -m tools.<name>` from the repository's root."""
