@@ -1,0 +1,94 @@
+"""What an operator is told: a subject, a body for people and programs, attributes for filters."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from roundsman.plan import Plan
+from roundsman.states import ProcessState
+from roundsman.task import Owed, StepRecord, Task
+from roundsman.values import Json, canonical_json, iso
+
+SUBJECT_LIMIT = 99  # SNS takes fewer than 100 ASCII characters, none of them a control character
+
+
+@dataclass(frozen=True, slots=True)
+class Alert:
+    """One message to the AlertTopic. `subject` is ASCII, under 100 characters."""
+
+    subject: str
+    body: str
+    attributes: Mapping[str, str]
+
+
+def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
+    """The alert that a decision owed: what failed, since when, how often tried, what stands."""
+    step = task.ending.step if task.ending else None
+    record = task.step(step) if step else None
+    document: dict[str, Json] = {
+        "alert": owed.name,
+        "severity": "error",
+        "taskId": task.task_id,
+        "workflow": task.workflow,
+        "state": task.state.value,
+        "reason": owed.detail,
+        "since": iso(owed.at),
+        "submittedAt": iso(task.created_at),
+        "step": step,
+        "attempts": record.failure_count if record else None,
+        "lastError": _error(record),
+        "steps": {name: task.step(name).process_state.value for name in _names(task, plan)},
+        "mayHaveHappened": _standing(task),
+        "look": f"roundsman show {task.task_id}",
+    }
+    return Alert(
+        subject=subject(f"Roundsman: {task.workflow} {task.task_id} archived"),
+        body=canonical_json(document),
+        attributes={
+            "kind": owed.name,
+            "workflow": task.workflow,
+            "step": step or "none",
+            "severity": "error",
+        },
+    )
+
+
+def trouble_alert(task_id: str, problem: str, now: int) -> Alert:
+    """The alert for a record that the machine cannot handle."""
+    document: dict[str, Json] = {
+        "alert": "task_unreadable",
+        "severity": "critical",
+        "taskId": task_id,
+        "reason": problem,
+        "since": iso(now),
+        "look": f"roundsman show {task_id}",
+    }
+    return Alert(
+        subject=subject(f"Roundsman: {task_id} cannot be handled"),
+        body=canonical_json(document),
+        attributes={"kind": "task_unreadable", "severity": "critical"},
+    )
+
+
+def subject(text: str) -> str:
+    """Text as SNS takes it in a subject: printable ASCII, cut to fit."""
+    plain = "".join(c if " " <= c <= "~" else "?" for c in text)
+    return plain if len(plain) <= SUBJECT_LIMIT else plain[: SUBJECT_LIMIT - 3] + "..."
+
+
+def _names(task: Task, plan: Plan | None) -> list[str]:
+    return list(plan.steps) if plan else sorted(task.steps)
+
+
+def _error(record: StepRecord | None) -> Json:
+    if record is None or record.error is None:
+        return None
+    return {"type": record.error.type, "message": record.error.message}
+
+
+def _standing(task: Task) -> list[Json]:
+    """The steps that were ever claimed: each may have had its effect, whatever it answered."""
+    return [
+        name
+        for name, record in sorted(task.steps.items())
+        if record.started_at is not None and record.process_state is not ProcessState.SKIPPED
+    ]

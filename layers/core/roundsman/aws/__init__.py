@@ -1,0 +1,1 @@
+"""The adapters: everything that touches AWS. The core never imports from here."""

@@ -1,0 +1,93 @@
+"""The `due` index: which lane a task stands in, and the instant at which to look at it again.
+
+An open task is never without an entry that is early enough. Only a supervisor that has read the
+record raises `DueAt`; every other write takes the minimum, so a healthy task writes the index
+when it is submitted and when it ends, and a stale entry costs a look, never a lost task.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+from zlib import crc32
+
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import StepRecord, Task
+from roundsman.values import SECOND
+
+START_WITHIN = 30 * SECOND
+"""How long a step that could start may stay unclaimed, and something owed unsent, before a
+supervisor sends again: twice a scheduler's time-out of 10 s, rounded up."""
+
+
+class Lane(StrEnum):
+    """The parts of the index: tasks to watch, tasks that need a person, tasks that are over."""
+
+    OPEN = "open"
+    ARCHIVED = "archived"
+    DONE = "done"
+
+
+def lane_key(lane: Lane, shard: int) -> str:
+    """The hash key of one shard of one lane: `open#7`."""
+    return f"{lane}#{shard}"
+
+
+def shard_of(task_id: str, shards: int) -> int:
+    """The shard of a new task, 0 to shards-1, the same for the same id."""
+    return crc32(task_id.encode()) % shards
+
+
+def due(task: Task, now: int) -> int:
+    """The earliest instant (epoch ms) at which something about an open task may be overdue."""
+    instants = [_under_way(record) for record in task.steps.values()]
+    if task.ending is None:
+        instants += [_waiting(record, now) for record in task.steps.values()]
+        instants.append(task.complete_by)
+        if not task.steps:
+            instants.append(task.start_at if task.start_at > now else now + START_WITHIN)
+    if task.owed:
+        instants.append(now + START_WITHIN)
+    return min((at for at in instants if at is not None), default=now + START_WITHIN)
+
+
+def _under_way(record: StepRecord) -> int | None:
+    return record.complete_by if record.process_state is ProcessState.PROCESSING else None
+
+
+def _waiting(record: StepRecord, now: int) -> int | None:
+    if record.process_state is not ProcessState.PENDING:
+        return None
+    waits = record.not_before is not None and record.not_before > now
+    return record.not_before if waits else record.complete_by
+
+
+def settled(task: Task) -> bool:
+    """Whether a task may leave its open lane: ended, nothing under way, nothing owed."""
+    return task.ended and not task.owed
+
+
+def placed(task: Task, now: int) -> Task:
+    """The task with the lane, due instant and expiry that its record asks for.
+
+    Within the open lane the stored instant can only fall. Archived never expires.
+    """
+    if not settled(task):
+        lane = lane_key(Lane.OPEN, task.shard)
+        at = due(task, now)
+        due_at = min(task.due_at, at) if task.lane == lane else at
+        return replace(task, lane=lane, due_at=due_at, expires_at=None)
+    ended_at = task.ended_at if task.ended_at is not None else now
+    if task.state is TaskState.ARCHIVED:
+        return replace(
+            task, lane=lane_key(Lane.ARCHIVED, task.shard), due_at=ended_at, expires_at=None
+        )
+    return replace(
+        task,
+        lane=lane_key(Lane.DONE, task.shard),
+        due_at=ended_at,
+        expires_at=now + task.retain_for,
+    )
+
+
+def without_owed(task: Task, now: int) -> Task:
+    """The task after all that it owed was sent; it may leave its open lane by that."""
+    return placed(replace(task, owed=()), now)

@@ -1,0 +1,69 @@
+"""Errors, named by what happens next."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+
+class RoundsmanError(Exception):
+    """The base of everything that Roundsman raises on purpose."""
+
+
+class DefinitionError(RoundsmanError):
+    """A workflow or an agent that could never run; raised at import, says what to change."""
+
+
+class TransientError(RoundsmanError):
+    """Raised by an agent's code: this attempt failed, another may succeed.
+
+    `retry_after` is the wait that the remote service asked for; without it the step's own
+    backoff decides. Any exception that is neither this nor PermanentError counts as transient.
+    """
+
+    def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+class PermanentError(RoundsmanError):
+    """Raised by an agent's code: no repetition will help.
+
+    `error_type` is a short name that plans and alerts refer to (`CardDeclined`); `message` is
+    for people and must carry no secret and no order contents.
+    """
+
+    def __init__(self, error_type: str, message: str = "") -> None:
+        super().__init__(f"{error_type}: {message}" if message else error_type)
+        self.error_type = error_type
+        self.message = message
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """One thing wrong with a message: where (`lines[0].quantity`), and what."""
+
+    path: str
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}: {self.message}" if self.path else self.message
+
+
+class InvalidMessage(RoundsmanError):
+    """A message that can never be handled; it belongs in the RejectedQueue with its problems."""
+
+    def __init__(self, problems: Sequence[Problem]) -> None:
+        super().__init__("; ".join(map(str, problems)))
+        self.problems = tuple(problems)
+
+
+class NoTransition(RoundsmanError):
+    """A pair of state and event that the transition table does not have: a defect, not a race."""
+
+
+class SchemaTooNew(RoundsmanError):
+    """A record written by newer code than this; left alone for a newer instance."""
+
+
+class TryAgain(RoundsmanError):
+    """Nothing was decided or nothing is known of it; the message must be delivered again."""

@@ -1,0 +1,130 @@
+"""What can happen to a task, and what a decision asks the shell to do."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import TypeAlias
+
+from roundsman.task import StepError, Task
+from roundsman.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Claimant:
+    """Who would claim: the scheduler instance, and a nonce hashed from the message it handles.
+
+    The nonce lets a redelivered message know the claims it made itself: only those are sent again.
+    """
+
+    instance: str
+    nonce: str
+
+    def token(self, attempt: int) -> str:
+        """The lock token of a claim: `7f3a-0c1d2e3f4a.1`."""
+        return f"{self.instance}-{self.nonce}.{attempt}"
+
+    def made(self, token: str | None) -> bool:
+        """Whether this message, on whatever instance, made the claim with that token."""
+        return token is not None and token.partition("-")[2].partition(".")[0] == self.nonce
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Start whatever is ready. Harmless at any time, any number of times."""
+
+    claimant: Claimant
+
+
+class Outcome(StrEnum):
+    """How an attempt ended, as the agent says it."""
+
+    SUCCEEDED = "succeeded"
+    TRANSIENT = "transient"
+    PERMANENT = "permanent"
+
+
+@dataclass(frozen=True, slots=True)
+class Replied:
+    """An agent answered a request. `retry_after` is in ms."""
+
+    claimant: Claimant
+    step: str
+    operation: str
+    lock: str
+    key: str
+    outcome: Outcome
+    result: Json = None
+    error: StepError | None = None
+    retry_after: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Inspect:
+    """A timer ran out: look for anything overdue. Never claims."""
+
+
+Event: TypeAlias = Start | Replied | Inspect
+
+
+@dataclass(frozen=True, slots=True)
+class AgentView:
+    """What is known of one agent's request queue.
+
+    `lag` is the age in ms of the request that was last read. `read_up_to` is the instant at
+    which that request was sent: a request sent later has not been read.
+    """
+
+    lag: int = 0
+    read_up_to: int | None = None
+
+
+Agents: TypeAlias = Mapping[str, AgentView]
+"""By agent and priority: `payment/normal`."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendRequest:
+    """Send the request of the step's current claim to its agent."""
+
+    step: str
+
+
+@dataclass(frozen=True, slots=True)
+class StartTask:
+    """Something is ready to be claimed: follow with Start."""
+
+
+@dataclass(frozen=True, slots=True)
+class InspectAt:
+    """Look again at this instant (epoch ms); best effort, the due entry stands behind it."""
+
+    at: int
+
+
+Command: TypeAlias = SendRequest | StartTask | InspectAt
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """One line of a task's history: a failed attempt, a recovery, an undo or an operator's act."""
+
+    seq: int
+    at: int
+    kind: str
+    step: str | None
+    attempt: int | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What became of an event: the task to store, what to send, and why, in words.
+
+    `task` is the very object that was passed in where nothing changed; then nothing is stored,
+    though commands may repeat what a redelivered message had caused.
+    """
+
+    task: Task
+    commands: tuple[Command, ...]
+    reason: str
+    history: tuple[HistoryRow, ...] = ()

@@ -1,0 +1,213 @@
+"""The messages between the parts, as text: requests, replies, commands and statuses.
+
+Every reader checks the whole message and raises InvalidMessage with all of its problems; every
+writer's text is read back by its reader. Instants and durations on these wires are in ms, except
+in statuses, which leave the system and say ISO 8601.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from roundsman.errors import InvalidMessage, Problem
+from roundsman.events import Outcome
+from roundsman.fields import Fields
+from roundsman.task import Owed, StepError, Task
+from roundsman.values import Json, canonical_json, iso, parse_json
+
+VERSION = 1
+OPERATIONS = ("perform", "undo")
+COMMAND_KINDS = ("start", "inspect")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentRequest:
+    """One attempt that an agent is asked to make.
+
+    `lock` comes back in the reply. After `complete_by` (epoch ms) the agent stays silent.
+    `perform_key` is the key of the effect that an undo undoes. `results` are those of the steps
+    before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
+    """
+
+    task_id: str
+    workflow: str
+    step: str
+    operation: str
+    lock: str
+    idempotency_key: str
+    attempt: int
+    complete_by: int
+    input: Json
+    results: Mapping[str, Json]
+    sent_at: int
+    perform_key: str | None = None
+    outcome_unknown: bool = False
+
+    def body(self) -> str:
+        """The message's text."""
+        found: dict[str, Json] = {
+            "version": VERSION,
+            "taskId": self.task_id,
+            "workflow": self.workflow,
+            "step": self.step,
+            "operation": self.operation,
+            "lock": self.lock,
+            "idempotencyKey": self.idempotency_key,
+            "attempt": self.attempt,
+            "completeBy": self.complete_by,
+            "outcomeUnknown": self.outcome_unknown,
+            "input": self.input,
+            "results": dict(self.results),
+            "sentAt": self.sent_at,
+        }
+        if self.perform_key is not None:
+            found["performKey"] = self.perform_key
+        return canonical_json(found)
+
+
+def read_request(body: str) -> AgentRequest:
+    """The request in a message's text. Raises InvalidMessage."""
+    fields = Fields(_object(body))
+    _check_version(fields)
+    request = AgentRequest(
+        task_id=fields.text("taskId"),
+        workflow=fields.text("workflow"),
+        step=fields.text("step"),
+        operation=fields.one_of("operation", OPERATIONS),
+        lock=fields.text("lock"),
+        idempotency_key=fields.text("idempotencyKey"),
+        attempt=fields.number("attempt"),
+        complete_by=fields.number("completeBy"),
+        input=fields.any("input"),
+        results=fields.mapping("results"),
+        sent_at=fields.number("sentAt"),
+        perform_key=fields.optional_text("performKey"),
+        outcome_unknown=fields.flag("outcomeUnknown"),
+    )
+    fields.done()
+    return request
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """An agent's answer to one request; says again which claim and which effect it is about."""
+
+    task_id: str
+    step: str
+    operation: str
+    lock: str
+    idempotency_key: str
+    outcome: Outcome
+    agent: str
+    finished_at: int
+    result: Json = None
+    error: StepError | None = None
+    retry_after: int | None = None
+
+    def body(self) -> str:
+        """The message's text."""
+        found: dict[str, Json] = {
+            "version": VERSION,
+            "taskId": self.task_id,
+            "step": self.step,
+            "operation": self.operation,
+            "lock": self.lock,
+            "idempotencyKey": self.idempotency_key,
+            "outcome": self.outcome.value,
+            "agent": self.agent,
+            "finishedAt": self.finished_at,
+        }
+        if self.error is not None:
+            error: dict[str, Json] = {"type": self.error.type, "message": self.error.message}
+            if self.retry_after is not None:
+                error["retryAfter"] = self.retry_after
+            found["error"] = error
+        else:
+            found["result"] = self.result
+        return canonical_json(found)
+
+
+def read_reply(body: str) -> Reply:
+    """The reply in a message's text. Raises InvalidMessage."""
+    fields = Fields(_object(body))
+    _check_version(fields)
+    error = fields.optional_object("error")
+    reply = Reply(
+        task_id=fields.text("taskId"),
+        step=fields.text("step"),
+        operation=fields.one_of("operation", OPERATIONS),
+        lock=fields.text("lock"),
+        idempotency_key=fields.text("idempotencyKey"),
+        outcome=Outcome(fields.one_of("outcome", tuple(Outcome)) or Outcome.TRANSIENT),
+        agent=fields.text("agent"),
+        finished_at=fields.number("finishedAt"),
+        result=fields.optional("result"),
+        error=StepError(error.text("type"), error.text("message", empty=True)) if error else None,
+        retry_after=error.optional_number("retryAfter") if error else None,
+    )
+    if reply.outcome is not Outcome.SUCCEEDED and reply.error is None:
+        fields.problem("error", f"a {reply.outcome} reply says why")
+    fields.done()
+    return reply
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Command:
+    """What the stack and its operators ask the scheduler to do with one task."""
+
+    kind: str
+    task_id: str
+
+    def body(self) -> str:
+        """The message's text."""
+        return canonical_json({"version": VERSION, "kind": self.kind, "taskId": self.task_id})
+
+
+def read_command(body: str) -> Command:
+    """The command in a message's text. Raises InvalidMessage."""
+    fields = Fields(_object(body))
+    _check_version(fields)
+    command = Command(kind=fields.one_of("kind", COMMAND_KINDS), task_id=fields.text("taskId"))
+    fields.done()
+    return command
+
+
+def status_body(task: Task, owed: Owed) -> str:
+    """What the application that sent the order is told."""
+    return canonical_json(
+        {
+            "orderId": task.task_id,
+            "correlationId": task.correlation_id,
+            "status": owed.name,
+            "seq": owed.seq,
+            "at": iso(owed.at),
+            "detail": owed.detail,
+        }
+    )
+
+
+def rejection_body(queue: str, body: str, problems: tuple[Problem, ...]) -> str:
+    """What the RejectedQueue keeps of a message: its text as it came, and all that is wrong."""
+    return canonical_json(
+        {
+            "queue": queue,
+            "reason": "; ".join(map(str, problems)),
+            "problems": [{"path": p.path, "message": p.message} for p in problems],
+            "body": body,
+        }
+    )
+
+
+def _object(body: str) -> Mapping[str, Json]:
+    try:
+        value = parse_json(body)
+    except (ValueError, RecursionError) as error:
+        raise InvalidMessage([Problem("", f"not JSON: {error}")]) from error
+    if not isinstance(value, Mapping):
+        raise InvalidMessage([Problem("", "not a JSON object")])
+    return value
+
+
+def _check_version(fields: Fields) -> None:
+    version = fields.number("version")
+    if version not in (VERSION, 0):
+        fields.problem("version", f"{version}; this code reads {VERSION}")

@@ -1,0 +1,243 @@
+"""The plan: a workflow as canonical JSON, stored once under its SHA-256.
+
+Each task names its plan by that hash, and the scheduler and the supervisor run the stored plan
+only. So a deployment neither changes nor strands a task in flight. A plan says everything
+explicitly: a default that changes in the code later must not change what an old plan means.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeAlias, TypeVar
+
+from roundsman.values import Json, canonical_json, milliseconds, parse_json, sha256
+from roundsman.workflow import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
+
+PLAN_VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePlan:
+    """Keep, alert and wait for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """Compensate what may have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPlan:
+    """Wait `delay` ms and try once more, at most `times`; then `then`."""
+
+    delay: int
+    times: int
+    then: UndoPlan | ArchivePlan
+
+
+StrategyPlan: TypeAlias = ArchivePlan | UndoPlan | WaitPlan
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """`Retry` in milliseconds."""
+
+    max_attempts: int
+    first_delay: int
+    max_delay: int
+    not_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompensationPlan:
+    """`Compensation` in milliseconds."""
+
+    complete_within: int
+    retry: RetryPlan
+    fences_late_performs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """`Step` in milliseconds, its predecessors by name and its strategy resolved."""
+
+    name: str
+    agent: str
+    after: tuple[str, ...]
+    complete_within: int
+    retry: RetryPlan
+    compensation: CompensationPlan | None
+    on_failure: StrategyPlan
+    when: str | None
+    result_limit: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A workflow as the machine runs it. `steps` are in the order of their definition."""
+
+    workflow: str
+    steps: Mapping[str, StepPlan]
+    complete_within: int
+    on_failure: StrategyPlan
+    retain_for: int
+    priority: str
+    point_of_no_return: str | None
+    text: str = field(repr=False, compare=False)
+
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the plan's text, 64 hex digits."""
+        return sha256(self.text)
+
+    @cached_property
+    def has_conditions(self) -> bool:
+        """Whether deciding may need the order: some step has a `when`."""
+        return any(step.when for step in self.steps.values())
+
+
+def plan_of(workflow: Workflow) -> Plan:
+    """The plan that a workflow's definition stands for. Equal definitions give equal hashes."""
+    point = workflow.point_of_no_return
+    document: dict[str, Json] = {
+        "planVersion": PLAN_VERSION,
+        "workflow": workflow.name,
+        "completeWithin": milliseconds(workflow.complete_within),
+        "onFailure": _strategy(workflow.on_failure),
+        "retainFor": milliseconds(workflow.retain_for),
+        "priority": workflow.priority.value,
+        "pointOfNoReturn": point.name if point else None,
+        "steps": [_step(step, workflow) for step in workflow.steps],
+    }
+    return read_plan(canonical_json(document))
+
+
+def read_plan(text: str) -> Plan:
+    """The plan in its stored text. Raises ValueError where it is not one, or is of a newer kind."""
+    document = _as(dict, parse_json(text))
+    if document.get("planVersion") != PLAN_VERSION:
+        raise ValueError(f"plan version {document.get('planVersion')!r}; this code reads 1")
+    try:
+        return _read(document, text)
+    except KeyError as error:
+        raise ValueError(f"the plan has no {error}") from error
+
+
+def _step(step: Step, workflow: Workflow) -> Json:
+    return {
+        "name": step.name,
+        "agent": step.agent,
+        "after": list(step.after_names()),
+        "completeWithin": milliseconds(step.complete_within),
+        "retry": _retry(step.retry),
+        "compensation": _compensation(step.compensation, step) if step.compensation else None,
+        "onFailure": _strategy(step.on_failure or workflow.on_failure),
+        "when": step.when,
+        "resultLimit": step.result_limit,
+    }
+
+
+def _retry(retry: Retry) -> Json:
+    return {
+        "maxAttempts": retry.max_attempts,
+        "firstDelay": milliseconds(retry.first_delay),
+        "maxDelay": milliseconds(retry.max_delay),
+        "notOn": list(retry.not_on),
+    }
+
+
+def _compensation(compensation: Compensation, step: Step) -> Json:
+    return {
+        "completeWithin": milliseconds(compensation.complete_within or step.complete_within),
+        "retry": _retry(compensation.retry),
+        "fencesLatePerforms": compensation.fences_late_performs,
+    }
+
+
+def _strategy(strategy: Undo | Archive | Wait) -> Json:
+    match strategy:
+        case Undo():
+            return {"kind": "undo"}
+        case Archive():
+            return {"kind": "archive"}
+        case Wait():
+            return {
+                "kind": "wait",
+                "delay": milliseconds(strategy.delay),
+                "times": strategy.times,
+                "then": _strategy(strategy.then),
+            }
+
+
+T = TypeVar("T")
+
+
+def _as(kind: type[T], value: object) -> T:
+    if not isinstance(value, kind):
+        raise ValueError(f"the plan has {value!r} where a {kind.__name__} belongs")
+    return value
+
+
+def _read(document: dict[str, Json], text: str) -> Plan:
+    steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
+    point = document["pointOfNoReturn"]
+    return Plan(
+        workflow=_as(str, document["workflow"]),
+        steps={step.name: step for step in steps},
+        complete_within=_as(int, document["completeWithin"]),
+        on_failure=_read_strategy(document["onFailure"]),
+        retain_for=_as(int, document["retainFor"]),
+        priority=Priority(_as(str, document["priority"])).value,
+        point_of_no_return=None if point is None else _as(str, point),
+        text=text,
+    )
+
+
+def _read_step(document: dict[str, Json]) -> StepPlan:
+    compensation, when = document["compensation"], document["when"]
+    return StepPlan(
+        name=_as(str, document["name"]),
+        agent=_as(str, document["agent"]),
+        after=tuple(_as(str, name) for name in _as(list, document["after"])),
+        complete_within=_as(int, document["completeWithin"]),
+        retry=_read_retry(document["retry"]),
+        compensation=None if compensation is None else _read_compensation(compensation),
+        on_failure=_read_strategy(document["onFailure"]),
+        when=None if when is None else _as(str, when),
+        result_limit=_as(int, document["resultLimit"]),
+    )
+
+
+def _read_retry(value: Json) -> RetryPlan:
+    document = _as(dict, value)
+    return RetryPlan(
+        max_attempts=_as(int, document["maxAttempts"]),
+        first_delay=_as(int, document["firstDelay"]),
+        max_delay=_as(int, document["maxDelay"]),
+        not_on=tuple(_as(str, name) for name in _as(list, document["notOn"])),
+    )
+
+
+def _read_compensation(value: Json) -> CompensationPlan:
+    document = _as(dict, value)
+    return CompensationPlan(
+        complete_within=_as(int, document["completeWithin"]),
+        retry=_read_retry(document["retry"]),
+        fences_late_performs=_as(bool, document["fencesLatePerforms"]),
+    )
+
+
+def _read_strategy(value: Json) -> StrategyPlan:
+    document = _as(dict, value)
+    match document["kind"]:
+        case "undo":
+            return UndoPlan()
+        case "archive":
+            return ArchivePlan()
+        case "wait":
+            then = _read_strategy(document["then"])
+            if isinstance(then, WaitPlan):
+                raise ValueError("the plan waits after a wait")
+            return WaitPlan(_as(int, document["delay"]), _as(int, document["times"]), then)
+        case other:
+            raise ValueError(f"the plan has an unknown strategy {other!r}")

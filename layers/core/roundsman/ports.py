@@ -1,0 +1,151 @@
+"""What the core needs of the world, as protocols; the adapters are in `roundsman.aws`.
+
+An adapter raises TryAgain for anything that may pass (throttling, a time-out, a conflict of
+transactions): the message is then delivered again. Losing a race is a value, not an error.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from roundsman.alerts import Alert
+from roundsman.errors import Problem
+from roundsman.events import Agents, HistoryRow
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.task import Task
+from roundsman.values import Json
+
+Clock: TypeAlias = Callable[[], int]
+"""The present in epoch ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class OrderRow:
+    """An order as stored: its JSON as validated (with `total`), and the hash of the event."""
+
+    order_id: str
+    content: Json
+    content_hash: str
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Created:
+    """Order and task are stored, both of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Exists:
+    """An order with this id is there already, and nothing was written.
+
+    `task` is None where the task is gone (its retention is over); it is never created again.
+    """
+
+    order: OrderRow
+    task: Task | None
+
+
+@dataclass(frozen=True, slots=True)
+class Saved:
+    """The record is stored as given."""
+
+
+@dataclass(frozen=True, slots=True)
+class Superseded:
+    """Another decision came first (or this very write, its answer lost): load and decide again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DueEntry:
+    """A task that may have something overdue since `due_at` (epoch ms)."""
+
+    task_id: str
+    due_at: int
+
+
+class TaskStore(Protocol):
+    """Orders and tasks. Reads of a task are consistent."""
+
+    def create(self, order: OrderRow, task: Task) -> Created | Exists:
+        """Store order and task in one operation, or nothing where the order's id is taken.
+
+        A write whose answer was lost and that is repeated by the client finds itself: it is
+        reported as Exists with the same content.
+        """
+
+    def load(self, task_id: str, now: int) -> Task | None:
+        """The task; None where there is none, or where its retention is over.
+
+        Raises SchemaTooNew for a record that newer code wrote.
+        """
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        """Store a decision on the version that was seen, with its history rows, or nothing."""
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        """Store that everything this version owed was sent.
+
+        `task` is the record without what it owed, placed anew (`due.without_owed`). Writes only
+        what that changes, on the same version: the version is not raised.
+        """
+
+    def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
+        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+
+    def postpone(self, task_id: str, due_at: int) -> None:
+        """Move the due entry of a record that cannot be handled, whatever it holds."""
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard (`open#7`) due at or before `until`, earliest first.
+
+        The index lags behind the records; an entry is a reason to look, not a fact.
+        """
+
+
+class OrderStore(Protocol):
+    """The rows of OrdersTable."""
+
+    def order(self, order_id: str) -> OrderRow | None:
+        """The order; None where there is none."""
+
+
+class PlanStore(Protocol):
+    """Plans by hash. They never change and never expire, so an instance may keep them."""
+
+    def put_plan(self, plan: Plan) -> None:
+        """Store the plan under its hash; storing it again is harmless."""
+
+    def plan(self, plan_hash: str) -> Plan | None:
+        """The plan; None where it is not stored."""
+
+
+class AgentBoard(Protocol):
+    """What is known of the agents' queues; may be some seconds old."""
+
+    def agents(self) -> Agents:
+        """By agent and priority (`payment/normal`)."""
+
+
+class Outbox(Protocol):
+    """Sending. Each call returns once everything is accepted, and raises TryAgain otherwise."""
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        """Send each (agent, priority, request) to its agent's queue."""
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
+
+    def send_inspect(self, task_id: str, *, delay: int) -> None:
+        """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        """Tell the application. False where that can never succeed (the queue is gone)."""
+
+    def publish(self, alert: Alert) -> None:
+        """Tell the operators."""
+
+    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
+        """Put a message that can never be handled aside, with all that is wrong with it."""

@@ -1,0 +1,45 @@
+"""The request that a claim stands for: derived from the record, so it can always be sent again."""
+
+from collections.abc import Mapping
+
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.task import Task, idempotency_key
+from roundsman.values import Json
+
+
+def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
+    """The request of the step's current claim. Raises ValueError where it has none."""
+    record = task.step(step)
+    if record.locked_by is None or record.complete_by is None:
+        raise ValueError(f"{step} of {task.task_id} is not claimed")
+    return AgentRequest(
+        task_id=task.task_id,
+        workflow=task.workflow,
+        step=step,
+        operation="perform",
+        lock=record.locked_by,
+        idempotency_key=idempotency_key(task.task_id, step, "perform", record),
+        attempt=record.failure_count + 1,
+        complete_by=record.complete_by,
+        outcome_unknown=record.failure_count > 0,
+        input=order,
+        results=_results_before(plan, task, step),
+        sent_at=now,
+    )
+
+
+def agent_of(plan: Plan, task: Task, step: str) -> str:
+    """The agent that the step's request goes to."""
+    return task.step(step).agent or plan.steps[step].agent
+
+
+def _results_before(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
+    before: set[str] = set()
+    ahead = [*plan.steps[step].after]
+    while ahead:
+        name = ahead.pop()
+        if name not in before:
+            before.add(name)
+            ahead.extend(plan.steps[name].after)
+    return {name: result for name, result in task.results().items() if name in before}

@@ -1,0 +1,133 @@
+"""The task record: one item that holds a task and all its steps.
+
+An absent step record means a step that nothing has happened to: Pending, never claimed.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from roundsman.states import END_STATES, ProcessState, TaskState
+from roundsman.values import Json
+
+SCHEMA = 1
+"""The record format that this code writes. A record with a higher number is left alone."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepError:
+    """Why an attempt failed: a short type (`CardDeclined`) and a sentence for people."""
+
+    type: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepRecord:
+    """One step of one task: the pattern's own fields, and what an operator asks first.
+
+    Instants are epoch ms. `locked_by` is the lock token of the request that is under way.
+    `complete_by` is, while Processing, the end of the agent's right to act; while Pending and
+    ready, the time by which the step should have been started. `started_at` is when the
+    current attempt was claimed. `agent` is set where it is not the plan's first.
+    """
+
+    process_state: ProcessState = ProcessState.PENDING
+    locked_by: str | None = None
+    complete_by: int | None = None
+    failure_count: int = 0
+    not_before: int | None = None
+    started_at: int | None = None
+    finished_at: int | None = None
+    result: Json = None
+    error: StepError | None = None
+    agent: str | None = None
+    round: int = 1
+
+
+UNTOUCHED = StepRecord()
+
+
+@dataclass(frozen=True, slots=True)
+class Owed:
+    """A status or an alert that a decision promised and that is not known to be sent.
+
+    `seq` is the record's Version at the decision, `at` its instant, `detail` its reason.
+    """
+
+    kind: str  # "status" or "alert"
+    name: str  # the status ("completed") or the alert's kind ("task_archived")
+    seq: int
+    at: int
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """The task takes no further step forward: how it will end, and what it failed of."""
+
+    how: TaskState
+    why: str
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A task as stored. `version` counts decisions, and every decision is conditional on it.
+
+    `lane` and `due_at` are the keys of the `due` index (see `roundsman.due`). `complete_by`
+    counts from `start_at`. `retain_for` is in ms. `expires_at` (epoch ms) is set once the task
+    may be removed.
+    """
+
+    task_id: str
+    workflow: str
+    plan: str
+    state: TaskState
+    version: int
+    created_at: int
+    start_at: int
+    complete_by: int
+    retain_for: int
+    shard: int
+    lane: str
+    due_at: int
+    steps: Mapping[str, StepRecord] = field(default_factory=dict)
+    owed: tuple[Owed, ...] = ()
+    ending: Ending | None = None
+    ended_at: int | None = None
+    expires_at: int | None = None
+    priority: str = "normal"
+    tenant: str | None = None
+    reply_to: str | None = None
+    correlation_id: str | None = None
+
+    @property
+    def ended(self) -> bool:
+        """Whether the task is in an end state. A person may still resubmit it from some."""
+        return self.state in END_STATES
+
+    def step(self, name: str) -> StepRecord:
+        """The step's record; of a step that nothing happened to, an untouched one."""
+        return self.steps.get(name, UNTOUCHED)
+
+    def results(self) -> dict[str, Json]:
+        """What the Processed steps answered, by step."""
+        return {
+            name: record.result
+            for name, record in self.steps.items()
+            if record.process_state is ProcessState.PROCESSED
+        }
+
+
+def idempotency_key(task_id: str, step: str, operation: str, record: StepRecord) -> str:
+    """The key of one effect: the same across every attempt, redelivery and resubmission.
+
+    `operation` is `perform` or `undo`. A remote service answers an old key with its old result,
+    so a new round (after an undo) and another agent have keys of their own.
+    """
+    parts = [task_id, step, operation]
+    if record.round > 1:
+        parts.append(str(record.round))
+    if record.agent:
+        parts.append(record.agent)
+    return "/".join(parts)

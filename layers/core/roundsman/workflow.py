@@ -1,0 +1,260 @@
+"""What the author of a workflow writes: steps, their retries and compensations, strategies.
+
+A definition is data. One that could never run is refused when its module is imported, with a
+sentence that says what to change; `roundsman.plan` turns one that can into its stored form.
+"""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from graphlib import CycleError, TopologicalSorter
+from typing import TypeAlias
+
+from roundsman.conditions import compile_condition
+from roundsman.errors import DefinitionError
+
+NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+MOST_STEPS = 100  # a task is one item of at most 400 KB, and one decision looks at all of it
+LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
+SHORTEST_DURATION = timedelta(milliseconds=1)  # records keep milliseconds
+DEFAULT_RESULT_LIMIT = 4 * 1024
+LARGEST_RESULT = 32 * 1024
+COMPENSATION_ATTEMPTS = 8
+
+
+class Priority(StrEnum):
+    """Which of an agent's two request queues a task's requests travel on."""
+
+    NORMAL = "normal"
+    URGENT = "urgent"
+
+
+@dataclass(frozen=True)
+class Undo:
+    """On failure: compensate every step that may have had an effect, newest first."""
+
+
+@dataclass(frozen=True)
+class Archive:
+    """On failure: keep the task as it is, alert, and wait for a person."""
+
+
+@dataclass(frozen=True)
+class Wait:
+    """On exhausted attempts: wait `delay`, try once more, at most `times`; `then` the rest.
+
+    A permanent failure does not wait: it goes to `then` at once.
+    """
+
+    delay: timedelta
+    times: int
+    then: Undo | Archive = field(default_factory=Undo)
+
+    def __post_init__(self) -> None:
+        _check_duration("Wait: delay", self.delay)
+        _check_count("Wait: times", self.times)
+        if not isinstance(self.then, Undo | Archive):
+            raise DefinitionError("Wait: then must be Undo() or Archive(): a wait has an end")
+
+
+Strategy: TypeAlias = Undo | Archive | Wait
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """How often a step is attempted, and how long it waits in between.
+
+    The wait before attempt n+1 is drawn from 0 to `first_delay` doubled n-1 times, at most
+    `max_delay` (exponential backoff with full jitter). An error whose type is in `not_on`
+    is permanent whatever the agent says.
+    """
+
+    max_attempts: int = 3
+    first_delay: timedelta = timedelta(seconds=1)
+    max_delay: timedelta = timedelta(minutes=5)
+    not_on: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        _check_count("Retry: max_attempts", self.max_attempts)
+        _check_duration("Retry: first_delay", self.first_delay)
+        _check_duration("Retry: max_delay", self.max_delay)
+        if self.first_delay > self.max_delay:
+            raise DefinitionError("Retry: first_delay is longer than max_delay; raise max_delay")
+        _check_tuple("Retry: not_on", self.not_on, (str,), 'error types, such as ("CardDeclined",)')
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compensation:
+    """How a step is undone; its code is the agent's function marked `@agent.compensates(step)`.
+
+    `complete_within` is the step's own where None. `fences_late_performs` promises that the
+    remote service, once it has undone a key, refuses a perform with that key for ever; without
+    the promise an undo waits until no perform can still be on its way.
+    """
+
+    complete_within: timedelta | None = None
+    retry: Retry = Retry(max_attempts=COMPENSATION_ATTEMPTS)
+    fences_late_performs: bool = False
+
+    def __post_init__(self) -> None:
+        if self.complete_within is not None:
+            _check_attempt_time("Compensation: complete_within", self.complete_within)
+        _check_type("Compensation: retry", self.retry, Retry)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Step:
+    """One unit of work at one agent.
+
+    `after` names what must be done first, as steps or by name. `complete_within` is the agent's
+    time for one attempt. `when` is a JMESPath expression over `{"input", "results"}`; false
+    means that the step is skipped. `on_failure` is the workflow's where None. `result_limit` is
+    the most bytes of JSON that the step may answer with.
+    """
+
+    name: str
+    agent: str
+    complete_within: timedelta
+    # A repr or comparison through `after` would walk every path of the graph: exponential.
+    after: tuple["Step | str", ...] = field(default=(), repr=False, compare=False)
+    retry: Retry = Retry()
+    compensation: Compensation | None = None
+    on_failure: Strategy | None = None
+    when: str | None = None
+    result_limit: int = DEFAULT_RESULT_LIMIT
+
+    def __post_init__(self) -> None:
+        where = f"step {self.name!r}"
+        _check_name(where, self.name)
+        _check_name(f"{where}: agent", self.agent)
+        _check_attempt_time(f"{where}: complete_within", self.complete_within)
+        _check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
+        _check_type(f"{where}: retry", self.retry, Retry)
+        if self.compensation is not None:
+            _check_type(f"{where}: compensation", self.compensation, Compensation)
+        if self.on_failure is not None:
+            _check_strategy(where, self.on_failure)
+        if self.when is not None:
+            compile_condition(where, self.when)
+        _check_count(f"{where}: result_limit", self.result_limit)
+        if self.result_limit > LARGEST_RESULT:
+            raise DefinitionError(
+                f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
+            )
+
+    def after_names(self) -> tuple[str, ...]:
+        """The names of the steps that this one comes after."""
+        return tuple(step if isinstance(step, str) else step.name for step in self.after)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Workflow:
+    """Steps that complete, or are undone, as a whole.
+
+    `complete_within` counts from when a task may start. `retain_for` is how long a finished
+    task is kept; zero, as in asynq, means not at all. Raises DefinitionError where the
+    definition could never run.
+    """
+
+    name: str
+    steps: Sequence[Step]
+    complete_within: timedelta
+    on_failure: Strategy = Archive()
+    retain_for: timedelta = timedelta(0)
+    priority: Priority = Priority.NORMAL
+    point_of_no_return: Step | None = None
+
+    def __post_init__(self) -> None:
+        where = f"workflow {self.name!r}"
+        _check_name(where, self.name)
+        _check_duration(f"{where}: complete_within", self.complete_within)
+        if not isinstance(self.retain_for, timedelta) or self.retain_for < timedelta(0):
+            raise DefinitionError(f"{where}: retain_for must be a timedelta of zero or more")
+        _check_strategy(where, self.on_failure)
+        _check_type(f"{where}: priority", self.priority, Priority)
+        self._check_steps(where)
+        self._check_order(where)
+        point = self.point_of_no_return
+        if point is not None and point not in self.steps:
+            raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
+
+    def _check_steps(self, where: str) -> None:
+        if not self.steps or not all(isinstance(step, Step) for step in self.steps):
+            raise DefinitionError(f"{where}: steps must be one Step or more")
+        if len(self.steps) > MOST_STEPS:
+            raise DefinitionError(
+                f"{where}: {len(self.steps)} steps; at most {MOST_STEPS} fit in one task"
+            )
+        names = [step.name for step in self.steps]
+        for step in self.steps:
+            if names.count(step.name) > 1:
+                raise DefinitionError(f"{where}: two steps are named {step.name!r}; rename one")
+            if step.complete_within > self.complete_within:
+                raise DefinitionError(
+                    f"{where}: step {step.name!r} may take longer than the whole workflow; "
+                    "raise the workflow's complete_within or lower the step's"
+                )
+
+    def _check_order(self, where: str) -> None:
+        listed = {step.name: step for step in self.steps}
+        for step in self.steps:
+            for before in step.after:
+                if isinstance(before, str):
+                    if before not in listed:
+                        raise DefinitionError(
+                            f"{where}: step {step.name!r} comes after {before!r}, "
+                            "which no step is named"
+                        )
+                elif listed.get(before.name) is not before:
+                    raise DefinitionError(
+                        f"{where}: step {step.name!r} comes after {before.name!r}, "
+                        "which is not listed in steps; add it"
+                    )
+        try:
+            TopologicalSorter({s.name: s.after_names() for s in self.steps}).prepare()
+        except CycleError as error:
+            circle = " after ".join(error.args[1])
+            raise DefinitionError(f"{where}: no step could start first: {circle}") from error
+
+
+def _check_name(where: str, name: object) -> None:
+    if not isinstance(name, str) or not NAME.fullmatch(name):
+        raise DefinitionError(
+            f"{where}: the name must be 1 to 40 of a-z, 0-9 and _, beginning with a letter"
+        )
+
+
+def _check_type(where: str, value: object, expected: type) -> None:
+    if not isinstance(value, expected):
+        raise DefinitionError(f"{where} must be a {expected.__name__}, not {value!r}")
+
+
+def _check_tuple(where: str, value: object, kinds: tuple[type, ...], example: str) -> None:
+    if not isinstance(value, tuple) or not all(isinstance(item, kinds) for item in value):
+        raise DefinitionError(f"{where} must be a tuple of {example}, not {value!r}")
+
+
+def _check_count(where: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise DefinitionError(f"{where} must be a whole number of at least 1, not {value!r}")
+
+
+def _check_duration(where: str, value: object) -> None:
+    if not isinstance(value, timedelta) or value < SHORTEST_DURATION:
+        raise DefinitionError(f"{where} must be a timedelta of at least 1 ms, not {value!r}")
+
+
+def _check_attempt_time(where: str, value: object) -> None:
+    _check_duration(where, value)
+    if isinstance(value, timedelta) and value > LONGEST_ATTEMPT:
+        raise DefinitionError(
+            f"{where} is {value.total_seconds():.0f} s; no Lambda function runs longer than "
+            f"{LONGEST_ATTEMPT.total_seconds():.0f} s"
+        )
+
+
+def _check_strategy(where: str, value: object) -> None:
+    if not isinstance(value, Undo | Archive | Wait):
+        raise DefinitionError(f"{where}: on_failure must be Undo(), Archive() or Wait(...)")

@@ -1,0 +1,1 @@
+"""The application's own part: its workflows and its order event."""
