@@ -140,9 +140,7 @@ class Draft:
             ended_at=self.now if state in (TaskState.COMPLETED, TaskState.ARCHIVED) else None,
             owed=self.task.owed + self._promised(state, version),
         )
-        return Decision(
-            placed(task, self.now), tuple(self._commands), reason, tuple(self._history)
-        )
+        return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
 
     def _state(self, plan: Plan | None) -> TaskState:
         under_way = any(r.process_state is ProcessState.PROCESSING for r in self.steps.values())

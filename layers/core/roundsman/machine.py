@@ -193,9 +193,7 @@ class _Mind:
         if event.key != key:
             self.draft.note(f"{step.name}: reply under another key ignored")
             return
-        current = (
-            record.process_state is ProcessState.PROCESSING and record.locked_by == event.lock
-        )
+        current = record.process_state is ProcessState.PROCESSING and record.locked_by == event.lock
         if event.outcome is Outcome.SUCCEEDED and (current or self._still_open(step)):
             self._succeeded(step, event.result)
         elif not current:
@@ -362,5 +360,3 @@ class _Mind:
 
     def _all_done(self) -> bool:
         return all(self.draft.step(n).process_state in DONE for n in self.plan.steps)
-
-

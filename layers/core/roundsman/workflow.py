@@ -4,7 +4,6 @@ A definition is data. One that could never run is refused when its module is imp
 sentence that says what to change; `roundsman.plan` turns one that can into its stored form.
 """
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -12,13 +11,18 @@ from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
+from roundsman.checks import (
+    check_attempt_time,
+    check_count,
+    check_duration,
+    check_name,
+    check_tuple,
+    check_type,
+)
 from roundsman.conditions import compile_condition
 from roundsman.errors import DefinitionError
 
-NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and one decision looks at all of it
-LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
-SHORTEST_DURATION = timedelta(milliseconds=1)  # records keep milliseconds
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
 COMPENSATION_ATTEMPTS = 8
@@ -53,8 +57,8 @@ class Wait:
     then: Undo | Archive = field(default_factory=Undo)
 
     def __post_init__(self) -> None:
-        _check_duration("Wait: delay", self.delay)
-        _check_count("Wait: times", self.times)
+        check_duration("Wait: delay", self.delay)
+        check_count("Wait: times", self.times)
         if not isinstance(self.then, Undo | Archive):
             raise DefinitionError("Wait: then must be Undo() or Archive(): a wait has an end")
 
@@ -77,12 +81,12 @@ class Retry:
     not_on: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        _check_count("Retry: max_attempts", self.max_attempts)
-        _check_duration("Retry: first_delay", self.first_delay)
-        _check_duration("Retry: max_delay", self.max_delay)
+        check_count("Retry: max_attempts", self.max_attempts)
+        check_duration("Retry: first_delay", self.first_delay)
+        check_duration("Retry: max_delay", self.max_delay)
         if self.first_delay > self.max_delay:
             raise DefinitionError("Retry: first_delay is longer than max_delay; raise max_delay")
-        _check_tuple("Retry: not_on", self.not_on, (str,), 'error types, such as ("CardDeclined",)')
+        check_tuple("Retry: not_on", self.not_on, (str,), 'error types, such as ("CardDeclined",)')
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -100,8 +104,8 @@ class Compensation:
 
     def __post_init__(self) -> None:
         if self.complete_within is not None:
-            _check_attempt_time("Compensation: complete_within", self.complete_within)
-        _check_type("Compensation: retry", self.retry, Retry)
+            check_attempt_time("Compensation: complete_within", self.complete_within)
+        check_type("Compensation: retry", self.retry, Retry)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -127,18 +131,18 @@ class Step:
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
-        _check_name(where, self.name)
-        _check_name(f"{where}: agent", self.agent)
-        _check_attempt_time(f"{where}: complete_within", self.complete_within)
-        _check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
-        _check_type(f"{where}: retry", self.retry, Retry)
+        check_name(where, self.name)
+        check_name(f"{where}: agent", self.agent)
+        check_attempt_time(f"{where}: complete_within", self.complete_within)
+        check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
+        check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
-            _check_type(f"{where}: compensation", self.compensation, Compensation)
+            check_type(f"{where}: compensation", self.compensation, Compensation)
         if self.on_failure is not None:
             _check_strategy(where, self.on_failure)
         if self.when is not None:
             compile_condition(where, self.when)
-        _check_count(f"{where}: result_limit", self.result_limit)
+        check_count(f"{where}: result_limit", self.result_limit)
         if self.result_limit > LARGEST_RESULT:
             raise DefinitionError(
                 f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
@@ -168,12 +172,13 @@ class Workflow:
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
-        _check_name(where, self.name)
-        _check_duration(f"{where}: complete_within", self.complete_within)
-        if not isinstance(self.retain_for, timedelta) or self.retain_for < timedelta(0):
-            raise DefinitionError(f"{where}: retain_for must be a timedelta of zero or more")
+        check_name(where, self.name)
+        check_duration(f"{where}: complete_within", self.complete_within)
+        check_type(f"{where}: retain_for", self.retain_for, timedelta)
+        if self.retain_for < timedelta(0):
+            raise DefinitionError(f"{where}: retain_for must be zero or more")
         _check_strategy(where, self.on_failure)
-        _check_type(f"{where}: priority", self.priority, Priority)
+        check_type(f"{where}: priority", self.priority, Priority)
         self._check_steps(where)
         self._check_order(where)
         point = self.point_of_no_return
@@ -181,8 +186,9 @@ class Workflow:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
 
     def _check_steps(self, where: str) -> None:
-        if not self.steps or not all(isinstance(step, Step) for step in self.steps):
-            raise DefinitionError(f"{where}: steps must be one Step or more")
+        check_tuple(f"{where}: steps", tuple(self.steps), (Step,), "steps")
+        if not self.steps:
+            raise DefinitionError(f"{where}: it has no steps")
         if len(self.steps) > MOST_STEPS:
             raise DefinitionError(
                 f"{where}: {len(self.steps)} steps; at most {MOST_STEPS} fit in one task"
@@ -217,42 +223,6 @@ class Workflow:
         except CycleError as error:
             circle = " after ".join(error.args[1])
             raise DefinitionError(f"{where}: no step could start first: {circle}") from error
-
-
-def _check_name(where: str, name: object) -> None:
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise DefinitionError(
-            f"{where}: the name must be 1 to 40 of a-z, 0-9 and _, beginning with a letter"
-        )
-
-
-def _check_type(where: str, value: object, expected: type) -> None:
-    if not isinstance(value, expected):
-        raise DefinitionError(f"{where} must be a {expected.__name__}, not {value!r}")
-
-
-def _check_tuple(where: str, value: object, kinds: tuple[type, ...], example: str) -> None:
-    if not isinstance(value, tuple) or not all(isinstance(item, kinds) for item in value):
-        raise DefinitionError(f"{where} must be a tuple of {example}, not {value!r}")
-
-
-def _check_count(where: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-        raise DefinitionError(f"{where} must be a whole number of at least 1, not {value!r}")
-
-
-def _check_duration(where: str, value: object) -> None:
-    if not isinstance(value, timedelta) or value < SHORTEST_DURATION:
-        raise DefinitionError(f"{where} must be a timedelta of at least 1 ms, not {value!r}")
-
-
-def _check_attempt_time(where: str, value: object) -> None:
-    _check_duration(where, value)
-    if isinstance(value, timedelta) and value > LONGEST_ATTEMPT:
-        raise DefinitionError(
-            f"{where} is {value.total_seconds():.0f} s; no Lambda function runs longer than "
-            f"{LONGEST_ATTEMPT.total_seconds():.0f} s"
-        )
 
 
 def _check_strategy(where: str, value: object) -> None:
