@@ -1,0 +1,222 @@
+"""The house rules a machine can check: each rule is a function from one file to its findings.
+
+The patterns are written so that they do not match their own source (an escaped dot, a class of one
+letter), and so this file needs no exception from its own rules.
+"""
+
+import ast
+import re
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+import yaml
+
+LONGEST_PYTHON_FILE = 400
+
+
+@dataclass(frozen=True)
+class File:
+    """A text file of the repository, by its path from the root."""
+
+    path: str
+    text: str
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
+
+    def is_python_in(self, *folders: str) -> bool:
+        parts = PurePosixPath(self.path).parts
+        return self.path.endswith(".py") and (not folders or parts[0] in folders)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One place that breaks a rule, with what to do about it."""
+
+    rule: str
+    path: str
+    line: int
+    message: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.message} [{self.rule}]"
+
+
+Rule = Callable[[File], Iterable[Finding]]
+
+SECRETS = {
+    "an AWS access key id": r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b",
+    "an AWS secret access key": (
+        r"(?i)aws.{0,20}secret.{0,20}[=:]\s*[\"']?[A-Za-z0-9/+]{40}(?![A-Za-z0-9/+])"
+    ),
+    "a private key": r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----",
+    "a GitHub token": r"\b(?:gh[pousr]_[A-Za-z0-9]{36,}|github_pat_[A-Za-z0-9_]{50,})",
+    "a Slack token": r"\bxox[abposr]-[A-Za-z0-9-]{10,}",
+    "a payment provider's live key": r"\b[rs]k_live_[A-Za-z0-9]{16,}",
+    "a package registry's token": r"\b(?:pypi-[A-Za-z0-9_-]{50,}|npm_[A-Za-z0-9]{36})\b",
+    "a JSON Web Token": r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{10,}",
+}
+MACHINE_PATHS = (
+    r"(?<![\w./~-])/(?:home|Users)/\w",
+    r"(?<![\w./~-])/(?:root|work)(?![\w.-])",
+    r"(?<![\w./~-])/tmp/\w+/",
+    r"\b[A-Z]:\\Users\\",
+)
+REGISTRY_HOSTS = (
+    r"pypi\.org",
+    r"pypi\.python\.org",
+    r"pythonhosted\.org",
+    r"npmjs\.(?:org|com)",
+    r"deb\.debian\.org",
+    r"(?:archive|security)\.ubuntu\.com",
+    r"repo1?\.maven\.(?:apache\.)?org",
+    r"rubygems\.org",
+    r"crates\.io",
+    r"(?:docker|ghcr|quay)\.io",
+    r"proxy\.golang\.org",
+)
+UNFINISHED = r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b"
+LOCK_FILES = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "package-lock.json"}
+SKIPS = {"skip", "skipif", "xfail", "importorskip", "skipTest", "skipIf", "skipUnless"}
+# What IAM calls the two ways to say what a statement reaches.
+REACH_KEYS = {"Action", "NotAction", "Resource", "NotResource"}
+
+
+def secrets(file: File) -> Iterator[Finding]:
+    """Nothing that opens a door may be committed, not even for an example."""
+    for what, pattern in SECRETS.items():
+        yield from _matches("secret", file, pattern, f"this looks like {what}: take it out")
+
+
+def machine_paths(file: File) -> Iterator[Finding]:
+    """A path of one person's machine is wrong on every other."""
+    for pattern in MACHINE_PATHS:
+        yield from _matches("machine-path", file, pattern, "an absolute path of one machine")
+
+
+def registry_hosts(file: File) -> Iterator[Finding]:
+    """Where packages come from is each machine's own setting; a file that names a host pins it."""
+    for pattern in REGISTRY_HOSTS:
+        yield from _matches("registry-host", file, pattern, "names a package registry's host")
+
+
+def lock_files(file: File) -> Iterator[Finding]:
+    """Locks are requirements files with hashes; the tools' own formats name registries' hosts."""
+    if PurePosixPath(file.path).name in LOCK_FILES:
+        yield Finding("lock-file", file.path, 1, "lock with make lock instead of this file")
+
+
+def unfinished(file: File) -> Iterator[Finding]:
+    """What is left to do belongs in the issue tracker, where it is seen."""
+    yield from _matches("unfinished", file, UNFINISHED, "finish it, or say it in an issue")
+
+
+def long_files(file: File) -> Iterator[Finding]:
+    """A Python file that is too long to hold in mind has more than one subject."""
+    length = len(file.lines)
+    if file.is_python_in() and length > LONGEST_PYTHON_FILE:
+        message = f"{length} lines, over {LONGEST_PYTHON_FILE}: split it by subject"
+        yield Finding("long-file", file.path, length, message)
+
+
+def skipped_tests(file: File) -> Iterator[Finding]:
+    """A test that is skipped or expected to fail shows nothing: make it run, or take it out."""
+    if not file.is_python_in("tests"):
+        return
+    for node in ast.walk(_syntax_tree(file)):
+        name = node.attr if isinstance(node, ast.Attribute) else None
+        name = node.name if isinstance(node, ast.alias) else name
+        if name in SKIPS and _is_about_testing(node):
+            line = getattr(node, "lineno", 1)
+            yield Finding("skipped-test", file.path, line, f"{name}: make the test run")
+
+
+def prints(file: File) -> Iterator[Finding]:
+    """What runs on Lambda speaks through the logger, in fields."""
+    if not file.is_python_in("layers", "functions"):
+        return
+    for node in ast.walk(_syntax_tree(file)):
+        if isinstance(node, ast.Name) and node.id == "print":
+            yield Finding("print", file.path, node.lineno, "log it in fields instead")
+
+
+def wildcard_grants(file: File) -> Iterator[Finding]:
+    """A statement that allows everything says why, in a comment on its line or the line above."""
+    if PurePosixPath(file.path).name not in {"template.yaml", "template.yml"}:
+        return
+    try:
+        document = yaml.compose(file.text, Loader=yaml.SafeLoader)
+    except yaml.YAMLError:
+        yield Finding("wildcard-grant", file.path, 1, "is no valid YAML, so nobody can check it")
+        return
+    for key, value in _allowed(document):
+        line = value.start_mark.line
+        wild = value.value == "*" or (key.endswith("Action") and value.value.endswith(":*"))
+        if wild and not _has_comment(file.lines, line):
+            message = f'{key} "{value.value}" needs a comment that says why nothing narrower does'
+            yield Finding("wildcard-grant", file.path, line + 1, message)
+
+
+RULES: tuple[Rule, ...] = (
+    secrets,
+    machine_paths,
+    registry_hosts,
+    lock_files,
+    unfinished,
+    long_files,
+    skipped_tests,
+    prints,
+    wildcard_grants,
+)
+
+
+def _matches(rule: str, file: File, pattern: str, message: str) -> Iterator[Finding]:
+    compiled = re.compile(pattern)
+    for number, line in enumerate(file.lines, start=1):
+        if compiled.search(line):
+            yield Finding(rule, file.path, number, message)
+
+
+def _syntax_tree(file: File) -> ast.Module:
+    """The file's syntax tree; an empty one where it does not parse, which the linter reports."""
+    try:
+        return ast.parse(file.text, file.path)
+    except SyntaxError:
+        return ast.Module(body=[], type_ignores=[])
+
+
+def _is_about_testing(node: ast.AST) -> bool:
+    """Whether `node` hangs on pytest, unittest or self: a JSON parser's skip() is nobody's test."""
+    if isinstance(node, ast.alias):
+        return True
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return isinstance(node, ast.Name) and node.id in {"pytest", "unittest", "self", "mark"}
+
+
+def _allowed(node: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
+    """The scalars under Action and Resource of every statement below `node` that allows."""
+    if isinstance(node, yaml.MappingNode):
+        pairs = {key.value: value for key, value in node.value if isinstance(key.value, str)}
+        effect = pairs.get("Effect")
+        if effect is not None and effect.value == "Allow":
+            for key in sorted(REACH_KEYS & pairs.keys()):
+                yield from ((key, scalar) for scalar in _scalars(pairs[key]))
+    if isinstance(node, yaml.MappingNode | yaml.SequenceNode):
+        for item in node.value:
+            yield from _allowed(item[1] if isinstance(item, tuple) else item)
+
+
+def _scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:
+    if isinstance(node, yaml.ScalarNode):
+        yield node
+    elif isinstance(node, yaml.SequenceNode):
+        for item in node.value:
+            yield from _scalars(item)
+
+
+def _has_comment(lines: list[str], index: int) -> bool:
+    above = lines[index - 1].strip() if index else ""
+    return " #" in lines[index] or above.startswith("#")
