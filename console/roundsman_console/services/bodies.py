@@ -1,0 +1,124 @@
+"""What the body of each call must hold, and which order contents a service turns down.
+
+Pure. A problems function returns one sentence for each problem, opening with its path, and an
+empty list for a good body. Fields that a service does not know are ignored.
+"""
+
+import re
+
+from roundsman_console.services.values import Answer, Body, Json, refused
+
+MAX_TEXT = 512
+_AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,4})?", re.ASCII)
+_CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
+_COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
+
+
+def reservation_problems(body: Body) -> list[str]:
+    """Check `{orderId, lines}`."""
+    return [*_text(body, "orderId"), *_lines(body)]
+
+
+def charge_problems(body: Body) -> list[str]:
+    """Check `{orderId, amount, currency, token}`; the amount is a decimal string, as in "39.80"."""
+    return [
+        *_text(body, "orderId"),
+        *_pattern(body, "amount", _AMOUNT, 'a decimal number in a string, such as "39.80"'),
+        *_pattern(body, "currency", _CURRENCY, "three capital letters, such as EUR"),
+        *_text(body, "token"),
+    ]
+
+
+def refund_problems(body: Body) -> list[str]:
+    """Check `{chargeKey}`: the idempotency key of the charge."""
+    return _text(body, "chargeKey")
+
+
+def shipment_problems(body: Body) -> list[str]:
+    """Check `{orderId, address, lines}`."""
+    return [*_text(body, "orderId"), *_address(body.get("address")), *_lines(body)]
+
+
+def message_problems(body: Body) -> list[str]:
+    """Check `{orderId, template}`."""
+    return [*_text(body, "orderId"), *_text(body, "template")]
+
+
+def nothing_to_check(_body: Body) -> list[str]:
+    """A call whose body does not matter."""
+    return []
+
+
+def reservation_refusal(body: Body) -> Answer | None:
+    """A sku that begins with OUT- is never in stock."""
+    lines = body.get("lines")
+    known = lines if isinstance(lines, list) else []
+    skus = [line.get("sku") for line in known if isinstance(line, dict)]
+    if any(isinstance(sku, str) and sku.startswith("OUT-") for sku in skus):
+        return refused(409, "OutOfStock", "a line's sku is out of stock")
+    return None
+
+
+def charge_refusal(body: Body) -> Answer | None:
+    """The token tok_declined is never accepted."""
+    if body.get("token") == "tok_declined":
+        return refused(402, "CardDeclined", "the card was declined")
+    return None
+
+
+def shipment_refusal(body: Body) -> Answer | None:
+    """The country XX cannot be delivered to."""
+    address = body.get("address")
+    if isinstance(address, dict) and address.get("country") == "XX":
+        return refused(422, "AddressUndeliverable", "no carrier delivers to this country")
+    return None
+
+
+def never_refused(_body: Body) -> Answer | None:
+    """A call that no order contents make fail."""
+    return None
+
+
+def _text(body: Body, name: str, path: str = "") -> list[str]:
+    value = body.get(name)
+    if isinstance(value, str) and 0 < len(value) <= MAX_TEXT:
+        return []
+    return [f"{path}{name}: must be text of 1 to {MAX_TEXT} characters"]
+
+
+def _pattern(
+    body: Body, name: str, pattern: re.Pattern[str], wanted: str, path: str = ""
+) -> list[str]:
+    value = body.get(name)
+    if isinstance(value, str) and pattern.fullmatch(value):
+        return []
+    return [f"{path}{name}: must be {wanted}"]
+
+
+def _lines(body: Body) -> list[str]:
+    lines = body.get("lines")
+    if not isinstance(lines, list) or not lines:
+        return ["lines: must be a list of at least one line"]
+    problems: list[str] = []
+    for index, line in enumerate(lines):
+        path = f"lines[{index}]"
+        if not isinstance(line, dict):
+            problems.append(f"{path}: must be an object")
+            continue
+        problems += _text(line, "sku", f"{path}.")
+        if not _is_positive_whole(line.get("quantity")):
+            problems.append(f"{path}.quantity: must be a whole number of at least 1")
+    return problems
+
+
+def _address(address: Json) -> list[str]:
+    if not isinstance(address, dict):
+        return ["address: must be an object"]
+    names = ("name", "street", "city", "postalCode")
+    problems = [problem for name in names for problem in _text(address, name, "address.")]
+    wanted = "two capital letters, such as BE"
+    return [*problems, *_pattern(address, "country", _COUNTRY, wanted, "address.")]
+
+
+def _is_positive_whole(value: Json) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1
