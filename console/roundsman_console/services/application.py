@@ -111,8 +111,9 @@ class Application:
         self.hold.release()
 
     def faults(self) -> Body:
-        """Return the rules, how many calls each has met, and how many requests hang now."""
-        return {**self._faults.described(), "hanging": self.hold.hanging}
+        """Return the rules, how many calls each has met, and how many requests wait now."""
+        waiting: Body = {"hanging": self.hold.hanging, "slow": self.hold.slow}
+        return {**self._faults.described(), **waiting}
 
     def _with_fault(
         self, call: Call, refusal: Answer | None, fault: Fault, ledger: Ledger, ticket: int
@@ -122,7 +123,7 @@ class Application:
                 if not self.hold.hang(ticket, seconds):
                     return Silence()
             case Refuse(answer=answer):
-                return answer if self.hold.delay(ticket, fault.latency_seconds) else Silence()
+                return answer if self._delayed(fault, ticket) else Silence()
             case ForgetKey():
                 ledger.forget(call)
             case LoseAnswer() | Spoil() | None:
@@ -147,11 +148,15 @@ class Application:
     ) -> Answer | None:
         """Work on the call for its latency, and settle it; None: the server stops first."""
         known = ledger.begin(call)
-        if fault.latency_seconds and not self.hold.delay(ticket, fault.latency_seconds):
+        if not self._delayed(fault, ticket):
             if known is None:
                 ledger.abandon(call)
             return None
         return known if known is not None else ledger.settle(call, refusal, self._clock())
+
+    def _delayed(self, fault: Fault, ticket: int) -> bool:
+        seconds = fault.latency_seconds
+        return self.hold.delay(ticket, seconds) if seconds else True
 
     def _logged(self, request: Request, order_id: str, reply: Reply) -> Reply:
         answer = reply.answer if isinstance(reply, Spoiled) else reply

@@ -20,6 +20,7 @@ class Hold:
         self._released = 0
         self._stopped = False
         self._hanging = 0
+        self._slow = 0
         self._max_hanging = max_hanging
 
     @property
@@ -27,6 +28,12 @@ class Hold:
         """How many requests hang now."""
         with self._changed:
             return self._hanging
+
+    @property
+    def slow(self) -> int:
+        """How many requests wait out a latency now."""
+        with self._changed:
+            return self._slow
 
     def ticket(self) -> int:
         """Return the ticket to wait with. Taken before the rules are read, no release is missed."""
@@ -36,7 +43,11 @@ class Hold:
     def delay(self, ticket: int, seconds: float) -> bool:
         """Wait for a time, or until released. False: the server stops, and nothing may go on."""
         with self._changed:
-            self._changed.wait_for(lambda: self._stopped or self._released > ticket, seconds)
+            self._slow += 1
+            try:
+                self._wait(ticket, seconds)
+            finally:
+                self._slow -= 1
             return not self._stopped
 
     def hang(self, ticket: int, seconds: float | None) -> bool:
@@ -46,7 +57,7 @@ class Hold:
                 raise TooManyHanging
             self._hanging += 1
             try:
-                self._changed.wait_for(lambda: self._stopped or self._released > ticket, seconds)
+                self._wait(ticket, seconds)
             finally:
                 self._hanging -= 1
             return not self._stopped
@@ -62,3 +73,6 @@ class Hold:
         with self._changed:
             self._stopped = True
             self._changed.notify_all()
+
+    def _wait(self, ticket: int, seconds: float | None) -> None:
+        self._changed.wait_for(lambda: self._stopped or self._released > ticket, seconds)

@@ -25,6 +25,7 @@ from roundsman_console.services.values import Answer, Json, refused
 HOST = "127.0.0.1"
 MAX_BODY = 1_048_576  # an order event is at most 200 KiB; nobody sends more than a part of it
 IDLE_SECONDS = 600  # then a connection that says nothing gives its thread back
+_POLL_SECONDS = 0.02  # how soon the loop that accepts connections sees that it must stop
 _CHUNK = b"x" * 65_536
 
 
@@ -70,7 +71,10 @@ class RemoteServices:
                 ) from error
             raise
         self._thread = threading.Thread(
-            target=self._server.serve_forever, args=(0.05,), name="remote-services", daemon=True
+            target=self._server.serve_forever,
+            args=(_POLL_SECONDS,),
+            name="remote-services",
+            daemon=True,
         )
         self._thread.start()
         return self
@@ -233,6 +237,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Say in JSON what the parser of http.server says in HTML."""
         self.close_connection = True
         self.command = self.command or "GET"
+        self.request_version = self.protocol_version  # an answer without a head is for HTTP/0.9
         self._send(refused(code, "RequestInvalid", message or "the request cannot be read"))
 
     def log_message(self, format: str, *args: object) -> None:

@@ -1,0 +1,1 @@
+"""The example's remote services, over real HTTP on loopback and at their pure core."""
