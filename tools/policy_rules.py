@@ -81,7 +81,7 @@ UNFINISHED = r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b"
 LOCK_FILES = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "package-lock.json"}
 SKIPS = {"skip", "skipif", "xfail", "importorskip", "skipTest", "skipIf", "skipUnless"}
 # What IAM calls the two ways to say what a statement reaches.
-REACH_KEYS = {"Action", "NotAction", "Resource", "NotResource"}
+REACH_KEYS = frozenset({"Action", "NotAction", "Resource", "NotResource"})
 
 
 def secrets(file: File) -> Iterator[Finding]:
@@ -196,17 +196,22 @@ def _is_about_testing(node: ast.AST) -> bool:
     return isinstance(node, ast.Name) and node.id in {"pytest", "unittest", "self", "mark"}
 
 
-def _allowed(node: yaml.Node | None) -> Iterator[tuple[str, yaml.ScalarNode]]:
-    """The scalars under Action and Resource of every statement below `node` that allows."""
+def _allowed(
+    node: yaml.Node | None, reach: frozenset[str] = REACH_KEYS
+) -> Iterator[tuple[str, yaml.ScalarNode]]:
+    """The scalars under the `reach` keys of every statement below `node` that allows."""
     if isinstance(node, yaml.MappingNode):
         pairs = {key.value: value for key, value in node.value if isinstance(key.value, str)}
         effect = pairs.get("Effect")
         if effect is not None and effect.value == "Allow":
-            for key in sorted(REACH_KEYS & pairs.keys()):
+            for key in sorted(reach & pairs.keys()):
                 yield from ((key, scalar) for scalar in _scalars(pairs[key]))
-    if isinstance(node, yaml.MappingNode | yaml.SequenceNode):
+        for name, value in node.value:
+            # In a key's own policy the resource "*" is that key.
+            yield from _allowed(value, reach - {"Resource"} if name.value == "KeyPolicy" else reach)
+    elif isinstance(node, yaml.SequenceNode):
         for item in node.value:
-            yield from _allowed(item[1] if isinstance(item, tuple) else item)
+            yield from _allowed(item, reach)
 
 
 def _scalars(node: yaml.Node) -> Iterator[yaml.ScalarNode]:

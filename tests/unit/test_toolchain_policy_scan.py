@@ -146,6 +146,13 @@ def test_a_reasoned_wildcard_a_denial_and_a_narrow_grant_pass(statement: str) ->
     assert rules_broken("template.yaml", template(statement)) == []
 
 
+def test_in_the_policy_of_a_key_its_actions_are_checked_and_its_resource_is_the_key() -> None:
+    statement = '{Effect: Allow, Action: %s, Resource: "*"}'
+    key = "Resources: {Key: {Properties: {KeyPolicy: {Statement: [%s]}}}}"
+    assert rules_broken("template.yaml", key % (statement % "kms:Decrypt")) == []
+    assert rules_broken("template.yaml", key % (statement % '"kms:*"')) == ["wildcard-grant"]
+
+
 def test_a_template_that_cannot_be_read_is_found_not_raised() -> None:
     assert rules_broken("template.yaml", "a: [") == ["wildcard-grant"]
 
