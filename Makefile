@@ -57,6 +57,7 @@ test: engines ## Run every test that needs neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
 	$(BIN)/python -m pytest -n 2 -m "not engine and not stack" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
 	$(BIN)/python -m pytest -m "engine or stack" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
+	@$(BIN)/python -m tools.totals $(REPORTS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## Lint and check the formatting

@@ -73,16 +73,11 @@ def test_the_package_asks_for_what_its_layers_ship() -> None:
     assert {line for line in asked if line and line[0] != "#"} <= set(project["dependencies"])
 
 
-def make(
-    folder: Path, *arguments: str, path: Path | None = None
-) -> subprocess.CompletedProcess[str]:
-    environment = {**os.environ, "MAKEFLAGS": ""}
-    if path is not None:
-        environment["PATH"] = f"{path}{os.pathsep}{environment['PATH']}"
+def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["make", "--file", str(ROOT / "Makefile"), *arguments],
         cwd=folder,
-        env=environment,
+        env={**os.environ, "MAKEFLAGS": ""},  # not the settings of a make that runs this test
         capture_output=True,
         text=True,
         check=False,
