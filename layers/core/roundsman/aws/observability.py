@@ -1,0 +1,130 @@
+"""Logs and metrics, the same in every function: JSON lines and CloudWatch's embedded metric format.
+
+    @observed                                     # around the function's handler
+    def handler(event, context): ...
+        with log_keys(task_id=..., step=..., attempt=...):   # on every line written inside
+            logger().info("claimed", extra={"lock": ...})
+            count("TasksArchived")                # an alarm may watch it
+            measure("TurnaroundMs", 412)
+
+Service name and level come from POWERTOOLS_SERVICE_NAME and POWERTOOLS_LOG_LEVEL, the metrics'
+namespace from POWERTOOLS_METRICS_NAMESPACE; `service` is the metrics' only dimension. Nothing
+here logs an event, and an exception is logged by `where(error)`, never by its text: events and
+texts hold what customers ordered.
+"""
+
+import logging
+import os
+import sys
+import traceback
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache, wraps
+from threading import Lock
+from typing import ParamSpec, TextIO, TypeVar
+
+from aws_lambda_powertools.logging import Logger
+from aws_lambda_powertools.metrics import Metrics, MetricUnit
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+# Powertools gathers metrics in one plain dictionary a process. Lambda never runs two
+# invocations in one process at once; whatever drives a handler from several threads does.
+_gathering = Lock()
+
+
+class _StandardOutput(logging.StreamHandler[TextIO]):
+    """Writes to what is standard output at that moment, not to what it was when this was made."""
+
+    def __init__(self) -> None:
+        logging.Handler.__init__(self)
+
+    @property
+    def stream(self) -> TextIO:  # type: ignore[override]  # StreamHandler has an attribute here
+        return sys.stdout
+
+
+def logger() -> Logger:
+    """The function's logger. Give the same sentence every time, and fields as `extra={...}`."""
+    return _logger_of(_service())
+
+
+def metrics() -> Metrics:
+    """The function's metrics. `count` and `measure` say most of what there is to say."""
+    return _metrics_of(_service())
+
+
+def count(name: str, value: int = 1) -> None:
+    """Add to a number of events; sent at the end of the invocation."""
+    with _gathering:
+        metrics().add_metric(name=name, unit=MetricUnit.Count, value=value)
+
+
+def measure(name: str, milliseconds: float) -> None:
+    """Note one duration; sent at the end of the invocation."""
+    with _gathering:
+        metrics().add_metric(name=name, unit=MetricUnit.Milliseconds, value=milliseconds)
+
+
+@contextmanager
+def log_keys(**fields: str | int | None) -> Iterator[None]:
+    """Put these fields on every line that this thread logs inside; gone afterwards."""
+    log = logger()
+    log.thread_safe_append_keys(**fields)
+    try:
+        yield
+    finally:
+        log.thread_safe_remove_keys(fields)
+
+
+def observed(handler: Callable[P, R]) -> Callable[P, R]:
+    """Wrap a function's handler: its metrics are sent when it ends, also where it raises."""
+
+    @wraps(handler)
+    def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return handler(*args, **kwargs)
+        finally:
+            _send_metrics()
+
+    return wrapped
+
+
+def where(error: BaseException) -> dict[str, str | list[str]]:
+    """An exception as log fields: its type and the lines it passed, without its text.
+
+    The text of an exception that nobody foresaw may quote the input that caused it.
+    """
+    chain = [type(error).__name__]
+    cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
+    while cause is not None and len(chain) < 5:
+        chain.append(type(cause).__name__)
+        cause = cause.__cause__ or (None if cause.__suppress_context__ else cause.__context__)
+    frames = traceback.extract_tb(error.__traceback__)
+    return {
+        "error_type": " from ".join(chain),
+        "error_at": [f"{frame.filename}:{frame.lineno} {frame.name}" for frame in frames],
+    }
+
+
+def _service() -> str:
+    return os.environ.get("POWERTOOLS_SERVICE_NAME", "roundsman")
+
+
+# By service, since in tests several functions share one process.
+@cache
+def _logger_of(service: str) -> Logger:
+    return Logger(service=service, logger_handler=_StandardOutput(), utc=True, use_rfc3339=True)
+
+
+@cache
+def _metrics_of(service: str) -> Metrics:
+    namespace = os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Roundsman")
+    return Metrics(service=service, namespace=namespace)
+
+
+def _send_metrics() -> None:
+    with _gathering:
+        if metrics().metric_set:  # flushing an empty set warns
+            metrics().flush_metrics()
