@@ -10,7 +10,7 @@ from enum import StrEnum
 from zlib import crc32
 
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord, Task
+from roundsman.task import Owed, StepRecord, Task
 from roundsman.values import SECOND
 
 START_WITHIN = 30 * SECOND
@@ -88,6 +88,6 @@ def placed(task: Task, now: int) -> Task:
     )
 
 
-def without_owed(task: Task, now: int) -> Task:
-    """The task after all that it owed was sent; it may leave its open lane by that."""
-    return placed(replace(task, owed=()), now)
+def without_owed(task: Task, now: int, *, still_owed: tuple[Owed, ...] = ()) -> Task:
+    """The task after what it owed was sent, but for a rest; it may leave its open lane by that."""
+    return placed(replace(task, owed=still_owed), now)

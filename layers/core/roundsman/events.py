@@ -128,3 +128,12 @@ class Decision:
     commands: tuple[Command, ...]
     reason: str
     history: tuple[HistoryRow, ...] = ()
+
+    def then(self, later: "Decision") -> "Decision":
+        """This decision and one made on its outcome, as one to store and send."""
+        return Decision(
+            later.task,
+            (*self.commands, *later.commands),
+            f"{self.reason}; {later.reason}",
+            (*self.history, *later.history),
+        )

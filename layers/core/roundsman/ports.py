@@ -86,14 +86,17 @@ class TaskStore(Protocol):
         """Store a decision on the version that was seen, with its history rows, or nothing."""
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        """Store that everything this version owed was sent.
+        """Store that what this version owed was sent.
 
-        `task` is the record without what it owed, placed anew (`due.without_owed`). Writes only
-        what that changes, on the same version: the version is not raised.
+        `task` is the record with only what it still owes, placed anew (`due.without_owed`).
+        Writes only what that changes, on the same version: the version is not raised.
         """
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at`, if its version is still the same."""
+
+    def trouble(self, task_id: str) -> int:
+        """Count one more time that this record could not be handled; the count so far."""
 
     def postpone(self, task_id: str, due_at: int) -> None:
         """Move the due entry of a record that cannot be handled, whatever it holds."""

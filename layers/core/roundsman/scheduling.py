@@ -1,0 +1,182 @@
+"""The scheduler: loads a task, asks the machine, writes with a condition, sends what it decided.
+
+It keeps nothing between messages; any instance continues any task from its record. Commit, then
+send; the message is acknowledged (the call returns) only after what it caused was sent.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from roundsman.delivery import Delivered, deliver_owed
+from roundsman.errors import TryAgain
+from roundsman.events import (
+    Claimant,
+    Decision,
+    Event,
+    Inspect,
+    InspectAt,
+    Replied,
+    SendRequest,
+    Start,
+    StartTask,
+)
+from roundsman.machine import decide
+from roundsman.messages import AgentRequest, Command, Reply
+from roundsman.plan import Plan
+from roundsman.ports import AgentBoard, Clock, OrderStore, Outbox, PlanStore, Superseded, TaskStore
+from roundsman.requests import agent_of, request_for
+from roundsman.task import StepError, Task
+from roundsman.values import MINUTE, Json, sha256
+
+RACES = 10
+"""How often a decision is made anew after losing a race before the message is given back."""
+
+LONGEST_DELAY = 15 * MINUTE
+"""SQS's longest DelaySeconds; what is later is found through the due index."""
+
+ERROR_TYPE_LIMIT = 64
+ERROR_MESSAGE_LIMIT = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Handled:
+    """What became of one message, for the log and the metrics. `task` is None where it is gone."""
+
+    reason: str
+    task: Task | None = None
+    before: Task | None = None
+    requests: tuple[AgentRequest, ...] = ()
+    delivered: Delivered = field(default_factory=Delivered)
+
+
+class Scheduler:
+    """Handles the messages of the SchedulerQueue and of the agents' reply queues."""
+
+    def __init__(
+        self,
+        *,
+        tasks: TaskStore,
+        orders: OrderStore,
+        plans: PlanStore,
+        board: AgentBoard,
+        outbox: Outbox,
+        clock: Clock,
+        jitter: Callable[[], float],
+        instance: str,
+    ) -> None:
+        self._tasks = tasks
+        self._orders = orders
+        self._plans = plans
+        self._board = board
+        self._outbox = outbox
+        self._clock = clock
+        self._jitter = jitter
+        self._instance = instance
+
+    def command(self, command: Command, message_id: str) -> Handled:
+        """Do what a command asks. Raises TryAgain; repeating it is harmless."""
+        claimant = self._claimant(message_id)
+        event = Inspect() if command.kind == "inspect" else Start(claimant)
+        return self._handle(command.task_id, event, claimant)
+
+    def reply(self, reply: Reply, message_id: str) -> Handled:
+        """Take an agent's reply. Raises TryAgain; repeating it is harmless."""
+        claimant = self._claimant(message_id)
+        event = Replied(
+            claimant=claimant,
+            step=reply.step,
+            operation=reply.operation,
+            lock=reply.lock,
+            key=reply.idempotency_key,
+            outcome=reply.outcome,
+            result=reply.result,
+            error=_bounded(reply.error),
+            retry_after=reply.retry_after,
+        )
+        return self._handle(reply.task_id, event, claimant)
+
+    def _claimant(self, message_id: str) -> Claimant:
+        return Claimant(self._instance, sha256(message_id)[:10])
+
+    def _handle(self, task_id: str, event: Event, claimant: Claimant) -> Handled:
+        for _ in range(RACES):
+            task = self._tasks.load(task_id, self._clock())
+            if task is None:
+                return Handled("no such task; its retention is over, or it never was")
+            plan = self._plans.plan(task.plan)
+            decision = self._decide(plan, task, event, claimant)
+            if decision.task is not task:
+                # A refusal may also be this very write, its answer lost: the record then shows
+                # this message's own claims, and deciding again repeats just their requests.
+                saved = self._tasks.save(decision.task, seen=task.version, history=decision.history)
+                if isinstance(saved, Superseded):
+                    continue
+            return self._send(plan, task, decision)
+        raise TryAgain(f"{task_id}: lost the race {RACES} times")
+
+    def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
+        """An inspection that finds something to start is followed by Start, in the same write."""
+        now = self._clock()
+        order = self._order(task.task_id) if plan and plan.has_conditions else None
+        agents, jitter = self._board.agents(), self._jitter()
+        first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
+        if StartTask() not in first.commands:
+            return first
+        start = Start(claimant)
+        return first.then(
+            decide(plan, first.task, start, now, order=order, agents=agents, jitter=jitter)
+        )
+
+    def _order(self, order_id: str) -> Json:
+        row = self._orders.order(order_id)
+        if row is None:
+            raise TryAgain(f"{order_id}: its order row is gone")
+        return row.content
+
+    def _send(self, plan: Plan | None, before: Task, decision: Decision) -> Handled:
+        requests = self._send_requests(plan, decision) if plan else ()
+        delivered = deliver_owed(
+            decision.task,
+            plan,
+            seen=before.version,
+            tasks=self._tasks,
+            outbox=self._outbox,
+            clock=self._clock,
+        )
+        self._send_inspects(decision)
+        return Handled(decision.reason, decision.task, before, requests, delivered)
+
+    def _send_requests(self, plan: Plan, decision: Decision) -> tuple[AgentRequest, ...]:
+        task = decision.task
+        steps = [command.step for command in decision.commands if isinstance(command, SendRequest)]
+        if not steps:
+            return ()
+        order, now = self._order(task.task_id), self._clock()
+        requests = [request_for(plan, task, step, order, now) for step in steps]
+        self._outbox.send_requests(
+            [(agent_of(plan, task, r.step), task.priority, r) for r in requests]
+        )
+        return tuple(requests)
+
+    def _send_inspects(self, decision: Decision) -> None:
+        for command in decision.commands:
+            if isinstance(command, InspectAt):
+                delay = max(0, command.at - self._clock())
+                if delay <= LONGEST_DELAY:
+                    self._try_inspect(decision.task.task_id, delay)
+
+    def _try_inspect(self, task_id: str, delay: int) -> None:
+        """A lost Inspect is late, not lost: the due entry stands behind it."""
+        try:
+            self._outbox.send_inspect(task_id, delay=delay)
+        except TryAgain:
+            return
+
+
+def _bounded(error: StepError | None) -> StepError | None:
+    """Errors as records keep them: an agent's message must not fill the item."""
+    if error is None:
+        return None
+    return replace(
+        error, type=error.type[:ERROR_TYPE_LIMIT], message=error.message[:ERROR_MESSAGE_LIMIT]
+    )

@@ -1,0 +1,107 @@
+"""Submission: an order and its task, both or neither, once for each order id."""
+
+from dataclasses import dataclass
+
+from roundsman.birth import RECEIVED, Wishes, new_task
+from roundsman.delivery import deliver_owed
+from roundsman.errors import InvalidMessage, Problem, TryAgain
+from roundsman.messages import status_body
+from roundsman.plan import Plan
+from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
+from roundsman.scheduling import LONGEST_DELAY
+from roundsman.task import Owed, Task
+from roundsman.values import Json
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOrder:
+    """An order that was found valid: what to store, and how to process it.
+
+    `content` is the order's JSON without `processing`; `content_hash` identifies the event.
+    """
+
+    order_id: str
+    content: Json
+    content_hash: str
+    plan: Plan
+    wishes: Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of an order; `created` is False for one that was there already."""
+
+    created: bool
+    reason: str
+
+
+class Submission:
+    """Stores orders with their tasks and tells the scheduler of them."""
+
+    def __init__(
+        self,
+        *,
+        tasks: TaskStore,
+        plans: PlanStore,
+        outbox: Outbox,
+        clock: Clock,
+        shards: int,
+    ) -> None:
+        self._tasks = tasks
+        self._plans = plans
+        self._outbox = outbox
+        self._clock = clock
+        self._shards = shards
+
+    def submit(self, order: NewOrder) -> Submitted:
+        """Store the order and its task, and start it; harmless to repeat.
+
+        The same order again makes nothing new, but is announced again: the first time may have
+        died in between. Raises InvalidMessage where the id is taken by another order, and
+        TryAgain where nothing is known to be stored.
+        """
+        now = self._clock()
+        self._plans.put_plan(order.plan)
+        task = new_task(order.plan, order.order_id, order.wishes, now, shards=self._shards)
+        row = OrderRow(order.order_id, order.content, order.content_hash, now)
+        found = self._tasks.create(row, task)
+        if isinstance(found, Created):
+            self._announce(task, order.plan)
+            return Submitted(True, "accepted")
+        if found.order.content_hash != order.content_hash:
+            raise InvalidMessage(
+                [Problem("orderId", "taken: an order with this id and other content exists")]
+            )
+        if found.task is None:
+            return Submitted(False, "the same order again; its task is over and was removed")
+        self._announce_again(found.task, order.plan)
+        return Submitted(False, "the same order again; nothing new")
+
+    def _announce(self, task: Task, plan: Plan) -> None:
+        """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
+        self._deliver(task, plan)
+        self._send_start(task)
+
+    def _announce_again(self, task: Task, plan: Plan) -> None:
+        if any(owed.name == RECEIVED for owed in task.owed):
+            self._deliver(task, plan)
+        elif task.reply_to is not None:
+            self._repeat_received(task, task.reply_to)
+        if not task.ended:
+            self._send_start(task)
+
+    def _deliver(self, task: Task, plan: Plan) -> None:
+        deliver_owed(task, plan, seen=0, tasks=self._tasks, outbox=self._outbox, clock=self._clock)
+
+    def _repeat_received(self, task: Task, reply_to: str) -> None:
+        received = Owed("status", RECEIVED, 1, task.created_at, "")
+        try:
+            self._outbox.send_status(reply_to, status_body(task, received))
+        except TryAgain:
+            return  # a courtesy: the status was sent and cleared once already
+
+    def _send_start(self, task: Task) -> None:
+        """What starts later than SQS can delay is found through its due entry."""
+        delay = max(0, task.start_at - self._clock())
+        if delay <= LONGEST_DELAY:
+            self._outbox.send_start(task.task_id, delay=delay)
