@@ -33,6 +33,17 @@ def test_a_connection_is_kept_for_the_next_request_whatever_the_answer(client: C
     connection.close()
 
 
+def test_a_connection_ends_with_an_answer_that_leaves_its_place_in_the_stream_unknown(
+    client: Client,
+) -> None:
+    host, port = client.address.split(":")
+    with socket.create_connection((host, int(port)), timeout=20) as raw:
+        raw.sendall(b"POST /charges HTTP/1.1\r\nContent-Length: many\r\n\r\nGET / HTTP/1.1\r\n\r\n")
+        answers = b"".join(iter(lambda: raw.recv(65_536), b""))
+    assert answers.count(b"HTTP/1.1 ") == 1
+    assert b"Connection: close" in answers
+
+
 @pytest.mark.parametrize(
     ("head", "status"),
     [
@@ -40,7 +51,7 @@ def test_a_connection_is_kept_for_the_next_request_whatever_the_answer(client: C
         ("POST /charges HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n", 411),
         ("POST /charges HTTP/9.9\r\n\r\n", 505),
         ("BREW /charges HTTP/1.1\r\n\r\n", 501),
-        (f"GET /{'a' * 70_000} HTTP/1.1\r\n\r\n", 414),
+        (f"GET /{'a' * 500_000} HTTP/1.1\r\n\r\n", 414),
     ],
 )
 def test_a_request_that_cannot_be_read_is_refused_in_json(

@@ -24,6 +24,8 @@ from roundsman_console.services.values import Answer, Json, refused
 
 HOST = "127.0.0.1"
 MAX_BODY = 1_048_576  # an order event is at most 200 KiB; nobody sends more than a part of it
+LINGER_BYTES = 16 * MAX_BODY
+LINGER_SECONDS = 1.0  # of silence
 IDLE_SECONDS = 600  # then a connection that says nothing gives its thread back
 _POLL_SECONDS = 0.02  # how soon the loop that accepts connections sees that it must stop
 _CHUNK = b"x" * 65_536
@@ -129,6 +131,7 @@ class _Server(socketserver.ThreadingMixIn, HTTPServer):
 
     def shutdown_request(self, request: socket.socket | tuple[bytes, socket.socket]) -> None:
         if isinstance(request, socket.socket):
+            _linger(request)
             with self._connections_lock:
                 self._connections.discard(request)
         super().shutdown_request(request)
@@ -144,6 +147,20 @@ class _Server(socketserver.ThreadingMixIn, HTTPServer):
         # A client that gives up is what this server is for; anything else is a fault of ours.
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
+
+
+def _linger(connection: socket.socket) -> None:
+    """Say that nothing more is sent, and read on until the client has closed, within bounds.
+
+    Closing while the client still sends would reset the connection, and a reset can take an
+    answer with it that the client has not read yet.
+    """
+    with suppress(OSError):
+        connection.shutdown(socket.SHUT_WR)
+        connection.settimeout(LINGER_SECONDS)
+        read = 0
+        while read < LINGER_BYTES and (data := connection.recv(len(_CHUNK))):
+            read += len(data)
 
 
 class _Handler(BaseHTTPRequestHandler):
