@@ -1,0 +1,221 @@
+"""`roundsman local up | status | down`."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from .aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws, uninterrupted
+from .emulator import is_healthy
+from .errors import LocalError
+from .files import find_project
+from .parameters import parse_assignments, parse_base_url
+from .progress import shown_progress
+from .state import Instance, Instances
+
+local_app = typer.Typer(
+    help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
+    no_args_is_help=True,
+)
+
+NOT_HEALTHY, NONE, STARTING = 1, 3, 4  # exit codes of `status`
+
+ProjectOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--project", help="The project's folder; this one, or the nearest above it, by default."
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object, for scripts.")]
+
+
+@local_app.command()
+def up(
+    port: Annotated[
+        int, typer.Option(help="The loopback port to answer on; 0 takes any free one.")
+    ] = DEFAULT_PORT,
+    services: Annotated[
+        str | None, typer.Option(metavar="URL", help="The base URL of all four remote services.")
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(metavar="KEY=VALUE", help="A parameter of the template; may be repeated."),
+    ] = None,
+    stack: Annotated[str, typer.Option(help="The stack's name.")] = DEFAULT_STACK,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Start a local AWS, build the project and deploy it there."""
+    with _sentences(), shown_progress() as progress:
+        if services is not None:
+            parse_base_url(services)
+        local = LocalAws.up(
+            port=port,
+            services=services,
+            parameters=parse_assignments(param or []),
+            stack=stack,
+            project=project,
+            progress=progress,
+        )
+    if as_json:
+        print(json.dumps(_described(local)))
+        return
+    console = Console(highlight=False)
+    console.print(_outputs_table(local))
+    console.print(f"End it with: roundsman local down --port {local.record.port}")
+
+
+@local_app.command()
+def status(
+    port: Annotated[int | None, typer.Option(help="Only the one on this port.")] = None,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Say what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting."""
+    with _sentences():
+        instances = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
+    found = [(instance, _health(instance)) for instance in instances]
+    if as_json:
+        print(json.dumps({"instances": [_status(instance, health) for instance, health in found]}))
+    elif found:
+        Console(highlight=False).print(_status_table(found))
+    else:
+        print(
+            "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."
+        )
+    states = {health for _, health in found}
+    raise typer.Exit(_exit_code(states))
+
+
+@local_app.command()
+def down(
+    port: Annotated[
+        int | None, typer.Option(help="The one on this port; needed where several run.")
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All of this project's.")] = False,
+    project: ProjectOption = None,
+) -> None:
+    """End a local AWS and remove all it left."""
+    with _sentences():
+        found = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
+        if port is not None and not found:
+            raise LocalError(f"No local AWS runs here on port {port}.")
+        if len(found) > 1 and not everything:
+            ports = ", ".join(str(instance.port) for instance in found)
+            raise LocalError(f"Several run, on ports {ports}: say which with --port, or --all.")
+        for instance in found:
+            with uninterrupted():
+                instance.remove()
+            print(f"Ended the local AWS on port {instance.port}.")
+        if not found:
+            print("No local AWS runs here.")
+
+
+def _chosen(instances: Instances, port: int | None) -> list[Instance]:
+    return [instance for instance in instances if port in (None, instance.port)]
+
+
+def _health(instance: Instance) -> str:
+    record = instance.read()
+    if record is not None and record.is_starting():
+        return "starting"
+    if (
+        record is None
+        or not record.deployed
+        or record.emulator is None
+        or not record.emulator.is_alive()
+    ):
+        return "dead"
+    return "healthy" if is_healthy(record) else "silent"
+
+
+def _exit_code(states: set[str]) -> int:
+    if not states:
+        return NONE
+    if states & {"dead", "silent"}:
+        return NOT_HEALTHY
+    return STARTING if "starting" in states else 0
+
+
+def _described(local: LocalAws) -> dict[str, object]:
+    return {
+        "endpoint": local.endpoint,
+        "stack": local.stack,
+        "region": local.region,
+        "outputs": local.outputs,
+        "services": local.services,
+    }
+
+
+def _status(instance: Instance, health: str) -> dict[str, object]:
+    record = instance.read()
+    described: dict[str, object] = {
+        "port": instance.port,
+        "state": health,
+        "log": str(instance.logs / "emulator.log"),
+    }
+    if record is not None:
+        described |= {
+            "endpoint": record.endpoint,
+            "stack": record.stack,
+            "region": record.region,
+            "outputs": record.outputs,
+            "services": record.services,
+            "pid": record.emulator.pid if record.emulator else None,
+        }
+    return described
+
+
+def _outputs_table(local: LocalAws) -> Table:
+    table = Table(title=f"{local.stack} on {local.endpoint} ({local.region})", title_justify="left")
+    table.add_column("Output")
+    table.add_column("Value", overflow="fold")
+    for name, value in sorted(local.outputs.items()):
+        table.add_row(name, value)
+    if local.services:
+        table.add_section()
+    for agent, url in local.services.items():
+        table.add_row(f"{agent} service", url)
+    return table
+
+
+def _status_table(found: list[tuple[Instance, str]]) -> Table:
+    table = Table()
+    for heading in ("Port", "State", "Stack", "Endpoint", "Process", "Log"):
+        table.add_column(heading, overflow="fold")
+    for instance, health in found:
+        record = instance.read()
+        pid = str(record.emulator.pid) if record and record.emulator else ""
+        named = (record.stack, record.endpoint) if record else ("", "")
+        table.add_row(str(instance.port), health, *named, pid, str(instance.logs / "emulator.log"))
+    return table
+
+
+@contextmanager
+def _sentences() -> Iterator[None]:
+    """Trouble as one sentence and an exit code; any request to end works as Ctrl-C does."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        del number, frame  # given by signal, whatever the function wants
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGHUP)}
+    complaints = Console(stderr=True, highlight=False, soft_wrap=True)
+    try:
+        yield
+    except LocalError as error:
+        complaints.print(str(error), style="red", markup=False)
+        raise typer.Exit(1) from error
+    except KeyboardInterrupt as error:
+        complaints.print("Stopped; nothing is left running.", markup=False)
+        raise typer.Exit(130) from error
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

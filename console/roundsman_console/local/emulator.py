@@ -1,0 +1,133 @@
+"""Starts the emulator in a process group of its own, on loopback only; knows if it is well."""
+
+import http.client
+import json
+import os
+import secrets
+import socket
+import subprocess
+from collections.abc import Mapping
+from dataclasses import replace
+
+from .environment import EmulatorEnvironment
+from .errors import LocalError
+from .process import ProcessIdentity, identify, wait_until
+from .run import last_error
+from .state import Instance, Record
+
+REGION = "us-east-1"
+START_WITHIN = 60.0  # seconds; it takes one or two, and many more where builds take the processor
+
+# The functions run on the Python of their own environment, not on the emulator's.
+# The instance's folder is among the arguments only so that the process can be told from others.
+LAUNCH = (
+    "import sys; folder = sys.argv.pop(); sys.executable = sys.argv.pop(); "
+    "from ministack.app import main; main()"
+)
+
+
+def free_port() -> int:
+    """A loopback port that nothing listens on now."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+def check_port(port: int) -> None:
+    """Raise LocalError if the emulator could not listen on that loopback port."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise LocalError(
+                f"Port {port} is taken by another program: choose another with --port."
+            )
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError as error:
+            raise LocalError(
+                f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
+            ) from error
+
+
+def start(
+    instance: Instance,
+    record: Record,
+    environment: EmulatorEnvironment,
+    extra: Mapping[str, str] | None = None,
+) -> tuple[Record, ProcessIdentity]:
+    """Start the emulator and wait until it answers: its record, with its identity in it.
+
+    Raises LocalError with the last line of its log if it ends, or does not answer in time.
+    """
+    mark = secrets.token_hex(8)
+    log = instance.logs / "emulator.log"
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with log.open("w") as out:
+        child = subprocess.Popen(
+            [
+                *(str(environment.emulator_python), "-I", "-c", LAUNCH),
+                *(str(environment.functions_python), str(instance.folder)),
+            ],
+            env=_environment(instance, mark, extra or {}),
+            cwd=instance.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=out,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    identity = identify(child.pid)
+    ended = f"The emulator ended as it started: {{}} (all of it is in {log})"
+    if identity is None:
+        raise LocalError(ended.format(last_error(log)))
+    record = replace(record, emulator=identity, mark=mark, region=REGION)
+    instance.write(record)  # before it is waited for, so that it can be ended whatever happens here
+    wait_until(lambda: child.poll() is not None or is_healthy(record), START_WITHIN, every=0.1)
+    if child.poll() is not None:
+        raise LocalError(ended.format(last_error(log)))
+    if not is_healthy(record):
+        raise LocalError(
+            f"The emulator did not answer within {START_WITHIN:.0f} s; its log is {log}."
+        )
+    return record, identity
+
+
+def _environment(instance: Instance, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
+    """All that the emulator and its functions see of the outside: nothing of an AWS account."""
+    home = instance.temporary / "home"
+    home.mkdir(exist_ok=True)
+    return {
+        "PATH": os.environ.get("PATH", os.defpath),
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TZ": "UTC",  # as on AWS
+        "PYTHONUNBUFFERED": "1",
+        "TMPDIR": str(instance.temporary),
+        "STATE_DIR": str(instance.temporary / "state"),
+        "S3_DATA_DIR": str(instance.temporary / "s3"),
+        "BIND_HOST": "127.0.0.1",
+        "GATEWAY_PORT": str(instance.port),
+        "MINISTACK_HOST": "127.0.0.1",  # in queue URLs; a name could mean an IPv6 address
+        "MINISTACK_REGION": REGION,
+        "MINISTACK_EDITION": mark,
+        # Two services would listen on every address; and no container of this machine is the
+        # emulator's business.
+        "IOT_MTLS_ENABLED": "0",
+        "SFTP_ENABLED": "0",
+        "DOCKER_HOST": f"unix://{instance.temporary}/none.sock",
+        **extra,
+    }
+
+
+def is_healthy(record: Record) -> bool:
+    """Whether the emulator of this record, and no other program, answers on its port."""
+    connection = http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
+    try:
+        connection.request("GET", "/_ministack/health")
+        answer = json.loads(connection.getresponse().read())
+    except (OSError, ValueError, http.client.HTTPException):
+        return False
+    finally:
+        connection.close()
+    return isinstance(answer, dict) and answer.get("edition") == record.mark and bool(record.mark)

@@ -1,0 +1,118 @@
+"""The emulator's own Python environments, made once from locked requirements, in the cache.
+
+There are two: one runs the emulator; the other is what its functions see, which is no more than
+AWS's own Python runtime has. So a dependency that is missing from a layer fails here too, instead
+of being found by chance.
+"""
+
+import hashlib
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from .errors import LocalError
+from .files import cache_folder, exclusive
+from .progress import Progress
+from .run import Runner, last_error, plain_environment, run
+
+EMULATOR_LOCK = Path("requirements") / "emulator.txt"
+FUNCTIONS_LOCK = Path("requirements") / "lambda-runtime.txt"
+
+
+@dataclass(frozen=True)
+class EmulatorEnvironment:
+    """Where the two environments' Pythons are, and the name that AWS gives their version."""
+
+    emulator_python: Path
+    functions_python: Path
+
+    @property
+    def runtime(self) -> str:
+        """The Lambda runtime that the functions run on, as in `python3.11`."""
+        return f"python{sys.version_info.major}.{sys.version_info.minor}"
+
+
+def ensure_environment(
+    project: Path, progress: Progress, runner: Runner = run
+) -> EmulatorEnvironment:
+    """The project's emulator environment, made now if it is not there yet.
+
+    Raises LocalError with what pip or venv said last when it cannot be made; nothing half made is
+    ever used.
+    """
+    locks = [project / EMULATOR_LOCK, project / FUNCTIONS_LOCK]
+    cache = cache_folder(project)
+    folder = cache / f"emulator-{_fingerprint(locks)}"
+    made = EmulatorEnvironment(
+        folder / "emulator" / "bin" / "python", folder / "functions" / "bin" / "python"
+    )
+    complete = folder / "complete"
+    with exclusive(cache / "emulator.lock"):
+        if not complete.exists():
+            _make(
+                made,
+                locks,
+                log=cache / "logs" / "emulator-environment.log",
+                progress=progress,
+                runner=runner,
+            )
+            complete.touch()
+    return made
+
+
+def _fingerprint(locks: list[Path]) -> str:
+    digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
+    for lock in locks:
+        try:
+            digest.update(lock.read_bytes())
+        except OSError as error:
+            raise LocalError(
+                f"Cannot read {lock}, which says what the emulator needs: {error.strerror}."
+            ) from error
+    return digest.hexdigest()[:12]
+
+
+def _make(
+    made: EmulatorEnvironment, locks: list[Path], *, log: Path, progress: Progress, runner: Runner
+) -> None:
+    log.parent.mkdir(parents=True, exist_ok=True)
+    log.unlink(missing_ok=True)
+    emulator, functions = str(made.emulator_python), str(made.functions_python)
+    install = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    wanted = ["install", "--retries", "2", "--progress-bar", "off", "--require-hashes", "-r"]
+    steps = [
+        (_CANNOT_MAKE, [sys.executable, "-m", "venv", "--clear", _home(emulator)]),
+        (_CANNOT_INSTALL, [*install, *wanted, str(locks[0])]),
+        (
+            _CANNOT_MAKE,
+            [sys.executable, "-m", "venv", "--clear", "--without-pip", _home(functions)],
+        ),
+        (_CANNOT_INSTALL, [*install, "--python", functions, *wanted, str(locks[1])]),
+    ]
+    progress.stage("Installing the local AWS (once, about 20 s)")
+    for trouble, command in steps:
+        try:
+            code = runner(
+                command,
+                environment=plain_environment(),
+                folder=log.parent,
+                log=log,
+                progress=progress,
+            )
+        except OSError as error:
+            raise LocalError(f"{trouble} {command[0]} does not start: {error.strerror}.") from error
+        if code != 0:
+            raise LocalError(f"{trouble} {last_error(log)} (all of it is in {log})")
+
+
+def _home(python: str) -> str:
+    return str(Path(python).parent.parent)
+
+
+_CANNOT_MAKE = (
+    "Cannot make the emulator's Python environment; Debian and Ubuntu need python3-venv for it. "
+    "It said:"
+)
+_CANNOT_INSTALL = (
+    "Cannot install the emulator; pip needs to reach a package index, this once. pip said:"
+)
