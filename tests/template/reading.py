@@ -1,0 +1,76 @@
+"""Reading the translated template: its resources by type, and every policy statement in it."""
+
+from collections.abc import Iterator
+
+from tests.template_stack import Document, Json, mapping_of
+
+
+def of_type(document: Document, kind: str) -> dict[str, Document]:
+    """The properties of every resource of one type, by logical id."""
+    return {
+        name: mapping_of(mapping_of(resource)["Properties"])
+        for name, resource in mapping_of(document["Resources"]).items()
+        if mapping_of(resource)["Type"] == kind
+    }
+
+
+def items(value: Json) -> list[Json]:
+    """`value` as a list: a policy may say one thing as itself."""
+    return value if isinstance(value, list) else [value]
+
+
+def texts(value: Json) -> list[str]:
+    """The strings in `value`, which must hold nothing else."""
+    return [item for item in items(value) if isinstance(item, str)]
+
+
+def referred(value: Json) -> str:
+    """The logical id that a Ref or a Fn::GetAtt names."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
+            return name
+        case _:
+            raise AssertionError(f"not a reference: {value}")
+
+
+def allowed_to(document: Document, role: str) -> Iterator[Document]:
+    """Every statement of a role's own policies."""
+    for policy in items(of_type(document, "AWS::IAM::Role")[role]["Policies"]):
+        yield from statements(mapping_of(policy)["PolicyDocument"])
+
+
+def statements(policy: Json) -> list[Document]:
+    """The statements of one policy document."""
+    return [mapping_of(statement) for statement in items(mapping_of(policy)["Statement"])]
+
+
+def every_policy(document: Document) -> Iterator[tuple[str, Document]]:
+    """Each policy statement of the template, with the logical id of what it belongs to."""
+    for role in of_type(document, "AWS::IAM::Role"):
+        for statement in allowed_to(document, role):
+            yield role, statement
+    for kind, place in (
+        ("AWS::SQS::QueuePolicy", "PolicyDocument"),
+        ("AWS::SNS::TopicPolicy", "PolicyDocument"),
+        ("AWS::KMS::Key", "KeyPolicy"),
+    ):
+        for name, properties in of_type(document, kind).items():
+            for statement in statements(properties[place]):
+                yield name, statement
+
+
+def work_queues(document: Document) -> dict[str, Document]:
+    """The queues that functions read: all that are neither dead-letter queues nor RejectedQueue."""
+    return {
+        name: properties
+        for name, properties in of_type(document, "AWS::SQS::Queue").items()
+        if not name.endswith("DeadLetterQueue") and name != "RejectedQueue"
+    }
+
+
+def dead_letter_queues(document: Document) -> dict[str, Document]:
+    return {
+        name: properties
+        for name, properties in of_type(document, "AWS::SQS::Queue").items()
+        if name.endswith("DeadLetterQueue")
+    }
