@@ -44,8 +44,9 @@ $(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(VENV) was made with a Python older than 3.11: run make clean, then make install." >&2; exit 1; }
 	@echo "Installing the locked packages into $(VENV) (a few minutes the first time)"
-	@$(PIP) install --quiet --require-hashes --requirement requirements/dev.txt
-	@$(PIP) install --quiet --no-deps --no-build-isolation --editable .
+	@# --no-deps: the lock is complete, and pips before 23.1 trip over extras in hash-checking mode.
+	@$(PIP) install -qq --no-deps --require-hashes --requirement requirements/dev.txt
+	@$(PIP) install -qq --no-deps --no-build-isolation --editable .
 	@touch $@
 
 .PHONY: engines
