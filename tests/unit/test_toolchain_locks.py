@@ -77,7 +77,8 @@ def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["make", "--file", str(ROOT / "Makefile"), *arguments],
         cwd=folder,
-        env={**os.environ, "MAKEFLAGS": ""},  # not the settings of a make that runs this test
+        # Without the settings of a make that may be running this test.
+        env={name: value for name, value in os.environ.items() if not name.startswith("MAKE")},
         capture_output=True,
         text=True,
         check=False,
