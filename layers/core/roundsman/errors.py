@@ -57,6 +57,23 @@ class InvalidMessage(RoundsmanError):
         self.problems = tuple(problems)
 
 
+class RejectedOrder(InvalidMessage):
+    """An order event that is put aside; says whom to tell, as far as the event said it usably."""
+
+    def __init__(
+        self,
+        problems: Sequence[Problem],
+        *,
+        order_id: str | None = None,
+        reply_to: str | None = None,
+        correlation_id: str | None = None,
+    ) -> None:
+        super().__init__(problems)
+        self.order_id = order_id
+        self.reply_to = reply_to
+        self.correlation_id = correlation_id
+
+
 class NoTransition(RoundsmanError):
     """A pair of state and event that the transition table does not have: a defect, not a race."""
 

@@ -8,7 +8,7 @@ in statuses, which leave the system and say ISO 8601.
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman.errors import InvalidMessage, Problem
+from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.events import Outcome
 from roundsman.fields import Fields
 from roundsman.task import Owed, StepError, Task
@@ -181,6 +181,20 @@ def status_body(task: Task, owed: Owed) -> str:
             "seq": owed.seq,
             "at": iso(owed.at),
             "detail": owed.detail,
+        }
+    )
+
+
+def rejected_status_body(rejected: RejectedOrder, now: int) -> str:
+    """What the application is told of an event that was put aside."""
+    return canonical_json(
+        {
+            "orderId": rejected.order_id,
+            "correlationId": rejected.correlation_id,
+            "status": "rejected",
+            "seq": 0,
+            "at": iso(now),
+            "detail": str(rejected),
         }
     )
 

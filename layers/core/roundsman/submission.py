@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from roundsman.birth import RECEIVED, Wishes, new_task
 from roundsman.delivery import deliver_owed
-from roundsman.errors import InvalidMessage, Problem, TryAgain
+from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.messages import status_body
 from roundsman.plan import Plan
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
@@ -57,7 +57,7 @@ class Submission:
         """Store the order and its task, and start it; harmless to repeat.
 
         The same order again makes nothing new, but is announced again: the first time may have
-        died in between. Raises InvalidMessage where the id is taken by another order, and
+        died in between. Raises RejectedOrder where the id is taken by another order, and
         TryAgain where nothing is known to be stored.
         """
         now = self._clock()
@@ -69,8 +69,11 @@ class Submission:
             self._announce(task, order.plan)
             return Submitted(True, "accepted")
         if found.order.content_hash != order.content_hash:
-            raise InvalidMessage(
-                [Problem("orderId", "taken: an order with this id and other content exists")]
+            raise RejectedOrder(
+                [Problem("orderId", "taken: an order with this id and other content exists")],
+                order_id=order.order_id,
+                reply_to=order.wishes.reply_to,
+                correlation_id=order.wishes.correlation_id,
             )
         if found.task is None:
             return Submitted(False, "the same order again; its task is over and was removed")

@@ -1,0 +1,37 @@
+"""Submission: turns an order event into an order row and a task, both or neither."""
+
+from collections.abc import Callable
+from functools import cache
+
+from roundsman.aws.observability import observed
+from roundsman.aws.settings import SubmissionSettings
+from roundsman.aws.submission_lambda import submission_handler
+from roundsman.plan import plan_of
+from roundsman.submission import NewOrder
+from workflows.orders import read_order_event
+from workflows.registry import WORKFLOWS
+
+
+def read_order(body: str, now: int, reply_queue_problem: Callable[[str], str | None]) -> NewOrder:
+    """An order event as submission stores it. Raises RejectedOrder."""
+    event = read_order_event(
+        body, now=now, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem
+    )
+    return NewOrder(
+        order_id=event.order_id,
+        content=event.content,
+        content_hash=event.content_hash,
+        plan=plan_of(event.workflow),
+        wishes=event.wishes,
+    )
+
+
+@cache
+def _parts() -> Callable[[dict[str, object]], object]:
+    return submission_handler(SubmissionSettings.from_env(), read_order)
+
+
+@observed
+def handler(event: dict[str, object], _context: object) -> object:
+    """Handle a batch of order events; answers with those that must come again."""
+    return _parts()(event)

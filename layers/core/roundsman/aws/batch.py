@@ -1,0 +1,97 @@
+"""One invocation's SQS messages: each handled by itself, none taking its neighbours with it.
+
+A message that can never be handled is put aside with its reason and acknowledged. One that may
+succeed later is reported as failed and comes again. One that kills the whole process takes the
+answer of its batch with it, so every message of that batch comes again; then each is deleted as
+soon as it is handled, and the batch is walked forwards and backwards in turn. After two such
+rounds everything before and behind the poison is done, and it goes to its dead-letter queue alone.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from aws_lambda_powertools.utilities.batch import (
+    BatchProcessor,
+    EventType,
+    process_partial_response,
+)
+from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
+
+from roundsman.aws.observability import count, logger, where
+from roundsman.errors import InvalidMessage, TryAgain
+from roundsman.ports import Outbox
+
+if TYPE_CHECKING:
+    from aws_lambda_powertools.utilities.batch.types import PartialItemFailureResponse
+    from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One SQS message: its body, its id (kept by redeliveries), and the name of its queue."""
+
+    body: str
+    message_id: str
+    queue: str
+
+
+def handle_batch(
+    event: dict[str, object],
+    *,
+    handle: Callable[[Message], None],
+    outbox: Outbox,
+    sqs: "SQSClient",
+    queue_url_beside: str,
+) -> "PartialItemFailureResponse":
+    """Handle each message and answer which of them must come again.
+
+    `handle` raises InvalidMessage for what can never be handled, anything else for what may be.
+    `queue_url_beside` is the URL of any queue of the same account and region: the message's own
+    queue URL follows from it and from the queue's name.
+    """
+    records = event.get("Records")
+    entries = list(records) if isinstance(records, list) else []
+    came_before = max((_receives(entry) for entry in entries), default=1)
+    crashed = came_before > 1 and len(entries) > 1
+    if crashed:
+        entries.sort(key=lambda entry: str(entry.get("messageId")), reverse=came_before % 2 == 1)
+
+    def handle_record(record: SQSRecord) -> None:
+        message = _message(record)
+        _handle_or_reject(message, handle, outbox)
+        if crashed:
+            url = f"{queue_url_beside.rpartition('/')[0]}/{message.queue}"
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=record.receipt_handle)
+
+    processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
+    return process_partial_response(
+        event={"Records": entries}, record_handler=handle_record, processor=processor
+    )
+
+
+def _handle_or_reject(
+    message: Message, handle: Callable[[Message], None], outbox: Outbox
+) -> None:
+    try:
+        handle(message)
+    except InvalidMessage as problem:
+        outbox.reject(message.queue, message.body, problem.problems)
+        count("RejectedMessages")
+        paths = [p.path for p in problem.problems]  # not the messages: they may quote the input
+        logger().warning("message rejected", extra={"queue": message.queue, "paths": paths})
+    except TryAgain as problem:
+        logger().warning("not handled; it comes again", extra={"why": str(problem)})
+        raise
+    except Exception as problem:
+        count("HandlerErrors")
+        logger().error("handler failed; the message comes again", extra=where(problem))
+        raise
+
+
+def _message(record: SQSRecord) -> Message:
+    return Message(record.body, record.message_id, record.event_source_arn.rpartition(":")[2])
+
+
+def _receives(entry: dict[str, dict[str, str]]) -> int:
+    return int(entry.get("attributes", {}).get("ApproximateReceiveCount", "1"))

@@ -1,0 +1,66 @@
+"""The scheduler's function: parses each message, has it handled, and logs what became of it."""
+
+import random
+import secrets
+from collections.abc import Callable
+
+from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.clock import now
+from roundsman.aws.observability import count, log_keys, logger
+from roundsman.aws.parts import Parts
+from roundsman.aws.settings import SchedulerSettings
+from roundsman.messages import read_command, read_reply
+from roundsman.scheduling import Handled, Scheduler
+from roundsman.states import TaskState
+
+
+def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
+    """A handler of batches from the SchedulerQueue and the reply queues."""
+    parts = Parts.of_scheduler(settings)
+    scheduler = Scheduler(
+        tasks=parts.tasks,
+        orders=parts.tasks,
+        plans=parts.plans,
+        board=parts.board,
+        outbox=parts.outbox,
+        clock=now,
+        jitter=random.random,
+        instance=secrets.token_hex(2),
+    )
+    commands = settings.scheduler_queue_url.rpartition("/")[2]
+
+    def handle(message: Message) -> None:
+        if message.queue == commands:
+            command = read_command(message.body)
+            with log_keys(task_id=command.task_id):
+                _report(command.kind, scheduler.command(command, message.message_id))
+        else:
+            reply = read_reply(message.body)
+            with log_keys(task_id=reply.task_id, step=reply.step):
+                _report(f"reply {reply.outcome}", scheduler.reply(reply, message.message_id))
+
+    return lambda event: handle_batch(
+        event,
+        handle=handle,
+        outbox=parts.outbox,
+        sqs=parts.sqs,
+        queue_url_beside=settings.scheduler_queue_url,
+    )
+
+
+def _report(event: str, handled: Handled) -> None:
+    task = handled.task
+    for request in handled.requests:
+        with log_keys(step=request.step, attempt=request.attempt):
+            logger().info("request sent", extra={"lock": request.lock})
+    logger().info(
+        "decided",
+        extra={"event": event, "state": task.state if task else None, "reason": handled.reason},
+    )
+    for given_up in handled.delivered.given_up:
+        count("StatusesGivenUp")
+        logger().warning("status given up: no such reply queue", extra={"status": given_up.name})
+    for owed in handled.delivered.still_owed:
+        logger().warning("not sent yet; still owed", extra={"owed": owed.name})
+    if task is not None and handled.before is not None and task.ended and not handled.before.ended:
+        count("TasksArchived" if task.state is TaskState.ARCHIVED else "TasksCompleted")

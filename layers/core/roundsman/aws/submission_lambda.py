@@ -1,0 +1,62 @@
+"""The submission's function, but for what an order is: that the application says."""
+
+from collections.abc import Callable
+
+from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.clock import now
+from roundsman.aws.observability import count, log_keys, logger
+from roundsman.aws.parts import Parts
+from roundsman.aws.settings import SubmissionSettings
+from roundsman.errors import RejectedOrder, TryAgain
+from roundsman.messages import rejected_status_body
+from roundsman.reply_queues import usable_reply_queue
+from roundsman.submission import NewOrder, Submission
+
+ReadOrder = Callable[[str, int, Callable[[str], str | None]], NewOrder]
+"""Reads an event's body, at an instant, given what is wrong with a reply queue's URL (or None).
+
+Raises RejectedOrder, or another InvalidMessage, where it is not an order."""
+
+
+def submission_handler(
+    settings: SubmissionSettings, read_order: ReadOrder
+) -> Callable[[dict[str, object]], object]:
+    """A handler of batches from the SubmissionQueue."""
+    parts = Parts.of_submission(settings)
+    submission = Submission(
+        tasks=parts.tasks,
+        plans=parts.plans,
+        outbox=parts.outbox,
+        clock=now,
+        shards=settings.due_shards,
+    )
+
+    def problem_of(url: str) -> str | None:
+        return usable_reply_queue(url, settings.scheduler_queue_url, settings.reply_queue_prefix)
+
+    def handle(message: Message) -> None:
+        try:
+            order = read_order(message.body, now(), problem_of)
+            with log_keys(task_id=order.order_id):
+                submitted = submission.submit(order)
+                count("OrdersAccepted" if submitted.created else "OrdersRepeated")
+                logger().info("order", extra={"reason": submitted.reason})
+        except RejectedOrder as rejected:
+            _tell_rejected(rejected)
+            raise
+
+    def _tell_rejected(rejected: RejectedOrder) -> None:
+        if rejected.reply_to is None:
+            return
+        try:
+            parts.outbox.send_status(rejected.reply_to, rejected_status_body(rejected, now()))
+        except TryAgain:
+            logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
+
+    return lambda event: handle_batch(
+        event,
+        handle=handle,
+        outbox=parts.outbox,
+        sqs=parts.sqs,
+        queue_url_beside=settings.scheduler_queue_url,
+    )

@@ -1,0 +1,72 @@
+"""The supervisor's function: passes over the due index while its minute lasts."""
+
+import random
+from collections.abc import Callable
+
+from roundsman.aws.clock import now, sleep
+from roundsman.aws.observability import count, log_keys, logger, measure, where
+from roundsman.aws.parts import Parts
+from roundsman.aws.settings import SupervisorSettings
+from roundsman.supervision import PassReport, Supervisor, keep_passing
+from roundsman.values import MINUTE
+
+MARGIN = 5_000
+"""ms kept back at the end of an invocation, so that what is under way is finished."""
+
+
+def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
+    """A handler of timer ticks; it is given the time left in ms."""
+    parts = Parts.of_supervisor(settings)
+    supervisor = Supervisor(
+        tasks=parts.tasks,
+        plans=parts.plans,
+        board=parts.board,
+        outbox=parts.outbox,
+        clock=now,
+        jitter=random.random,
+        shards=settings.due_shards,
+        on_trouble=_log_trouble,
+    )
+
+    def tick(time_left: int) -> None:
+        keep_passing(
+            supervisor,
+            interval=settings.interval,
+            passes=max(1, MINUTE // settings.interval),
+            stop_at=now() + time_left - MARGIN,
+            clock=now,
+            sleep=sleep,
+            report=_report,
+        )
+
+    return tick
+
+
+def _log_trouble(task_id: str, problem: Exception) -> None:
+    with log_keys(task_id=task_id):
+        logger().error("a record could not be handled; postponed", extra=where(problem))
+
+
+def _report(report: PassReport) -> None:
+    count("SupervisorPasses")
+    count("TasksRecovered", report.recovered)
+    count("TasksArchived", report.archived)
+    count("TasksTroubled", report.troubled)
+    measure("SupervisorLagMs", report.lag)
+    for task_id, reason in report.reasons:
+        with log_keys(task_id=task_id):
+            logger().info("inspected", extra={"reason": reason})
+    logger().info(
+        "pass done",
+        extra={
+            "looked_at": report.looked_at,
+            "recovered": report.recovered,
+            "archived": report.archived,
+            "rearmed": report.rearmed,
+            "superseded": report.superseded,
+            "troubled": report.troubled,
+            "deferred": report.deferred,
+            "lag_ms": report.lag,
+            "finished": report.finished,
+        },
+    )
