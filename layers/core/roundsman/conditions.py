@@ -1,41 +1,121 @@
 """The `when` of a step: a JMESPath expression over the order and the results so far."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from typing import TYPE_CHECKING, TypeAlias
 
 import jmespath
-from jmespath.exceptions import JMESPathError
+from jmespath.exceptions import JMESPathError, JMESPathTypeError
+from jmespath.functions import Functions
 from jmespath.parser import ParsedResult
+from jmespath.visitor import TreeInterpreter
 
 from roundsman.errors import DefinitionError
 from roundsman.values import Json
 
+if TYPE_CHECKING:
+    from jmespath.visitor import _TreeNode
+
+Node: TypeAlias = Mapping[str, object]
+
+ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
+
 
 def compile_condition(where: str, expression: object) -> None:
-    """Refuse an expression that JMESPath cannot read. Raises DefinitionError."""
+    """Refuse an expression that JMESPath cannot read or could never evaluate.
+
+    Raises DefinitionError. JMESPath itself looks up functions only when it evaluates; a name
+    that does not exist would then fail every order instead of the import.
+    """
     if not isinstance(expression, str):
         raise DefinitionError(f"{where}: when must be a JMESPath expression, not {expression!r}")
+    refused = f"{where}: when is not JMESPath: {expression!r}"
     try:
-        _compiled(expression)
-    except JMESPathError as error:
-        first_line = str(error).splitlines()[0]
-        raise DefinitionError(
-            f"{where}: when is not JMESPath: {expression!r}: {first_line}"
-        ) from error
+        parsed: Node = _compiled(expression).parsed
+    except (JMESPathError, RecursionError) as error:
+        first_line = (str(error).splitlines() or ["it cannot be read"])[0]
+        raise DefinitionError(f"{refused}: {first_line}") from error
+    for problem in _misuses(parsed):
+        raise DefinitionError(f"{refused}: {problem}")
 
 
 def holds(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     """Whether the expression is true of `{"input": order, "results": results}`.
 
-    JMESPath's own truth: null, false, and empty strings, lists and objects are false.
-    Raises ValueError where the expression fails on this data (a function given a wrong type).
+    JMESPath's own truth: null, false, and empty strings, lists and objects are false. Amounts
+    are decimal strings, and compare with numbers by their value: ``input.total > `100` ``.
+    Raises ValueError where the expression fails on this data (a function given a wrong type);
+    its sentence names types, never the data.
     """
+    data = {"input": order, "results": dict(results)}
     try:
-        found: object = _compiled(expression).search({"input": order, "results": dict(results)})
-    except JMESPathError as error:
-        raise ValueError(f"when {expression!r} cannot be evaluated: {error}") from error
+        found: object = _Interpreter().visit(_compiled(expression).parsed, data)
+    except JMESPathTypeError as error:
+        wanted, given = " or ".join(map(str, error.expected_types)), error.actual_type
+        why = f"{error.function_name}() takes {wanted}, not {given}"
+        raise ValueError(f"when {expression!r} cannot be evaluated: {why}") from error
+    except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
+        # What the library's own functions raise for data that they did not foresee.
+        why = f"{type(error).__name__} on this order"
+        raise ValueError(f"when {expression!r} cannot be evaluated: {why}") from error
     # A number is true in JMESPath, zero included.
     return found is not None and found is not False and found not in ("", [], {})
+
+
+class _Interpreter(TreeInterpreter):
+    """JMESPath, but a decimal string and a number are ordered by value.
+
+    The library raises TypeError for such a pair, while orders carry amounts as decimal strings.
+    """
+
+    def visit_comparator(self, node: "_TreeNode", value: object) -> object:
+        operator = str(node["value"])
+        if operator not in ORDERINGS:
+            return super().visit_comparator(node, value)
+        left, right = (self.visit(operand, value) for operand in node["children"])
+        if isinstance(left, str) != isinstance(right, str):
+            left, right = _amount(left), _amount(right)
+        if not (_orders(left) and _orders(right)):
+            return None
+        outcome: object = self.COMPARATOR_FUNC[operator](left, right)
+        return outcome
+
+
+def _orders(value: object) -> bool:
+    return isinstance(value, int | float | str | Decimal) and not isinstance(value, bool)
+
+
+def _amount(value: object) -> Decimal | None:
+    if not _orders(value):
+        return None
+    try:
+        amount = Decimal(str(value))  # of a float, the shortest text: 100.1 is 100.1
+    except InvalidOperation:
+        return None
+    return amount if amount.is_finite() else None
+
+
+def _misuses(node: Node) -> Iterator[str]:
+    """Functions that do not exist, or that are given the wrong number of arguments."""
+    children = [child for child in _children(node) if isinstance(child, Mapping)]
+    if node.get("type") == "function_expression":
+        name = str(node["value"])
+        if name not in Functions.FUNCTION_TABLE:
+            yield f"there is no function {name}()"
+        else:
+            signature = Functions.FUNCTION_TABLE[name]["signature"]
+            variadic = bool(signature) and bool(signature[-1].get("variadic"))
+            least, given = len(signature), len(children)
+            if given < least or (given > least and not variadic):
+                yield f"{name}() takes {least} argument(s), not {given}"
+    for child in children:
+        yield from _misuses(child)
+
+
+def _children(node: Node) -> list[object]:
+    found = node.get("children")
+    return found if isinstance(found, list) else []
 
 
 @lru_cache(maxsize=256)
