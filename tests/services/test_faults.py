@@ -2,6 +2,7 @@
 
 import http.client
 import socket
+import time
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import pytest
@@ -10,7 +11,7 @@ from roundsman_console.services import FaultsInvalid, RemoteServices
 from roundsman_console.services.fault_rules import read_rules
 from roundsman_console.services.faults import dice
 from roundsman_console.services.hold import Hold, TooManyHanging
-from tests.services.client import Client, Got
+from tests.services.client import PATIENCE_SECONDS, Client, Got
 
 PERFORM = "ord-1/charge_card/perform"
 UNDO = "ord-1/charge_card/undo"
@@ -176,6 +177,24 @@ def test_stopping_does_not_wait_for_what_hangs() -> None:
         with pytest.raises((http.client.HTTPException, ConnectionError)):
             late.result()
     services.stop()
+
+
+def test_what_waits_when_the_server_stops_never_has_its_effect(services: RemoteServices) -> None:
+    application = services.application
+    client = Client(services.url)
+    client.set_faults({"hang": True, "orderId": "ord-1"}, {"latencyMs": 600_000})
+    with ThreadPoolExecutor(2) as pool:
+        waiting = [_hang(pool, client), pool.submit(client.charge, "slow", "ord-2")]
+        client.wait_until("slow", 1)
+        services.stop()
+        assert all(call.exception() for call in waiting)
+    assert not application.hold.hang(application.hold.ticket(), None)
+    application.hold.release()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while application.hold.hanging + application.hold.slow:
+        assert time.monotonic() < deadline
+    described = [entry for entry in application.effects() if isinstance(entry, dict)]
+    assert [entry["effects"] for entry in described] == [0, 0]
 
 
 def test_a_truncated_answer_breaks_off_after_the_effect(client: Client) -> None:
