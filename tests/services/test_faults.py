@@ -188,7 +188,7 @@ def test_what_waits_when_the_server_stops_never_has_its_effect(services: RemoteS
         client.wait_until("slow", 1)
         services.stop()
         assert all(call.exception() for call in waiting)
-    assert not application.hold.hang(application.hold.ticket(), None)
+    assert not application.hold.hang(application.hold.ticket(), 0.001)
     application.hold.release()
     deadline = time.monotonic() + PATIENCE_SECONDS
     while application.hold.hanging + application.hold.slow:
