@@ -93,7 +93,7 @@ demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--j
 .PHONY: lock
 lock: $(BIN)/python ## Lock all dependencies anew, with hashes (LOCK_ARGS=--upgrade takes newer versions)
 	@test -x $(VENV)/locker/bin/uv || { $(BIN)/python -m venv $(VENV)/locker && \
-	  $(VENV)/locker/bin/python -m pip --disable-pip-version-check install --quiet --require-hashes --requirement requirements/locker.txt; }
+	  $(VENV)/locker/bin/python -m pip --disable-pip-version-check install -qq --require-hashes --requirement requirements/locker.txt; }
 	@$(COMPILE) pyproject.toml --extra dev --output-file requirements/dev.txt
 	@$(COMPILE) requirements/core-layer.in --constraints requirements/dev.txt --output-file layers/core/requirements.txt
 	@$(COMPILE) requirements/workflows-layer.in --constraints requirements/dev.txt --output-file layers/workflows/requirements.txt
