@@ -1,0 +1,218 @@
+"""Each function may do what it does and no more; nothing is readable at rest or on the way."""
+
+import re
+
+import pytest
+
+from tests.template.reading import (
+    allowed_to,
+    every_policy,
+    items,
+    of_type,
+    referred,
+    statements,
+    texts,
+    work_queues,
+)
+from tests.template_stack import Document, Json, mapping_of
+
+AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
+REPLY_QUEUES_OF_APPLICATIONS = (
+    "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}-reply-*"
+)
+# What may be done to each kind of thing, by whom. Sending and receiving are tested by queue.
+TABLE_ACTIONS = {
+    "SubmissionRole": {
+        "OrdersTable": {"GetItem", "PutItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "PutItem"},
+    },
+    "SchedulerRole": {
+        "OrdersTable": {"GetItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "ControlTable": {"GetItem", "BatchGetItem"},
+        "HistoryTable": {"PutItem"},
+    },
+    "SupervisorRole": {
+        "OrdersTable": {"GetItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable/index/due": {"Query"},
+        "ControlTable": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"},
+        "HistoryTable": {"PutItem"},
+    },
+    **{f"{agent}Role": {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}} for agent in AGENTS},
+}
+
+
+def target(resource: Json) -> str:
+    """What a statement is about, by logical id; an index as `TasksTable/index/due`."""
+    match resource:
+        case {"Fn::Sub": str(text)}:
+            return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
+        case _:
+            return referred(resource)
+
+
+def granted(document: Document, role: str, service: str) -> dict[str, set[str]]:
+    """The actions of one service that a role is allowed, by what it may do them to."""
+    found: dict[str, set[str]] = {}
+    for statement in allowed_to(document, role):
+        for action in texts(statement["Action"]):
+            prefix, _, name = action.partition(":")
+            if prefix == service:
+                for resource in items(statement["Resource"]):
+                    found.setdefault(target(resource), set()).add(name)
+    return found
+
+
+def may_send_to(document: Document, role: str) -> set[str]:
+    return {
+        queue
+        for queue, actions in granted(document, role, "sqs").items()
+        if "SendMessage" in actions
+    }
+
+
+def may_read(document: Document, role: str) -> set[str]:
+    return {
+        queue
+        for queue, actions in granted(document, role, "sqs").items()
+        if "ReceiveMessage" in actions
+    }
+
+
+def test_no_policy_allows_an_action_or_a_thing_by_wildcard(document: Document) -> None:
+    for owner, statement in every_policy(document):
+        if statement["Effect"] != "Allow":
+            continue
+        assert not any("*" in action for action in texts(statement["Action"])), owner
+        assert "NotAction" not in statement
+        assert "NotResource" not in statement
+        if owner == "AlertKey":
+            continue  # in a key's own policy '*' is that key
+        for resource in items(statement["Resource"]):
+            text = target(resource)
+            assert "*" not in text or text == REPLY_QUEUES_OF_APPLICATIONS, owner
+
+
+def test_no_role_holds_a_policy_of_aws_which_would_name_no_resource(document: Document) -> None:
+    for role in of_type(document, "AWS::IAM::Role").values():
+        assert "ManagedPolicyArns" not in role
+
+
+def test_every_statement_says_in_a_sentence_what_it_is_for(document: Document) -> None:
+    for owner, statement in every_policy(document):
+        sid = statement["Sid"]
+        assert isinstance(sid, str)
+        assert re.fullmatch(r"([A-Z][a-z]+){2,}", sid), f"{owner}: {sid}"
+
+
+def test_every_function_has_a_role_of_its_own(document: Document) -> None:
+    roles = {
+        name: referred(function["Role"])
+        for name, function in of_type(document, "AWS::Lambda::Function").items()
+    }
+    assert roles == {name: f"{name.removesuffix('Function')}Role" for name in roles}
+
+
+@pytest.mark.parametrize("role", TABLE_ACTIONS)
+def test_a_role_may_do_to_tables_exactly_what_its_function_does(
+    document: Document, role: str
+) -> None:
+    assert granted(document, role, "dynamodb") == TABLE_ACTIONS[role]
+
+
+def test_no_role_may_scan_delete_or_change_a_table(document: Document) -> None:
+    for role in of_type(document, "AWS::IAM::Role"):
+        for actions in granted(document, role, "dynamodb").values():
+            assert not actions & {"Scan", "DeleteItem", "DeleteTable", "UpdateTable"}
+
+
+def test_agents_cannot_see_tasks_nor_orders(document: Document) -> None:
+    for agent in AGENTS:
+        assert set(granted(document, f"{agent}Role", "dynamodb")) == {"ControlTable"}
+
+
+def test_an_agent_may_send_only_its_replies_and_what_it_rejects(document: Document) -> None:
+    for agent in AGENTS:
+        allowed = may_send_to(document, f"{agent}Role")
+        assert allowed == {f"{agent}ReplyQueue", "RejectedQueue"}
+
+
+def test_the_supervisor_may_send_to_the_scheduler_and_to_applications_only(
+    document: Document,
+) -> None:
+    allowed = may_send_to(document, "SupervisorRole")
+    assert allowed == {"SchedulerQueue", REPLY_QUEUES_OF_APPLICATIONS}
+
+
+def test_submission_may_start_tasks_reject_events_and_tell_applications(
+    document: Document,
+) -> None:
+    allowed = may_send_to(document, "SubmissionRole")
+    assert allowed == {"SchedulerQueue", "RejectedQueue", REPLY_QUEUES_OF_APPLICATIONS}
+
+
+def test_the_scheduler_may_send_to_every_request_queue(document: Document) -> None:
+    requests = {name for name in work_queues(document) if name.endswith("RequestQueue")}
+    others = {"SchedulerQueue", "RejectedQueue", REPLY_QUEUES_OF_APPLICATIONS}
+    assert may_send_to(document, "SchedulerRole") == requests | others
+
+
+def test_a_function_may_read_exactly_the_queues_that_wake_it(document: Document) -> None:
+    woken_by: dict[str, set[str]] = {role: set() for role in TABLE_ACTIONS}
+    for mapping in of_type(document, "AWS::Lambda::EventSourceMapping").values():
+        role = referred(mapping["FunctionName"]).removesuffix("Function") + "Role"
+        woken_by[role].add(referred(mapping["EventSourceArn"]))
+    assert {role: may_read(document, role) for role in woken_by} == woken_by
+
+
+def test_scheduler_and_supervisor_alone_may_alert(document: Document) -> None:
+    may = {
+        role
+        for role in of_type(document, "AWS::IAM::Role")
+        if granted(document, role, "sns") == {"AlertTopic": {"Publish"}}
+    }
+    assert may == {"SchedulerRole", "SupervisorRole"}
+    assert {r for r in of_type(document, "AWS::IAM::Role") if granted(document, r, "sns")} == may
+    for role in may:
+        assert granted(document, role, "kms") == {"AlertKey": {"GenerateDataKey", "Decrypt"}}
+
+
+def test_every_function_may_write_its_own_log_and_no_other(document: Document) -> None:
+    for role in TABLE_ACTIONS:
+        own = {role.removesuffix("Role") + "Logs": {"CreateLogStream", "PutLogEvents"}}
+        assert granted(document, role, "logs") == own
+
+
+def test_eventbridge_may_invoke_the_supervisor_and_nothing_else(document: Document) -> None:
+    (statement,) = allowed_to(document, "SupervisorScheduleRole")
+    assert statement["Action"] == "lambda:InvokeFunction"
+    assert referred(statement["Resource"]) == "SupervisorFunction"
+    role = of_type(document, "AWS::IAM::Role")["SupervisorScheduleRole"]
+    (trust,) = statements(role["AssumeRolePolicyDocument"])
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_alerts_are_encrypted_under_a_key_that_alarms_may_use(document: Document) -> None:
+    (topic,) = of_type(document, "AWS::SNS::Topic").values()
+    (key,) = of_type(document, "AWS::KMS::Key").values()
+    assert referred(topic["KmsMasterKeyId"]) == "AlertKey"
+    assert key["EnableKeyRotation"] is True
+    services = {
+        str(mapping_of(statement["Principal"]).get("Service")): set(texts(statement["Action"]))
+        for statement in statements(key["KeyPolicy"])
+    }
+    assert services["cloudwatch.amazonaws.com"] == {"kms:Decrypt", "kms:GenerateDataKey"}
+
+
+def test_the_alert_topic_refuses_what_comes_without_tls_and_takes_alarms(
+    document: Document,
+) -> None:
+    (policy,) = of_type(document, "AWS::SNS::TopicPolicy").values()
+    refusal, alarms = statements(policy["PolicyDocument"])
+    assert refusal["Effect"] == "Deny"
+    assert refusal["Principal"] == "*"
+    assert refusal["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
+    assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert "aws:SourceAccount" in mapping_of(mapping_of(alarms["Condition"])["StringEquals"])
