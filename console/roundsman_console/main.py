@@ -1,0 +1,23 @@
+"""`roundsman`: the commands, put together from their modules."""
+
+import typer
+
+from roundsman_console.demo.command import demo_command
+from roundsman_console.listing import ls_command
+from roundsman_console.local.command import local_app
+from roundsman_console.services.command import services_command
+from roundsman_console.showing import show_command
+from roundsman_console.submitting import submit_command
+
+app = typer.Typer(
+    name="roundsman",
+    help="Multi-step tasks on AWS that complete, or are undone, as a whole.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,  # locals hold orders
+)
+app.command("submit")(submit_command)
+app.command("show")(show_command)
+app.command("ls")(ls_command)
+app.add_typer(local_app, name="local")
+app.command("services")(services_command)
+app.command("demo")(demo_command)

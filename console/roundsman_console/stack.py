@@ -1,0 +1,114 @@
+"""Finding the deployed stack: its name, its outputs, and what talks to its parts."""
+
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import boto3
+import typer
+from botocore.exceptions import ClientError
+
+from roundsman.aws.control import ControlPlans
+from roundsman.aws.dynamodb import DynamoTasks
+from roundsman_console.sentences import ConsoleError
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+StackOption = Annotated[
+    str | None,
+    typer.Option("--stack", help="The stack's name; the one in samconfig.toml by default."),
+]
+
+
+@dataclass(frozen=True)
+class Stack:
+    """A deployed stack: its outputs and parameters by name."""
+
+    name: str
+    outputs: dict[str, str]
+    parameters: dict[str, str]
+
+    def output(self, name: str) -> str:
+        """One output. Raises ConsoleError where the stack is not one of Roundsman's."""
+        if name not in self.outputs:
+            raise ConsoleError(f"The stack {self.name} has no output {name}: is it Roundsman's?")
+        return self.outputs[name]
+
+    @property
+    def shards(self) -> int:
+        """How many shards each lane of the due index has."""
+        return int(self.parameters.get("DueShards", "16"))
+
+    @cached_property
+    def tasks(self) -> DynamoTasks:
+        """The stack's orders and tasks."""
+        return DynamoTasks(
+            boto3.client("dynamodb"),
+            tasks_table=self.output("TasksTableName"),
+            orders_table=self.output("OrdersTableName"),
+            history_table=self.output("HistoryTableName"),
+        )
+
+    @cached_property
+    def plans(self) -> ControlPlans:
+        """The stack's stored plans."""
+        return ControlPlans(boto3.client("dynamodb"), self.output("ControlTableName"))
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """A client for the stack's queues."""
+        return boto3.client("sqs")
+
+
+def find_stack(name: str | None) -> Stack:
+    """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
+    wanted = name or _configured_name()
+    try:
+        found = boto3.client("cloudformation").describe_stacks(StackName=wanted)["Stacks"]
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") == "ValidationError":
+            raise ConsoleError(
+                f"There is no stack {wanted} in this account and region: deploy it, "
+                "or name another with --stack."
+            ) from error
+        raise
+    if not found:
+        raise ConsoleError(f"There is no stack {wanted} in this account and region.")
+    return Stack(
+        name=wanted,
+        outputs={
+            output["OutputKey"]: output["OutputValue"]
+            for output in found[0].get("Outputs", [])
+            if "OutputKey" in output and "OutputValue" in output
+        },
+        parameters={
+            parameter["ParameterKey"]: parameter["ParameterValue"]
+            for parameter in found[0].get("Parameters", [])
+            if "ParameterKey" in parameter and "ParameterValue" in parameter
+        },
+    )
+
+
+def _configured_name() -> str:
+    """`stack_name` of the nearest samconfig.toml above this folder."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        path = folder / "samconfig.toml"
+        if path.is_file():
+            return _stack_name(path)
+    raise ConsoleError("There is no samconfig.toml here: name the stack with --stack.")
+
+
+def _stack_name(path: Path) -> str:
+    try:
+        default = tomllib.loads(path.read_text(encoding="utf-8")).get("default", {})
+    except (OSError, ValueError) as error:
+        raise ConsoleError(f"{path.name} cannot be read: {error}") from error
+    for section in ("deploy", "global"):
+        found = default.get(section, {}).get("parameters", {}).get("stack_name")
+        if isinstance(found, str) and found:
+            return found
+    raise ConsoleError(f"{path.name} names no stack_name: name the stack with --stack.")
