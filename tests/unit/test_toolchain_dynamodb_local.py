@@ -1,6 +1,10 @@
 """The engine behind the `dynamodb_endpoint` fixture: where it listens, what its start refuses."""
 
+import re
 import socket
+import subprocess
+import sys
+import time
 import urllib.parse
 from pathlib import Path
 
@@ -35,13 +39,10 @@ def test_the_engine_refuses_a_conditional_write_as_dynamodb_does(dynamodb_endpoi
 
 @pytest.mark.engine
 def test_the_engine_listens_on_the_loopback_address_only(dynamodb_endpoint: str) -> None:
-    port = urllib.parse.urlsplit(dynamodb_endpoint).port
-    assert port is not None
-    with socket.create_connection(("127.0.0.1", port)):
-        pass
-    # 127.0.0.2 is this machine too: whoever listens on every address answers there.
-    with pytest.raises(OSError), socket.create_connection(("127.0.0.2", port), timeout=5):  # noqa: PT011 - refused or unreachable, by platform
-        pass
+    port = port_of(dynamodb_endpoint)
+    assert answers(port)
+    # This is the same machine too: whoever listens on every address answers there.
+    assert not answers(port, "127.0.0.2")
 
 
 @pytest.mark.engine
@@ -51,10 +52,7 @@ def test_two_engines_at_once_have_their_own_ports_and_end_with_their_block(
     with dynamodb_local.serving() as endpoint:
         assert endpoint != dynamodb_endpoint
         boto3.client("dynamodb", endpoint_url=endpoint).list_tables()
-    port = urllib.parse.urlsplit(endpoint).port
-    assert port is not None
-    with pytest.raises(OSError, match="refused"), socket.create_connection(("127.0.0.1", port)):
-        pass
+    assert not answers(port_of(endpoint))
 
 
 def test_an_engine_that_dies_at_its_start_is_one_sentence(
@@ -106,3 +104,44 @@ def test_a_java_without_a_virtual_machine_to_load_is_passed_over(tmp_path: Path)
 def test_what_a_tool_said_last_is_its_last_line_with_words() -> None:
     assert runtimes.last_line("npm start\nnpm error no network\n\n") == "npm error no network"
     assert runtimes.last_line(" \n") == "it said nothing"
+
+
+def test_what_npm_says_is_cut_down_to_its_reason() -> None:
+    said = "npm warn old\nnpm error code E1\nnpm error syscall connect\nnpm error no answer.\n"
+    assert dynamodb_local.npm_reason(said) == "no answer"
+    assert dynamodb_local.npm_reason("killed\n") == "killed"
+
+
+@pytest.mark.engine
+def test_the_engine_ends_when_the_process_that_started_it_is_killed() -> None:
+    owner = subprocess.Popen(
+        [sys.executable, "-m", "tools.dynamodb_local", "run"],
+        cwd=runtimes.ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert owner.stdout is not None
+    with owner.stdout:
+        match = re.search(r"http://\S+:\d+", owner.stdout.readline())
+    owner.kill()
+    owner.wait()
+    assert match is not None
+    port = port_of(match[0])
+    give_up = time.monotonic() + 60  # it takes milliseconds; a busy machine may take longer
+    while answers(port):
+        assert time.monotonic() < give_up, "the engine outlived its owner"
+        time.sleep(0.01)
+
+
+def port_of(endpoint: str) -> int:
+    port = urllib.parse.urlsplit(endpoint).port
+    assert port is not None
+    return port
+
+
+def answers(port: int, address: str = "127.0.0.1") -> bool:
+    try:
+        socket.create_connection((address, port), timeout=5).close()
+    except OSError:
+        return False
+    return True
