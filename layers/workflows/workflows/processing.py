@@ -1,0 +1,135 @@
+"""The `processing` part of an order event: what the application wishes for this order."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeVar
+
+from marshmallow import ValidationError, validates_schema
+
+from roundsman.birth import Wishes
+from roundsman.errors import Problem
+from roundsman.values import SECOND
+from roundsman.workflow import Priority, Workflow
+from workflows.validation import ObjectSchema, Value, matching, text, whole
+
+DEFAULT_WORKFLOW = "order_fulfilment"
+DAY = 86_400
+FARTHEST_AHEAD = 366 * DAY  # a year; a later start is more likely a wrong unit than a wish
+LONGEST_TASK = 366 * DAY
+LONGEST_RETENTION = 3_660 * DAY  # ten years, the longest that books are commonly kept
+LONGEST_URL = 512
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = re.compile(
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+    r"(?P<offset>Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_EXAMPLE = "2026-12-01T09:00:00Z or 2026-12-01T10:00:00+01:00"
+
+
+def instant(value: object) -> int:
+    """An instant in ISO 8601, with its offset, as epoch ms. Raises ValidationError."""
+    found = _INSTANT.fullmatch(value) if isinstance(value, str) else None
+    if found is None:
+        raise ValidationError(f"must be an instant such as {_EXAMPLE}")
+    if found["offset"] is None:
+        raise ValidationError(f"must say its offset from UTC, as in {_EXAMPLE}")
+    try:
+        moment = datetime.fromisoformat(found[0])
+    except ValueError as error:
+        raise ValidationError("is no instant that the calendar and the clock have") from error
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+class ProcessingSchema(ObjectSchema):
+    """All fields are optional, and null is the same as absent."""
+
+    # Named as in the event, so that what is checked needs no second list of names.
+    workflow = Value(text(128), optional=True)
+    priority = Value(matching("|".join(Priority), " or ".join(Priority)), optional=True)
+    processAt = Value(instant, optional=True)
+    processIn = Value(whole(0, FARTHEST_AHEAD), optional=True)
+    retention = Value(whole(0, LONGEST_RETENTION), optional=True)
+    completeWithin = Value(whole(1, LONGEST_TASK), optional=True)
+    replyTo = Value(text(LONGEST_URL), optional=True)
+    correlationId = Value(text(128), optional=True)
+    # It becomes the message group of the order's requests, and these are SQS's characters.
+    tenant = Value(
+        matching(r"[!-~]{1,128}", "1 to 128 ASCII letters, digits or punctuation, no spaces"),
+        optional=True,
+    )
+
+    @validates_schema(pass_original=True, skip_on_field_errors=False)
+    def _check_one_start(self, _valid: object, given: object, **_more: object) -> None:
+        names = ("processAt", "processIn")
+        if isinstance(given, Mapping) and all(given.get(name) is not None for name in names):
+            raise ValidationError("give processAt or processIn, not both", "processIn")
+
+
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """What was read. `workflow` is None only where `problems` says why.
+
+    The wishes hold what is valid even where something else is not, so that a rejection can be
+    told to the queue that was named.
+    """
+
+    workflow: Workflow | None
+    wishes: Wishes
+    problems: list[Problem]
+
+
+def read_processing(
+    valid: Mapping[str, object],
+    *,
+    now: int,
+    workflows: Mapping[str, Workflow],
+    reply_queue_problem: Callable[[str], str | None],
+) -> Processing:
+    """What ProcessingSchema let pass, checked against what the stack has and what time it is."""
+    problems: list[Problem] = []
+    workflow = workflows.get(_taken(valid, "workflow", str) or DEFAULT_WORKFLOW)
+    if workflow is None:
+        known = ", ".join(sorted(workflows))
+        problems.append(Problem("processing.workflow", f"no such workflow; there are: {known}"))
+    reply_to = _taken(valid, "replyTo", str)
+    if reply_to is not None and (sentence := reply_queue_problem(reply_to)):
+        problems.append(Problem("processing.replyTo", sentence))
+        reply_to = None
+    start_at = _start_at(valid, now)
+    if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
+        sentence = f"is more than {FARTHEST_AHEAD // DAY} days ahead"
+        problems.append(Problem("processing.processAt", sentence))
+    wishes = Wishes(
+        start_at=start_at,
+        complete_within=_milliseconds(_taken(valid, "completeWithin", int)),
+        retain_for=_milliseconds(_taken(valid, "retention", int)),
+        priority=_taken(valid, "priority", str),
+        tenant=_taken(valid, "tenant", str),
+        reply_to=reply_to,
+        correlation_id=_taken(valid, "correlationId", str),
+    )
+    return Processing(workflow, wishes, problems)
+
+
+def _start_at(valid: Mapping[str, object], now: int) -> int | None:
+    """When to start in epoch ms; what is past means now."""
+    wait = _taken(valid, "processIn", int)
+    if wait is not None:
+        return now + wait * SECOND
+    start_at = _taken(valid, "processAt", int)
+    return None if start_at is None else max(start_at, now)
+
+
+def _milliseconds(seconds: int | None) -> int | None:
+    return None if seconds is None else seconds * SECOND
+
+
+def _taken(valid: Mapping[str, object], name: str, kind: type[T]) -> T | None:
+    """A field that the schema has checked already; None where it is absent, null or wrong."""
+    value = valid.get(name)
+    return value if isinstance(value, kind) else None

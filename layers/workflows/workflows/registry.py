@@ -1,0 +1,8 @@
+"""The workflows that an order event may ask for, by name."""
+
+from collections.abc import Mapping
+
+from roundsman import Workflow
+from workflows.order_fulfilment import order_fulfilment
+
+WORKFLOWS: Mapping[str, Workflow] = {workflow.name: workflow for workflow in (order_fulfilment,)}
