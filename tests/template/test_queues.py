@@ -97,3 +97,12 @@ def test_no_queue_of_the_stack_can_be_taken_for_an_applications_reply_queue(
         # A queue without a name of its own gets the stack's name and its logical id.
         given = mapping_of(queue.get("QueueName", {"Fn::Sub": f"${{AWS::StackName}}-{name}"}))
         assert not str(given["Fn::Sub"]).startswith("${AWS::StackName}-reply-"), name
+
+
+def test_a_stacks_name_of_52_characters_leaves_room_for_every_queues_name(
+    document: Document,
+) -> None:
+    for name, queue in of_type(document, "AWS::SQS::Queue").items():
+        if "QueueName" in queue:
+            assert mapping_of(queue["QueueName"]) == {"Fn::Sub": f"${{AWS::StackName}}-{name}"}
+            assert 52 + len(f"-{name}") <= 80

@@ -1,0 +1,58 @@
+"""docs/deploying.md says of the template what is so."""
+
+import re
+
+from tests.template.reading import dead_letter_queues, of_type, work_queues
+from tests.template_stack import TEMPLATE, Document, mapping_of
+
+PAGE = TEMPLATE.parent / "docs" / "deploying.md"
+
+
+def rows(columns: int) -> list[list[str]]:
+    """The table rows of the page that have this many columns."""
+    lines = [line for line in PAGE.read_text().splitlines() if line.startswith("| ")]
+    split = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+    return [row for row in split if len(row) == columns]
+
+
+def values_of(parameter: Document) -> str:
+    match parameter:
+        case {"AllowedValues": list(allowed)}:
+            return ", ".join(str(value) for value in allowed)
+        case {"MinValue": low, "MaxValue": high}:
+            return f"{low} to {high}"
+        case _:
+            return "an e-mail address" if "e-mail" in str(parameter) else "an http(s) address"
+
+
+def test_the_page_names_every_parameter_with_its_default_its_values_and_its_meaning(
+    document: Document,
+) -> None:
+    written = {row[0].strip("`"): row[1:] for row in rows(4) if row[0].startswith("`")}
+    expected = {
+        name: [
+            str(mapping_of(parameter).get("Default", "*asked*")) or "*none*",
+            values_of(mapping_of(parameter)),
+            str(mapping_of(parameter)["Description"]),
+        ]
+        for name, parameter in mapping_of(document["Parameters"]).items()
+    }
+    assert written == expected
+
+
+def test_the_page_counts_what_the_template_makes(document: Document) -> None:
+    counts = {row[0]: int(row[1]) for row in rows(2) if row[1].isdecimal()}
+    expected = {
+        "functions": len(of_type(document, "AWS::Lambda::Function")),
+        "layers": len(of_type(document, "AWS::Lambda::LayerVersion")),
+        "tables": len(of_type(document, "AWS::DynamoDB::Table")),
+        "queues": len(work_queues(document)),
+        "their": len(dead_letter_queues(document)),
+        "RejectedQueue": 1,
+        "event": len(of_type(document, "AWS::Lambda::EventSourceMapping")),
+        "alarms": len(of_type(document, "AWS::CloudWatch::Alarm")),
+        "alert": len(of_type(document, "AWS::SNS::Topic")),
+        "the": len(of_type(document, "AWS::KMS::Key")),
+        "schedule": len(of_type(document, "AWS::Scheduler::Schedule")),
+    }
+    assert {re.split(r"\W", name)[0]: count for name, count in counts.items()} == expected
