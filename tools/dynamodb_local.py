@@ -82,7 +82,6 @@ def start() -> Running:
             str(Path(__file__).with_name("dynamodb_server.py")),
             str(library),
             str(folder / "DynamoDBLocal.jar"),
-            str(folder / "DynamoDBLocal_lib"),
         ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

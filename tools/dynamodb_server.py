@@ -1,7 +1,6 @@
 """Hosts DynamoDB Local inside this process, on the loopback address and a port of its choosing.
 
-Started by tools.dynamodb_local as `python dynamodb_server.py JVM_LIBRARY JAR NATIVE_LIBRARIES`.
-Prints `listening on PORT` when ready and serves until its standard input closes, so that it ends
+Started by tools.dynamodb_local as `python dynamodb_server.py JVM_LIBRARY JAR`. Prints `listening on PORT` when ready and serves until its standard input closes, so that it ends
 with the process that started it, however that one ends.
 
 The launcher in the jar has no option for the address: it would listen on every interface. So the
@@ -17,11 +16,10 @@ LOOPBACK = "127.0.0.1"
 
 def main() -> None:
     """Serve until standard input ends."""
-    jvm_library, jar, native_libraries = sys.argv[1:]
+    jvm_library, jar = sys.argv[1:]
     jpype.startJVM(
         jvm_library,
         "-Xmx512m",
-        f"-Djava.library.path={native_libraries}",
         "--enable-native-access=ALL-UNNAMED",  # Java 24 and newer warn without it
         classpath=[jar],
     )
