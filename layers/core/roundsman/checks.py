@@ -8,6 +8,7 @@ from roundsman.errors import DefinitionError
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
 LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
 SHORTEST_DURATION = timedelta(milliseconds=1)  # records keep milliseconds
+LONGEST_DURATION = timedelta(days=3650)  # later instants soon leave the calendar, and are mistakes
 
 
 def check_name(where: str, name: object) -> None:
@@ -37,9 +38,11 @@ def check_count(where: str, value: object) -> None:
 
 
 def check_duration(where: str, value: object) -> None:
-    """A timedelta of a millisecond or more."""
+    """A timedelta of a millisecond to ten years."""
     if not isinstance(value, timedelta) or value < SHORTEST_DURATION:
         raise DefinitionError(f"{where} must be a timedelta of at least 1 ms, not {value!r}")
+    if value > LONGEST_DURATION:
+        raise DefinitionError(f"{where} is {value.days} days; at most {LONGEST_DURATION.days}")
 
 
 def check_attempt_time(where: str, value: object) -> None:

@@ -177,6 +177,8 @@ class Workflow:
         check_type(f"{where}: retain_for", self.retain_for, timedelta)
         if self.retain_for < timedelta(0):
             raise DefinitionError(f"{where}: retain_for must be zero or more")
+        if self.retain_for:
+            check_duration(f"{where}: retain_for", self.retain_for)
         _check_strategy(where, self.on_failure)
         check_type(f"{where}: priority", self.priority, Priority)
         self._check_steps(where)
@@ -186,7 +188,9 @@ class Workflow:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
 
     def _check_steps(self, where: str) -> None:
-        check_tuple(f"{where}: steps", tuple(self.steps), (Step,), "steps")
+        if isinstance(self.steps, list):  # frozen, as all of a definition is
+            object.__setattr__(self, "steps", tuple(self.steps))
+        check_tuple(f"{where}: steps", self.steps, (Step,), "steps, such as (charge_card,)")
         if not self.steps:
             raise DefinitionError(f"{where}: it has no steps")
         if len(self.steps) > MOST_STEPS:
@@ -221,7 +225,7 @@ class Workflow:
         try:
             TopologicalSorter({s.name: s.after_names() for s in self.steps}).prepare()
         except CycleError as error:
-            circle = " after ".join(error.args[1])
+            circle = " after ".join(reversed(error.args[1]))
             raise DefinitionError(f"{where}: no step could start first: {circle}") from error
 
 
