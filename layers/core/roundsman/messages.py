@@ -5,6 +5,7 @@ writer's text is read back by its reader. Instants and durations on these wires 
 in statuses, which leave the system and say ISO 8601.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,6 +16,7 @@ from roundsman.task import Owed, StepError, Task
 from roundsman.values import Json, canonical_json, iso, parse_json
 
 VERSION = 1
+TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 OPERATIONS = ("perform", "undo")
 COMMAND_KINDS = ("start", "inspect")
 
@@ -69,7 +71,7 @@ def read_request(body: str) -> AgentRequest:
     fields = Fields(_object(body))
     _check_version(fields)
     request = AgentRequest(
-        task_id=fields.text("taskId"),
+        task_id=_task_id(fields),
         workflow=fields.text("workflow"),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
@@ -132,7 +134,7 @@ def read_reply(body: str) -> Reply:
     _check_version(fields)
     error = fields.optional_object("error")
     reply = Reply(
-        task_id=fields.text("taskId"),
+        task_id=_task_id(fields),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
         lock=fields.text("lock"),
@@ -166,7 +168,7 @@ def read_command(body: str) -> Command:
     """The command in a message's text. Raises InvalidMessage."""
     fields = Fields(_object(body))
     _check_version(fields)
-    command = Command(kind=fields.one_of("kind", COMMAND_KINDS), task_id=fields.text("taskId"))
+    command = Command(kind=fields.one_of("kind", COMMAND_KINDS), task_id=_task_id(fields))
     fields.done()
     return command
 
@@ -214,14 +216,29 @@ def rejection_body(queue: str, body: str, problems: tuple[Problem, ...]) -> str:
 def _object(body: str) -> Mapping[str, Json]:
     try:
         value = parse_json(body)
-    except (ValueError, RecursionError) as error:
+    except ValueError as error:
         raise InvalidMessage([Problem("", f"not JSON: {error}")]) from error
     if not isinstance(value, Mapping):
         raise InvalidMessage([Problem("", "not a JSON object")])
+    if "\\u" in body:  # JSON can spell half a pair so, and nothing could store or send it
+        try:
+            canonical_json(value).encode()
+        except UnicodeEncodeError as error:
+            raise InvalidMessage([Problem("", "a string has half of a surrogate pair")]) from error
     return value
 
 
 def _check_version(fields: Fields) -> None:
-    version = fields.number("version")
-    if version not in (VERSION, 0):
-        fields.problem("version", f"{version}; this code reads {VERSION}")
+    version = fields.optional("version")
+    if version is None:
+        fields.problem("version", "missing")
+    elif isinstance(version, bool) or version != VERSION:
+        fields.problem("version", f"{version!r}; this code reads {VERSION}")
+
+
+def _task_id(fields: Fields) -> str:
+    """No other id was ever given to a task, and the store refuses a key that is too long."""
+    task_id = fields.text("taskId")
+    if task_id and not TASK_ID.fullmatch(task_id):
+        fields.problem("taskId", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+    return task_id

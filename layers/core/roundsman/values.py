@@ -6,14 +6,18 @@ milliseconds once they leave a workflow's definition.
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
+from math import isfinite
 from typing import Never, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
 SECOND = 1_000
 MINUTE = 60 * SECOND
+
+MOST_LEVELS = 24  # an item of DynamoDB has 32 at most, and a result lies some levels deep in it
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def canonical_json(value: Json) -> str:
@@ -22,23 +26,58 @@ def canonical_json(value: Json) -> str:
     Equal values give equal text, so its SHA-256 identifies the value.
     Raises ValueError for NaN and the infinities, which JSON does not have.
     """
-    return json.dumps(
+    text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
+    # SQS refuses a message with these two characters in it; as escapes they are the same JSON.
+    return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def parse_json(text: str) -> Json:
-    """Read strict JSON. Raises ValueError, also for NaN, Infinity and repeated keys.
+    """Read strict JSON. Raises ValueError, also for what could not be written again.
 
-    The standard parser lets a repeated key win silently; in a message that moves money the
-    sender's intention is then unknown, so it is refused.
+    That is NaN, Infinity, numbers too large for a float and what is nested deeper than
+    MOST_LEVELS: one such value in a record would fail every later write of it. The standard
+    parser also lets a repeated key win silently; in a message that moves money the sender's
+    intention is then unknown, so it is refused.
     """
-    value: Json = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object)
+    try:
+        value: Json = json.loads(
+            text,
+            parse_constant=_refuse_constant,
+            parse_float=_finite,
+            object_pairs_hook=_object,
+        )
+    except RecursionError as error:
+        raise ValueError(f"nested deeper than {MOST_LEVELS} levels") from error
+    if text.count("[") + text.count("{") > MOST_LEVELS and _levels(value) > MOST_LEVELS:
+        raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
     return value
 
 
 def _refuse_constant(name: str) -> Never:
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not isfinite(number):
+        raise ValueError("a number is too large for JSON's readers")
+    return number
+
+
+def _levels(value: Json) -> int:
+    levels, inside = 0, [value]
+    while inside:
+        levels += 1
+        inside = [item for found in inside for item in _items(found)]
+    return levels - 1
+
+
+def _items(value: Json) -> Iterable[Json]:
+    if isinstance(value, Mapping):
+        return value.values()
+    return value if isinstance(value, list) else ()
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
@@ -67,13 +106,13 @@ def milliseconds(duration: timedelta) -> int:
 
 def iso(instant: int) -> str:
     """An instant (epoch milliseconds) as ISO 8601 in UTC: `2026-12-01T09:00:00.250Z`."""
-    moment = datetime.fromtimestamp(instant / 1000, UTC)
+    moment = EPOCH + timedelta(milliseconds=instant)  # exact, where a float would round
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def clock_time(instant: int) -> str:
     """An instant as a person says it in a sentence about today: `10:42:07` (UTC)."""
-    return datetime.fromtimestamp(instant / 1000, UTC).strftime("%H:%M:%S")
+    return (EPOCH + timedelta(milliseconds=instant)).strftime("%H:%M:%S")
 
 
 def spoken(duration: int) -> str:
