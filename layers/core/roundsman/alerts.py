@@ -34,7 +34,7 @@ def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
         "since": iso(owed.at),
         "submittedAt": iso(task.created_at),
         "step": step,
-        "attempts": record.failure_count if record else None,
+        "attempts": _attempts(plan, step, record),
         "lastError": _error(record),
         "steps": {name: task.step(name).process_state.value for name in _names(task, plan)},
         "mayHaveHappened": _standing(task),
@@ -65,7 +65,12 @@ def trouble_alert(task_id: str, problem: str, now: int) -> Alert:
     return Alert(
         subject=subject(f"Roundsman: {task_id} cannot be handled"),
         body=canonical_json(document),
-        attributes={"kind": "task_unreadable", "severity": "critical"},
+        attributes={
+            "kind": "task_unreadable",
+            "workflow": "unknown",
+            "step": "none",
+            "severity": "critical",
+        },
     )
 
 
@@ -77,6 +82,14 @@ def subject(text: str) -> str:
 
 def _names(task: Task, plan: Plan | None) -> list[str]:
     return list(plan.steps) if plan else sorted(task.steps)
+
+
+def _attempts(plan: Plan | None, step: str | None, record: StepRecord | None) -> int | None:
+    """How often the step was tried; FailureCount leaves out an attempt that was refused."""
+    if plan is None or step is None or record is None or record.started_at is None:
+        return record.failure_count if record else None
+    refused = record.failure_count < plan.steps[step].attempts
+    return record.failure_count + 1 if refused else record.failure_count
 
 
 def _error(record: StepRecord | None) -> Json:

@@ -56,6 +56,10 @@ class Draft:
         """The step's record as it stands now."""
         return self.steps.get(name, UNTOUCHED)
 
+    def waits_for_its_time(self) -> bool:
+        """Whether the task is Scheduled still. What one clock has started, no other one stops."""
+        return self.task.state is TaskState.SCHEDULED and self.task.start_at > self.now
+
     def results(self) -> Mapping[str, Json]:
         """What the steps answered so far."""
         return replace(self.task, steps=self.steps).results()
@@ -80,8 +84,12 @@ class Draft:
             self.steps[name],
             locked_by=None,
             not_before=None,
-            complete_by=self.now + START_WITHIN,
+            complete_by=self.start_by(self.now),
         )
+
+    def start_by(self, at: int) -> int:
+        """When a step that is ready at this instant should have been started, at the latest."""
+        return min(at + START_WITHIN, self.task.complete_by)
 
     def fail(self, name: str, event: StepEvent, error: StepError) -> None:
         """The step failed for good. Time-outs and transient replies count, a refusal does not."""
@@ -127,7 +135,9 @@ class Draft:
         changed = self.steps != self.task.steps or self.ending != self.task.ending
         state = self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
-        if not changed and state is self.task.state:
+        # Time alone moves a task only out of Scheduled; a wait that is over is ended by a step.
+        starts = self.task.state is TaskState.SCHEDULED and state is not TaskState.SCHEDULED
+        if not changed and not starts:
             return self.unchanged(reason)
         check_task_move(self.task.state, event, state)
         version = self.task.version + 1
@@ -148,8 +158,9 @@ class Draft:
             return self.ending.how
         if plan and all(self.step(name).process_state in DONE for name in plan.steps):
             return TaskState.COMPLETED
-        records = ((r.process_state, r.not_before) for r in self.steps.values())
-        return live_state(records, self.task.start_at, self.now)
+        if self.waits_for_its_time():
+            return TaskState.SCHEDULED
+        return live_state(((r.process_state, r.not_before) for r in self.steps.values()), self.now)
 
     def _promised(self, state: TaskState, version: int) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending."""

@@ -25,7 +25,7 @@ class Claimant:
 
     def made(self, token: str | None) -> bool:
         """Whether this message, on whatever instance, made the claim with that token."""
-        return token is not None and token.partition("-")[2].partition(".")[0] == self.nonce
+        return token is not None and token.rpartition(".")[0].endswith(f"-{self.nonce}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ ends once nothing is under way.
 from roundsman.backoff import retry_delay
 from roundsman.conditions import holds
 from roundsman.draft import Draft
-from roundsman.due import START_WITHIN
 from roundsman.errors import TryAgain
 from roundsman.events import (
     Agents,
@@ -78,8 +77,11 @@ def decide(
 def _without_plan(draft: Draft, event: Event) -> None:
     if isinstance(event, Replied):
         raise TryAgain(f"plan {draft.task.plan} is not stored; the reply waits for it")
-    draft.end(TaskState.ARCHIVED, f"its plan {draft.task.plan[:12]} is not stored")
-    for name, record in draft.steps.items():
+    if draft.ending is None:
+        why = f"its plan {draft.task.plan[:12]} is not stored"
+        draft.record("failed", None, None, why)
+        draft.end(TaskState.ARCHIVED, why)
+    for name, record in list(draft.steps.items()):
         if record.process_state is ProcessState.PROCESSING and _passed(
             record.complete_by, draft.now
         ):
@@ -89,11 +91,6 @@ def _without_plan(draft: Draft, event: Event) -> None:
 
 def _passed(instant: int | None, now: int) -> bool:
     return instant is not None and instant <= now
-
-
-def _with_strategy(why: str, strategy: StrategyPlan) -> str:
-    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
-    return f"{why}; needs undo" if isinstance(final, UndoPlan) else why
 
 
 class _Mind:
@@ -112,7 +109,7 @@ class _Mind:
     # --- Start ---------------------------------------------------------------------------
 
     def start(self, event: Start) -> None:
-        if self.draft.task.start_at > self.now:
+        if self.draft.waits_for_its_time():
             self.draft.note(f"starts at {clock_time(self.draft.task.start_at)}")
             return
         self._end_if_overdue()
@@ -120,10 +117,14 @@ class _Mind:
         self._claim_ready(event.claimant)
 
     def _claim_ready(self, claimant: Claimant) -> None:
-        """Claim all that can start; a skipped step may let others start, so look again."""
+        """Claim all that can start; a skipped step may let others start, so look again.
+
+        A condition that fails ends the task, and what was not claimed before it stays unclaimed.
+        """
         while (ready := self._ready()) and not self.draft.ending:
             for step in ready:
-                self._start_step(step, claimant)
+                if not self.draft.ending:
+                    self._start_step(step, claimant)
 
     def _ready(self) -> list[StepPlan]:
         return [step for step in self.plan.steps.values() if self._is_ready(step)]
@@ -168,7 +169,7 @@ class _Mind:
             not_before=None,
         )
         self.draft.command(SendRequest(step.name))
-        self.draft.note(f"{step.name}: attempt {attempt} of {step.retry.max_attempts} claimed")
+        self.draft.note(f"{step.name}: attempt {attempt} of {step.attempts} claimed")
 
     def _send_own_claims_again(self, claimant: Claimant) -> None:
         """A redelivered message may have died between its claim and its send."""
@@ -207,8 +208,10 @@ class _Mind:
 
     def _still_open(self, step: StepPlan) -> bool:
         """Whether a success of an earlier attempt is still welcome: its effect is the same."""
-        state = self.draft.step(step.name).process_state
-        return not self.draft.ending and state in (ProcessState.PENDING, ProcessState.PROCESSING)
+        record = self.draft.step(step.name)
+        attempted = record.started_at is not None
+        still = record.process_state in (ProcessState.PENDING, ProcessState.PROCESSING)
+        return attempted and still and not self.draft.ending
 
     def _succeeded(self, step: StepPlan, result: Json) -> None:
         problem = self._too_large(step, result)
@@ -236,27 +239,27 @@ class _Mind:
         return None
 
     def _failed(self, step: StepPlan, event: Replied) -> None:
-        error = event.error or StepError("Unknown", "the agent gave no reason")
+        error = (event.error or StepError("Unknown", "the agent gave no reason")).cut()
         said = f"{error.type}: {error.message}" if error.message else error.type
         if event.outcome is Outcome.PERMANENT or error.type in step.retry.not_on:
             self._give_up(step, StepEvent.REFUSED, error, f"{step.name}: failed for good: {said}")
             return
+        self._end_if_overdue()  # first, since an ending task retries nothing
         count = self.draft.step(step.name).failure_count + 1
-        tried = f"{step.name}: attempt {count} of {step.retry.max_attempts} failed: {said}"
+        tried = f"{step.name}: attempt {count} of {step.attempts} failed: {said}"
         if self.draft.ending or count >= step.retry.max_attempts:
             self._exhausted(step, error, tried)
             return
         wait = event.retry_after
         if wait is None:
             wait = retry_delay(step.retry, count, self.jitter)
-        self._try_again_at(step, StepEvent.FAILED, self.now + wait, error)
-        at = clock_time(self.now + wait)
-        self.draft.record("failed", step.name, count, f"{tried}; retried at {at}")
+        again = self._try_again_after(wait, step, StepEvent.FAILED, error)
+        self.draft.record("failed", step.name, count, f"{tried}; {again}")
 
     # --- Inspect -------------------------------------------------------------------------
 
     def inspect(self) -> None:
-        if self.draft.task.start_at > self.now:
+        if self.draft.waits_for_its_time():
             self.draft.note(f"starts at {clock_time(self.draft.task.start_at)}")
             return
         self._end_if_overdue()
@@ -290,7 +293,7 @@ class _Mind:
             )
             return
         count = record.failure_count + 1
-        tried = f"{step.name}: attempt {count} of {step.retry.max_attempts} overdue by {spoken(by)}"
+        tried = f"{step.name}: attempt {count} of {step.attempts} overdue by {spoken(by)}"
         error = StepError("Overdue", f"no answer in time; {spoken(by)} late when seen")
         if self.draft.ending or count >= step.retry.max_attempts:
             self._exhausted(step, error, tried)
@@ -318,34 +321,39 @@ class _Mind:
         wait = step.on_failure
         waited = record.failure_count + 1 - step.retry.max_attempts
         if isinstance(wait, WaitPlan) and waited < wait.times and not self.draft.ending:
-            at = self.now + wait.delay
-            self._try_again_at(step, StepEvent.WAITS_ON, at, error)
+            again = self._try_again_after(wait.delay, step, StepEvent.WAITS_ON, error)
             count = record.failure_count + 1
-            self.draft.record(
-                "waits", step.name, count, f"{tried}; tried once more after {spoken(wait.delay)}"
-            )
+            self.draft.record("waits", step.name, count, f"{tried}; waits; {again}")
             return
         self._give_up(step, StepEvent.EXHAUSTED, error, tried)
 
-    def _try_again_at(self, step: StepPlan, event: StepEvent, at: int, error: StepError) -> None:
+    def _try_again_after(
+        self, wait: int, step: StepPlan, event: StepEvent, error: StepError
+    ) -> str:
+        """Make the step wait, and say until when; a wait beyond the task's end is cut to it."""
+        at = min(self.now + wait, self.draft.task.complete_by)
         count = self.draft.step(step.name).failure_count + 1
         self.draft.move(
             step.name,
             event,
             locked_by=None,
-            complete_by=at + START_WITHIN,
+            complete_by=self.draft.start_by(at),
             not_before=at,
             failure_count=count,
             error=error,
         )
         self.draft.command(InspectAt(at))
+        if at < self.now + wait:
+            return f"no attempt fits before the task must be complete at {clock_time(at)}"
+        return f"retried at {clock_time(at)}"
 
     def _give_up(self, step: StepPlan, event: StepEvent, error: StepError, why: str) -> None:
         """The step failed for good: the task ends as the step's strategy says."""
+        record = self.draft.step(step.name)
+        attempt = record.failure_count + 1 if record.started_at is not None else None
         self.draft.fail(step.name, event, error)
-        count = self.draft.step(step.name).failure_count
-        why = _with_strategy(why, step.on_failure)
-        self.draft.record("failed", step.name, count or None, why)
+        why = self._with_strategy(why, step.on_failure)
+        self.draft.record("failed", step.name, attempt, why)
         self.draft.end(TaskState.ARCHIVED, why, step.name)
 
     def _end_if_overdue(self) -> None:
@@ -354,9 +362,16 @@ class _Mind:
             return
         late = spoken(self.now - task.complete_by)
         why = f"the task was not complete by {clock_time(task.complete_by)} ({late} ago)"
-        why = _with_strategy(why, self.plan.on_failure)
+        why = self._with_strategy(why, self.plan.on_failure)
         self.draft.record("failed", None, None, why)
         self.draft.end(TaskState.ARCHIVED, why)
+
+    def _with_strategy(self, why: str, strategy: StrategyPlan) -> str:
+        final = strategy.then if isinstance(strategy, WaitPlan) else strategy
+        point = self.plan.point_of_no_return
+        if point is not None and self.draft.step(point).process_state is ProcessState.PROCESSED:
+            return why
+        return f"{why}; needs undo" if isinstance(final, UndoPlan) else why
 
     def _all_done(self) -> bool:
         return all(self.draft.step(n).process_state in DONE for n in self.plan.steps)

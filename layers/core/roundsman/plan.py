@@ -71,6 +71,12 @@ class StepPlan:
     when: str | None
     result_limit: int
 
+    @property
+    def attempts(self) -> int:
+        """How often the step is tried at most: a wait adds one attempt for each time it waits."""
+        waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
+        return self.retry.max_attempts + waits
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -173,13 +179,14 @@ T = TypeVar("T")
 
 
 def _as(kind: type[T], value: object) -> T:
-    if not isinstance(value, kind):
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
         raise ValueError(f"the plan has {value!r} where a {kind.__name__} belongs")
     return value
 
 
 def _read(document: dict[str, Json], text: str) -> Plan:
     steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
+    _check_steps(steps)
     point = document["pointOfNoReturn"]
     return Plan(
         workflow=_as(str, document["workflow"]),
@@ -191,6 +198,16 @@ def _read(document: dict[str, Json], text: str) -> Plan:
         point_of_no_return=None if point is None else _as(str, point),
         text=text,
     )
+
+
+def _check_steps(steps: list[StepPlan]) -> None:
+    """A plan is written from a checked definition; this is for one that was tampered with."""
+    names = {step.name for step in steps}
+    if not steps or len(names) != len(steps):
+        raise ValueError("the plan has no steps, or two of one name")
+    unknown = [name for step in steps for name in step.after if name not in names]
+    if unknown:
+        raise ValueError(f"the plan has a step after {unknown[0]!r}, which it does not have")
 
 
 def _read_step(document: dict[str, Json]) -> StepPlan:

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
+from roundsman.states import ProcessState
 from roundsman.task import Task, idempotency_key
 from roundsman.values import Json
 
@@ -11,7 +12,8 @@ from roundsman.values import Json
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
     """The request of the step's current claim. Raises ValueError where it has none."""
     record = task.step(step)
-    if record.locked_by is None or record.complete_by is None:
+    claimed = record.process_state is ProcessState.PROCESSING
+    if not claimed or record.locked_by is None or record.complete_by is None:
         raise ValueError(f"{step} of {task.task_id} is not claimed")
     return AgentRequest(
         task_id=task.task_id,

@@ -20,6 +20,18 @@ class StepError:
     type: str
     message: str
 
+    def cut(self) -> "StepError":
+        """The error in at most 100 and 1,000 bytes, whatever an agent sent.
+
+        It goes into the record, the history, an alert and a status, and a record that outgrew
+        its 400 KB could never be written again.
+        """
+        return StepError(_cut(self.type, 100), _cut(self.message, 1_000))
+
+
+def _cut(text: str, size: int) -> str:
+    return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:

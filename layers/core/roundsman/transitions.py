@@ -3,7 +3,7 @@
 Theory of operation. A task is a set of steps, and each step moves on its own through the
 pattern's states. STEPS says how: for each state and each thing that can happen to a step, either
 the state that follows or that nothing changes, and why. The task's own state is not moved but
-derived from its steps after each decision (`task_state`), and TASKS says which states each event
+derived from its steps after each decision (`live_state`), and TASKS says which states each event
 may lead to. Both are looked up; a pair that is missing, or a derived state that TASKS does not
 list, is a defect and raises NoTransition. So an event that comes twice or too late is here as a
 no-op with a reason, never an `if` elsewhere. The diagrams in the documentation are drawn from
@@ -102,8 +102,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay] = {
     (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
     (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
     (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED),
-    (T.ACTIVE, TaskEvent.START): _to(T.PENDING, T.RETRY, T.ARCHIVED),
-    (T.ACTIVE, TaskEvent.REPLIED): _to(T.PENDING, T.RETRY, T.COMPLETED, T.ARCHIVED),
+    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED),
+    (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, T.COMPLETED, T.ARCHIVED),
     (T.ACTIVE, TaskEvent.INSPECT): _to(T.PENDING, T.RETRY, T.ARCHIVED),
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
     (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
@@ -141,11 +141,9 @@ def check_task_move(before: T, event: TaskEvent, after: T) -> None:
         raise NoTransition(f"{event.value} cannot make a {before} task {after}")
 
 
-def live_state(steps: Iterable[tuple[P, int | None]], start_at: int, now: int) -> T:
-    """The state of a task that has not ended, from its steps' states and their `not_before`."""
+def live_state(steps: Iterable[tuple[P, int | None]], now: int) -> T:
+    """The state of a started task that has not ended: from its steps' states and `not_before`."""
     found = list(steps)
-    if start_at > now:
-        return T.SCHEDULED
     if any(state is P.PROCESSING for state, _ in found):
         return T.ACTIVE
     waits = (at for state, at in found if state is P.PENDING and at is not None)
