@@ -1,7 +1,8 @@
 """Hosts DynamoDB Local inside this process, on the loopback address and a port of its choosing.
 
-Started by tools.dynamodb_local as `python dynamodb_server.py JVM_LIBRARY JAR`. Prints `listening on PORT` when ready and serves until its standard input closes, so that it ends
-with the process that started it, however that one ends.
+Started by tools.dynamodb_local as `python dynamodb_server.py JVM_LIBRARY JAR`. Prints
+`listening on PORT` when ready and serves until its standard input closes, so that it ends with the
+process that started it, however that one ends.
 
 The launcher in the jar has no option for the address: it would listen on every interface. So the
 virtual machine runs in here, where the server object can be told its address before it starts.
