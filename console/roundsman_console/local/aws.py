@@ -9,16 +9,21 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from .deploy import build_and_deploy, check_sam, check_stack_name, client_environment
-from .emulator import check_port, free_port, start
-from .environment import EmulatorEnvironment, ensure_environment
-from .errors import LocalError
-from .files import find_project
-from .parameters import choose_parameters, declared_parameters, service_urls
-from .process import ProcessIdentity
-from .progress import Progress, Quiet
-from .run import Runner, run
-from .state import Instance, Instances, Record
+from roundsman_console.local.deploy import (
+    build_and_deploy,
+    check_sam,
+    check_stack_name,
+    client_environment,
+)
+from roundsman_console.local.emulator import check_port, free_port, start
+from roundsman_console.local.environment import EmulatorEnvironment, ensure_environment
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.files import find_project
+from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
+from roundsman_console.local.process import ProcessIdentity
+from roundsman_console.local.progress import Progress, Quiet
+from roundsman_console.local.run import Runner, run
+from roundsman_console.local.state import Instance, Instances, Record
 
 DEFAULT_PORT = 4510
 DEFAULT_STACK = "roundsman"

@@ -12,13 +12,13 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from .aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws, uninterrupted
-from .emulator import is_healthy
-from .errors import LocalError
-from .files import find_project
-from .parameters import parse_assignments, parse_base_url
-from .progress import shown_progress
-from .state import Instance, Instances
+from roundsman_console.local.aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws, uninterrupted
+from roundsman_console.local.emulator import is_healthy
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.files import find_project
+from roundsman_console.local.parameters import parse_assignments, parse_base_url
+from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.state import Instance, Instances
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -42,7 +42,12 @@ def up(
         int, typer.Option(help="The loopback port to answer on; 0 takes any free one.")
     ] = DEFAULT_PORT,
     services: Annotated[
-        str | None, typer.Option(metavar="URL", help="The base URL of all four remote services.")
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The base URL of all four remote services; where `roundsman services` answers, "
+            "by default.",
+        ),
     ] = None,
     param: Annotated[
         list[str] | None,

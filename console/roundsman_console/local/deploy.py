@@ -9,12 +9,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-from .environment import EmulatorEnvironment
-from .errors import LocalError
-from .progress import Progress
-from .run import Runner, last_error, plain_environment, run
-from .stack import deploy_failure, stack_outputs
-from .state import Instance, Record
+from roundsman_console.local.environment import EmulatorEnvironment
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.progress import Progress
+from roundsman_console.local.run import Runner, last_error, plain_environment, run
+from roundsman_console.local.stack import deploy_failure, stack_outputs
+from roundsman_console.local.state import Instance, Record
 
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _UNATTENDED = [
@@ -78,11 +78,10 @@ def build_and_deploy(
     settings = work / "samconfig.toml"
     settings.write_text("")
     variables = _sam_environment(instance, environment, endpoint, region)
-    overrides = [
-        "--parameter-overrides",
-        *(f'{name}="{value}"' for name, value in parameters.items()),
-    ]
-    common = ["--config-file", str(settings), *overrides]
+    common = ["--config-file", str(settings)]
+    if parameters:
+        overrides = [f'{name}="{value}"' for name, value in parameters.items()]
+        common += ["--parameter-overrides", *overrides]
     built = work / "build"
 
     def sam(name: str, *arguments: str) -> tuple[int, Path]:
@@ -93,7 +92,12 @@ def build_and_deploy(
 
     progress.stage("Building the functions and layers (sam build)")
     code, log = sam(
-        "build", "--template-file", str(project / "template.yaml"), "--build-dir", str(built)
+        "build",
+        "--parallel",
+        "--template-file",
+        str(project / "template.yaml"),
+        "--build-dir",
+        str(built),
     )
     if code != 0:
         raise LocalError(f"sam build failed: {last_error(log)} (all of it is in {log})")

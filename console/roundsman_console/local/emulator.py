@@ -9,11 +9,11 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 
-from .environment import EmulatorEnvironment
-from .errors import LocalError
-from .process import ProcessIdentity, identify, wait_until
-from .run import last_error
-from .state import Instance, Record
+from roundsman_console.local.environment import EmulatorEnvironment
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.process import ProcessIdentity, identify, wait_until
+from roundsman_console.local.run import last_error
+from roundsman_console.local.state import Instance, Record
 
 REGION = "us-east-1"
 START_WITHIN = 60.0  # seconds; it takes one or two, and many more where builds take the processor

@@ -10,10 +10,10 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .errors import LocalError
-from .files import cache_folder, exclusive
-from .progress import Progress
-from .run import Runner, last_error, plain_environment, run
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.files import cache_folder, exclusive
+from roundsman_console.local.progress import Progress
+from roundsman_console.local.run import Runner, last_error, plain_environment, run
 
 EMULATOR_LOCK = Path("requirements") / "emulator.txt"
 FUNCTIONS_LOCK = Path("requirements") / "lambda-runtime.txt"

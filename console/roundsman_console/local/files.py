@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from .errors import LocalError
+from roundsman_console.local.errors import LocalError
 
 
 def find_project(start: Path) -> Path:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from .errors import LocalError
+from roundsman_console.local.errors import LocalError
+from roundsman_console.services.command import DEFAULT_PORT
 
 AGENT_URLS = {
     "inventory": "InventoryUrl",
@@ -16,6 +17,7 @@ AGENT_URLS = {
     "shipping": "ShippingUrl",
     "mail": "MailUrl",
 }
+DEFAULT_SERVICES = f"http://127.0.0.1:{DEFAULT_PORT}"  # where `roundsman services` answers
 
 
 @dataclass(frozen=True)
@@ -152,33 +154,32 @@ def choose_parameters(
 ) -> dict[str, str]:
     """All parameters to deploy with: what was asked for, over what machine and `services` say.
 
+    Without `services`, those URLs that have no default are where `roundsman services` answers.
+
     Raises LocalError for a name that the template does not declare, a value that it does not take,
     or one it lacks.
     """
     chosen = {"PythonRuntime": runtime, "Architecture": architecture()}
     chosen = {name: value for name, value in chosen.items() if name in declared}
-    if services is not None:
-        base = parse_base_url(services)
-        chosen.update(dict.fromkeys(AGENT_URLS.values(), base))
+    if services is None:
+        urls = [name for name in AGENT_URLS.values() if _is_required(declared, name)]
+        chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
+    else:
+        chosen.update(dict.fromkeys(AGENT_URLS.values(), parse_base_url(services)))
     chosen.update(asked)
     for name, value in chosen.items():
-        _check(declared, name, value, hint=_OTHER_PYTHON if name == "PythonRuntime" else "")
-    missing = [
-        name
-        for name, parameter in declared.items()
-        if parameter.default is None and name not in chosen
-    ]
+        decided = name == "PythonRuntime" and name not in asked
+        _check(declared, name, value, hint=_OTHER_PYTHON if decided else "")
+    missing = [name for name in declared if _is_required(declared, name) and name not in chosen]
     if missing:
-        hint = (
-            " (--services URL sets all four service URLs)"
-            if set(missing) & set(AGENT_URLS.values())
-            else ""
-        )
         raise LocalError(
-            f"template.yaml needs a value for {', '.join(missing)}: "
-            f"give it with --param Key=Value{hint}."
+            f"template.yaml needs a value for {', '.join(missing)}: give it with --param Key=Value."
         )
     return chosen
+
+
+def _is_required(declared: Mapping[str, Declared], name: str) -> bool:
+    return name in declared and declared[name].default is None
 
 
 _OTHER_PYTHON = " It is the Python that roundsman runs on, so install it on another."

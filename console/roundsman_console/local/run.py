@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from .process import end_group, identify
-from .progress import Progress
+from roundsman_console.local.process import end_group, identify
+from roundsman_console.local.progress import Progress
 
 
 class Runner(Protocol):
@@ -65,15 +65,20 @@ def run(
             raise
 
 
+_LONGEST_REASON = 600  # characters; the rest is in the log
+_NOTHING = "it said nothing"
+
+
 def last_error(log: Path) -> str:
-    """The line of a log that best says why a program failed: its last error, else its last."""
+    """What a log says of why a program failed: its last error to its end, else its last line."""
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "it said nothing"
+        return _NOTHING
     said = [line.strip() for line in text.splitlines() if line.strip()]
-    errors = [line for line in said if line.lower().startswith("error")]
-    return (errors or said or ["it said nothing"])[-1]
+    errors = [number for number, line in enumerate(said) if line.lower().startswith("error")]
+    reason = " ".join(said[errors[-1] :] if errors else said[-1:])
+    return f"{reason[:_LONGEST_REASON]}..." if len(reason) > _LONGEST_REASON else reason or _NOTHING
 
 
 def plain_environment() -> dict[str, str]:

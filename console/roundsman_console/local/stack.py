@@ -8,7 +8,7 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
-from .errors import LocalError
+from roundsman_console.local.errors import LocalError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -7,9 +7,15 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from .errors import LocalError
-from .files import cache_folder, exclusive
-from .process import ProcessIdentity, command_lines, end_each, end_group, identify
+from roundsman_console.local.errors import LocalError
+from roundsman_console.local.files import cache_folder, exclusive
+from roundsman_console.local.process import (
+    ProcessIdentity,
+    command_lines,
+    end_each,
+    end_group,
+    identify,
+)
 
 RECORD = "state.json"
 
