@@ -24,6 +24,7 @@ No message quotes a body or a path: both hold what the customer ordered.
 
 import io
 import json
+import os
 import re
 import socket
 import ssl
@@ -95,6 +96,13 @@ class RemoteService:
         self._now = now
         self._monotonic = monotonic
         self._idle: list[_Connection] = []
+
+    @classmethod
+    def from_env(cls, env: Mapping[str, str] = os.environ) -> "RemoteService":
+        """The service at SERVICE_URL, which the template sets. Raises DefinitionError."""
+        if not env.get("SERVICE_URL"):
+            raise DefinitionError("the environment variable SERVICE_URL is not set")
+        return cls(env["SERVICE_URL"])
 
     def call(
         self,
@@ -177,7 +185,8 @@ class RemoteService:
                 self._idle.append(connection)
             else:
                 connection.close()
-        return _Answer(response.status, content, response.getheader("Retry-After"))
+        framed = response.chunked or response.length is not None
+        return _Answer(response.status, content, response.getheader("Retry-After"), framed)
 
     def _failure(self, answer: "_Answer", method: str) -> TransientError | PermanentError:
         status, error_type = answer.status, _error_type(answer.content)
@@ -186,6 +195,9 @@ class RemoteService:
         if status >= 500 or status in TRANSIENT_STATUSES or in_progress:
             wait = retry_after(answer.retry_after, self._now())
             return TransientError(said, retry_after=wait)
+        if status >= 400 and not (answer.framed or error_type):
+            # It may have been an InProgress whose connection broke.
+            return TransientError(f"{said}, cut off")
         if status >= 400:
             return PermanentError(error_type or f"Http{status}", f"{method} answered {status}")
         if status >= 300:
@@ -229,11 +241,12 @@ class _Request:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """`content` is cut after one byte too many."""
+    """`content` is cut after one byte too many. Not `framed`: it ended as the connection did."""
 
     status: int
     content: bytes
     retry_after: str | None
+    framed: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,39 @@
+"""The inventory agent: reserves an order's stock, and lets a reservation go."""
+
+from functools import cache
+
+from roundsman import Agent, Json, StepRequest
+from roundsman.remote import RemoteService
+from workflows.order_fulfilment import reserve_stock
+
+inventory = Agent("inventory")
+service = cache(RemoteService.from_env)
+
+
+@inventory.performs(reserve_stock)
+def reserve(request: StepRequest) -> Json:
+    """Reserve every line of the order. Permanent: OutOfStock."""
+    return service().call(
+        "POST",
+        "reservations",
+        key=request.idempotency_key,
+        body={"orderId": request.task_id, "lines": request.input["lines"]},
+        time_left=request.time_left(),
+        returns=("reservationId",),
+    )
+
+
+@inventory.compensates(reserve_stock)
+def release(request: StepRequest) -> None:
+    """Release what that key reserved, also where it reserved nothing."""
+    service().call(
+        "DELETE",
+        "reservations",
+        request.perform_key,
+        key=request.idempotency_key,
+        time_left=request.time_left(),
+        ok=(204,),
+    )
+
+
+handler = inventory.lambda_handler

@@ -1,0 +1,44 @@
+"""The payment agent: charges an order's card, and refunds a charge."""
+
+from functools import cache
+
+from roundsman import Agent, Json, StepRequest
+from roundsman.remote import RemoteService
+from workflows.order_fulfilment import charge_card
+
+payment = Agent("payment")
+service = cache(RemoteService.from_env)
+
+
+@payment.performs(charge_card)
+def charge(request: StepRequest) -> Json:
+    """Charge the order's total. Permanent: CardDeclined."""
+    return service().call(
+        "POST",
+        "charges",
+        key=request.idempotency_key,
+        body={
+            "orderId": request.task_id,
+            "amount": request.input["total"],
+            "currency": request.input["currency"],
+            "token": request.input["paymentToken"],
+        },
+        time_left=request.time_left(),
+        returns=("chargeId",),
+    )
+
+
+@payment.compensates(charge_card)
+def refund(request: StepRequest) -> Json:
+    """Refund what that key charged, also where it charged nothing."""
+    return service().call(
+        "POST",
+        "refunds",
+        key=request.idempotency_key,
+        body={"chargeKey": request.perform_key},
+        time_left=request.time_left(),
+        returns=("refundId",),
+    )
+
+
+handler = payment.lambda_handler

@@ -1,0 +1,43 @@
+"""The shipping agent: creates an order's shipment, and cancels one."""
+
+from functools import cache
+
+from roundsman import Agent, Json, StepRequest
+from roundsman.remote import RemoteService
+from workflows.order_fulfilment import create_shipment
+
+shipping = Agent("shipping")
+service = cache(RemoteService.from_env)
+
+
+@shipping.performs(create_shipment)
+def create(request: StepRequest) -> Json:
+    """Create the shipment of every line. Permanent: AddressUndeliverable."""
+    return service().call(
+        "POST",
+        "shipments",
+        key=request.idempotency_key,
+        body={
+            "orderId": request.task_id,
+            "address": request.input["shippingAddress"],
+            "lines": request.input["lines"],
+        },
+        time_left=request.time_left(),
+        returns=("shipmentId",),
+    )
+
+
+@shipping.compensates(create_shipment)
+def cancel(request: StepRequest) -> None:
+    """Cancel what that key shipped, also where it shipped nothing."""
+    service().call(
+        "DELETE",
+        "shipments",
+        request.perform_key,
+        key=request.idempotency_key,
+        time_left=request.time_left(),
+        ok=(204,),
+    )
+
+
+handler = shipping.lambda_handler
