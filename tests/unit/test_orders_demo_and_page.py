@@ -1,11 +1,12 @@
 """The demo's events and the page about them say what is so."""
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 
-from roundsman.values import Json, parse_json
+from roundsman.values import parse_json
 from roundsman_console.services.fault_rules import read_rules
 from tests.unit.orders_samples import read, rejected
 from workflows.orders import AddressSchema, LineSchema, OrderSchema
@@ -75,7 +76,7 @@ def test_the_readme_names_each_file_beside_its_order(name: str) -> None:
 
 
 def test_the_readmes_fault_rules_are_rules_for_orders_of_the_demo() -> None:
-    rules = read_rules(document(json_block(README)))
+    rules = read_rules(json.loads(json_block(README)))
 
     valid = {read(text).order_id for name, text in EVENTS.items() if name != "malformed.json"}
     assert len(rules) == 3
@@ -94,9 +95,3 @@ def test_the_page_describes_every_field(name: str) -> None:
     rows = "".join(line for line in PAGE.splitlines() if line.startswith("| `"))
 
     assert re.search(rf"[`.]{name}\b", rows) or name in ("shippingAddress", "processing")
-
-
-def document(text: str) -> dict[str, Json]:
-    found = parse_json(text)
-    assert isinstance(found, dict)
-    return found
