@@ -1,0 +1,289 @@
+"""Small plans, and a world that applies events to one task as the shell would."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from itertools import count
+from typing import TypedDict, Unpack
+
+from roundsman.birth import Wishes, new_task
+from roundsman.due import due, without_owed
+from roundsman.events import (
+    Agents,
+    Claimant,
+    Decision,
+    Event,
+    Inspect,
+    Outcome,
+    Replied,
+    SendRequest,
+    Start,
+)
+from roundsman.machine import decide
+from roundsman.plan import Plan, plan_of
+from roundsman.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.task import StepError, StepRecord, Task, idempotency_key
+from roundsman.transitions import TaskEvent
+from roundsman.values import SECOND, Json
+from roundsman.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
+
+T0 = 1_800_000_000_000
+"""When every story begins: 2027-01-15T08:00:00Z."""
+
+REPLY_TO = "https://queue.example/replies"
+
+OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
+
+
+class StepOptions(TypedDict, total=False):
+    agent: str
+    complete_within: timedelta
+    retry: Retry
+    compensation: Compensation | None
+    on_failure: Strategy | None
+    when: str | None
+    result_limit: int
+
+
+def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
+    """A step of 30 s at the agent `worker`, unless said otherwise."""
+    plain = Step(name=name, agent="worker", complete_within=timedelta(seconds=30), after=after)
+    return replace(plain, **options)
+
+
+class WorkflowOptions(TypedDict, total=False):
+    complete_within: timedelta
+    on_failure: Strategy
+    retain_for: timedelta
+    priority: Priority
+    point_of_no_return: Step | None
+
+
+def workflow(*steps: Step, **options: Unpack[WorkflowOptions]) -> Workflow:
+    """A workflow of an hour, unless said otherwise."""
+    plain = Workflow(name="story", steps=steps, complete_within=timedelta(hours=1))
+    return replace(plain, **options)
+
+
+def plan(*steps: Step, **options: Unpack[WorkflowOptions]) -> Plan:
+    return plan_of(workflow(*steps, **options))
+
+
+def states(task: Task) -> dict[str, ProcessState]:
+    """The state of each step that something has happened to."""
+    return {name: record.process_state for name, record in task.steps.items()}
+
+
+@dataclass
+class World:
+    """One task, its plan and a clock. Every event passes `check`, which knows the invariants."""
+
+    plan: Plan
+    wishes: Wishes = field(default_factory=lambda: Wishes(reply_to=REPLY_TO))
+    order: Json = None
+    agents: Agents = field(default_factory=dict)
+    jitter: float = 0.5
+    now: int = T0
+    stored_plan: bool = True
+    decisions: list[tuple[Task, Event, Decision]] = field(default_factory=list)
+    requests: list[tuple[str, str]] = field(default_factory=list)
+    task: Task = field(init=False)
+    _nonces: "count[int]" = field(default_factory=lambda: count(1))
+
+    def __post_init__(self) -> None:
+        self.task = new_task(self.plan, "ord-1", self.wishes, self.now, shards=16)
+        self.task = replace(self.task, shard=3, lane=OPEN)
+
+    # --- events ------------------------------------------------------------------------------
+
+    def claimant(self) -> Claimant:
+        """A message that never came before."""
+        return Claimant("sched", f"{next(self._nonces):06x}")
+
+    def apply(self, event: Event) -> Decision:
+        """Decide, check what holds for every decision, and store."""
+        before = self.task
+        decision = self.decide(event)
+        check(before, event, decision, self.now)
+        assert self.decide(event) == decision, "the same arguments give the same decision"
+        self.decisions.append((before, event, decision))
+        self.task = decision.task
+        for command in decision.commands:
+            if isinstance(command, SendRequest):
+                token = self.task.step(command.step).locked_by
+                assert token is not None
+                self.requests.append((command.step, token))
+        return decision
+
+    def decide(self, event: Event) -> Decision:
+        """What would be decided now; nothing is stored."""
+        return decide(
+            self.plan if self.stored_plan else None,
+            self.task,
+            event,
+            self.now,
+            order=self.order,
+            agents=self.agents,
+            jitter=self.jitter,
+        )
+
+    def start(self, claimant: Claimant | None = None) -> Decision:
+        return self.apply(Start(claimant or self.claimant()))
+
+    def inspect(self) -> Decision:
+        return self.apply(Inspect())
+
+    def reply(
+        self,
+        name: str,
+        outcome: Outcome,
+        *,
+        lock: str | None = None,
+        error: StepError | None = None,
+        result: Json = None,
+        retry_after: int | None = None,
+        key: str | None = None,
+        operation: str = "perform",
+        claimant: Claimant | None = None,
+    ) -> Decision:
+        """An answer to the step's current claim, unless another lock or key is given."""
+        record = self.task.step(name)
+        return self.apply(
+            Replied(
+                claimant or self.claimant(),
+                step=name,
+                operation=operation,
+                lock=lock or record.locked_by or "nobody",
+                key=key or idempotency_key(self.task.task_id, name, "perform", record),
+                outcome=outcome,
+                result=result,
+                error=error,
+                retry_after=retry_after,
+            )
+        )
+
+    def succeeds(
+        self,
+        name: str,
+        result: Json = None,
+        lock: str | None = None,
+        claimant: Claimant | None = None,
+    ) -> Decision:
+        return self.reply(name, Outcome.SUCCEEDED, result=result, lock=lock, claimant=claimant)
+
+    def fails(self, name: str, lock: str | None = None, retry_after: int | None = None) -> Decision:
+        error = StepError("Unavailable", "503")
+        return self.reply(name, Outcome.TRANSIENT, error=error, lock=lock, retry_after=retry_after)
+
+    def is_refused(self, name: str, lock: str | None = None) -> Decision:
+        error = StepError("CardDeclined", "insufficient funds")
+        return self.reply(name, Outcome.PERMANENT, error=error, lock=lock)
+
+    # --- time --------------------------------------------------------------------------------
+
+    def wait(self, seconds: float) -> "World":
+        self.now += round(seconds * SECOND)
+        return self
+
+    def wait_until(self, instant: int | None) -> "World":
+        assert instant is not None
+        self.now = max(self.now, instant)
+        return self
+
+    def until_overdue(self, name: str) -> "World":
+        return self.wait_until(self.task.step(name).complete_by)
+
+    def overdue(self, name: str) -> Decision:
+        """Nobody answers in time, and the timer says so."""
+        return self.until_overdue(name).inspect()
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def record(self, name: str) -> StepRecord:
+        return self.task.step(name)
+
+    def lock(self, name: str) -> str:
+        token = self.task.step(name).locked_by
+        assert token is not None
+        return token
+
+    def state(self, name: str) -> ProcessState:
+        return self.task.step(name).process_state
+
+    def owed(self) -> list[str]:
+        return [owed.name for owed in self.task.owed]
+
+    def deliver_owed(self) -> None:
+        self.task = without_owed(self.task, self.now)
+
+
+def requests_in(decision: Decision) -> list[str]:
+    """The steps whose requests a decision sends."""
+    return [command.step for command in decision.commands if isinstance(command, SendRequest)]
+
+
+def check(before: Task, event: Event, decision: Decision, now: int) -> None:
+    """What holds for every decision whatever."""
+    after = decision.task
+    assert decision.reason.strip()
+    for command in decision.commands:
+        if isinstance(command, SendRequest):
+            assert after.step(command.step).process_state is ProcessState.PROCESSING
+    if after is before:
+        assert not decision.history
+        return
+    assert after != before
+    assert after.version == before.version + 1
+    assert len({row.seq for row in decision.history}) == len(decision.history)
+    check_record(after, now)
+    check_lane(before, after, now)
+    if isinstance(event, Inspect):
+        claimed = {n for n, r in after.steps.items() if r.locked_by} - {
+            n for n, r in before.steps.items() if r.locked_by
+        }
+        assert not claimed, "a timer never claims"
+    new = after.owed[len(before.owed) :]
+    assert after.owed[: len(before.owed)] == before.owed
+    if after.state is TaskState.ARCHIVED:
+        assert "task_archived" in [owed.name for owed in new if owed.kind == "alert"]
+    assert all(owed.seq == after.version and owed.at == now for owed in new)
+
+
+def check_record(task: Task, now: int) -> None:
+    """What holds for every stored task."""
+    processing = [r for r in task.steps.values() if r.process_state is ProcessState.PROCESSING]
+    assert all(r.locked_by and r.complete_by and r.started_at for r in processing)
+    for record in task.steps.values():
+        assert record.complete_by is None or record.complete_by <= task.complete_by
+        if record.process_state in (ProcessState.PENDING, ProcessState.ERROR):
+            assert record.locked_by is None
+    assert (task.state is TaskState.ACTIVE) == bool(processing)
+    if task.state is TaskState.COMPLETED:
+        assert all(record.process_state in DONE for record in task.steps.values())
+        assert task.ending is None
+    if task.state is TaskState.ARCHIVED:
+        assert task.ending is not None
+    assert (task.ended_at is not None) == (task.state in END_STATES)
+
+
+def check_lane(before: Task, after: Task, now: int) -> None:
+    """The due entry is early enough, and never rises within the open lane."""
+    if after.ended and not after.owed:
+        lane = ARCHIVED if after.state is TaskState.ARCHIVED else DONE_LANE
+        assert after.lane == lane
+        assert after.due_at == after.ended_at
+        return
+    assert after.lane == OPEN
+    assert after.due_at <= due(after, now)
+    assert after.expires_at is None
+    if before.lane == OPEN:
+        assert after.due_at <= before.due_at
+
+
+def reached(worlds: Sequence[World]) -> set[tuple[TaskState, TaskEvent, TaskState]]:
+    """The (state, event, new state) triples that these stories went through."""
+    return {
+        (before.state, TaskEvent(type(event).__name__), decision.task.state)
+        for world in worlds
+        for before, event, decision in world.decisions
+    }
