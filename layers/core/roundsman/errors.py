@@ -84,3 +84,36 @@ class SchemaTooNew(RoundsmanError):
 
 class TryAgain(RoundsmanError):
     """Nothing was decided or nothing is known of it; the message must be delivered again."""
+
+
+class CallRefused(RoundsmanError):
+    """AWS refused a call and will again: missing rights, a missing table or queue, a bad request.
+
+    Nothing was decided. The message comes again and ends in its dead-letter queue, with an
+    alarm, unless someone repairs the stack first. `code` is AWS's name for the refusal.
+    """
+
+    def __init__(self, message: str, code: str = "") -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class UnreadableRecord(RoundsmanError):
+    """A stored record that cannot be what this code wrote; only a person can repair it.
+
+    `record` is the task's, order's or plan's id, `field` the path of the field that is wrong.
+    """
+
+    def __init__(self, record: str, field: str, problem: str) -> None:
+        super().__init__(f"the record {record} cannot be read: {field} {problem}")
+        self.record = record
+        self.field = field
+
+
+class UnknownAgent(RoundsmanError):
+    """A request for an agent that the stack has no queue for; sending it again cannot help."""
+
+    def __init__(self, agent: str, priority: str) -> None:
+        super().__init__(f"the stack has no {priority} request queue for the agent {agent!r}")
+        self.agent = agent
+        self.priority = priority

@@ -1,0 +1,163 @@
+"""What ControlTable keeps for the whole stack: plans by their hash, and the marks of the agents.
+
+A plan is a row of its own, `plan#<hash>`. All marks are in the one row `marks`, an attribute a
+queue (`payment/normal`): a single read, of one unit, shows every queue at one instant, and a
+reader need not know which agents there are. The writes to it are few: each instance of an agent
+writes at most every five seconds, and the row takes a thousand a second.
+"""
+
+from typing import TYPE_CHECKING
+
+from roundsman.aws.codec import number, text
+from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.aws.item_reader import ItemReader
+from roundsman.errors import TryAgain, UnreadableRecord
+from roundsman.events import Agents
+from roundsman.marks import Mark, Notebook, queue_key, view
+from roundsman.plan import Plan, read_plan
+from roundsman.ports import Clock
+from roundsman.values import SECOND
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+ID = "ControlId"
+MARKS = "marks"
+KEEP_MARKS_FOR = 5 * SECOND
+"""How old the marks may be that an instance decides by: as old as agents let them become."""
+
+
+class DynamoPlans:
+    """PlanStore over ControlTable. A plan never changes, so an instance keeps what it has seen."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+        self._client = client
+        self._table = control_table
+        self._known: dict[str, Plan] = {}
+
+    def put_plan(self, plan: Plan) -> None:
+        """Store the plan under its hash, once an instance. Storing it again is harmless."""
+        if plan.hash in self._known:
+            return
+        with aws_errors(f"storing the plan {plan.hash}"):
+            self._client.put_item(
+                TableName=self._table,
+                Item={ID: text(_plan_id(plan.hash)), "Text": text(plan.text)},
+            )
+        self._known[plan.hash] = plan
+
+    def plan(self, plan_hash: str) -> Plan | None:
+        """The plan; None where it is not stored. Raises UnreadableRecord where it was altered."""
+        known = self._known.get(plan_hash)
+        if known is not None:
+            return known
+        found = self._read(plan_hash, consistent=False) or self._read(plan_hash, consistent=True)
+        if found is not None:
+            self._known[plan_hash] = found
+        return found
+
+    def _read(self, plan_hash: str, *, consistent: bool) -> Plan | None:
+        record = _plan_id(plan_hash)
+        with aws_errors(f"reading the plan {plan_hash}"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(record)}, ConsistentRead=consistent
+            )
+        if "Item" not in found:
+            return None
+        try:
+            plan = read_plan(ItemReader(found["Item"], record).text("Text"))
+        except ValueError as error:
+            raise UnreadableRecord(record, "Text", f"is not a plan: {error}") from error
+        if plan.hash != plan_hash:
+            raise UnreadableRecord(record, "Text", "is not the text that has this hash")
+        return plan
+
+
+def _plan_id(plan_hash: str) -> str:
+    return f"plan#{plan_hash}"
+
+
+class DynamoAgentBoard:
+    """AgentBoard over the marks. What it tells is at most `keep_for` ms old."""
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        *,
+        control_table: str,
+        clock: Clock,
+        keep_for: int = KEEP_MARKS_FOR,
+    ) -> None:
+        self._client = client
+        self._table = control_table
+        self._clock = clock
+        self._keep_for = keep_for
+        self._read_at: int | None = None
+        self._marks: dict[str, Mark] = {}
+
+    def agents(self) -> Agents:
+        """By agent and priority (`payment/normal`); of a queue that was never read, nothing."""
+        now = self._clock()
+        if self._read_at is None or now - self._read_at >= self._keep_for:
+            self._marks, self._read_at = self._read(), now
+        return {queue: view(mark, now) for queue, mark in self._marks.items()}
+
+    def _read(self) -> dict[str, Mark]:
+        with aws_errors("reading the agents' marks"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(MARKS)}, ConsistentRead=True
+            )
+        item = {name: value for name, value in found.get("Item", {}).items() if name != ID}
+        return {queue: _mark(queue, value) for queue, value in item.items()}
+
+
+def _mark(queue: str, value: "Value") -> Mark:
+    reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
+    return Mark(reader.number("ReadSentAt"), reader.number("ReadAt"))
+
+
+class DynamoReadNotes:
+    """ReadNotes over the marks: what an instance of an agent has read."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = control_table
+        self._clock = clock
+        self._notebooks: dict[str, Notebook] = {}
+
+    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+        """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
+
+        What fails for now is written with a later read, and delays no request. Raises
+        CallRefused where the agent may not write marks.
+        """
+        queue = queue_key(agent, priority)
+        notebook = self._notebooks.setdefault(queue, Notebook())
+        mark = notebook.read(sent_at, self._clock())
+        if mark is None:
+            return
+        try:
+            self._write(queue, mark)
+        except TryAgain:
+            return
+        notebook.written(mark)
+
+    def _write(self, queue: str, mark: Mark) -> None:
+        """A mark replaces only an older one; one that is overtaken by another's is not needed."""
+        sent, read = number(mark.sent_at), number(mark.read_at)
+        try:
+            with aws_errors(f"marking what was read of {queue}"):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(MARKS)},
+                    UpdateExpression="SET #queue = :mark",
+                    ConditionExpression="attribute_not_exists(#queue) OR #queue.ReadAt < :read",
+                    ExpressionAttributeNames={"#queue": queue},
+                    ExpressionAttributeValues={
+                        ":mark": {"M": {"ReadSentAt": sent, "ReadAt": read}},
+                        ":read": read,
+                    },
+                )
+        except ConditionFailed:
+            return

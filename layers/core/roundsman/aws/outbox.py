@@ -1,0 +1,167 @@
+"""Sending: requests, commands, statuses and rejections over SQS, alerts over SNS."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from roundsman.alerts import Alert
+from roundsman.aws.errors import aws_errors, is_transient
+from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
+from roundsman.messages import AgentRequest, Command
+from roundsman.reply_queues import usable_reply_queue
+from roundsman.values import SECOND
+from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_text, rejection_text, wire_text
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+
+LONGEST_DELAY_SECONDS = 900  # SQS's longest DelaySeconds
+BATCH_ENTRIES = 10  # SQS's most in one SendMessageBatch; all their bodies share MESSAGE_LIMIT
+
+RequestQueues = Mapping[str, Mapping[str, str]]
+"""URLs of the request queues, by agent and priority."""
+
+
+class AwsOutbox:
+    """Outbox over SQS and SNS.
+
+    A part names only what it sends to: `request_queues`, `rejected_queue` and `alert_topic` are
+    left out by parts that never use them.
+    """
+
+    def __init__(
+        self,
+        sqs: "SQSClient",
+        sns: "SNSClient | None" = None,
+        *,
+        scheduler_queue: str,
+        reply_prefix: str,
+        request_queues: RequestQueues | None = None,
+        rejected_queue: str | None = None,
+        alert_topic: str | None = None,
+    ) -> None:
+        self._sqs = sqs
+        self._sns = sns
+        self._scheduler_queue = scheduler_queue
+        self._reply_prefix = reply_prefix
+        self._request_queues = request_queues or {}
+        self._rejected_queue = rejected_queue
+        self._alert_topic = alert_topic
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        """Send each (agent, priority, request) to its agent's queue, in batches a queue.
+
+        Everything is tried before anything is raised: TryAgain where some may yet be accepted,
+        else UnknownAgent or CallRefused for what never will be.
+        """
+        failures: list[Exception] = []
+        bodies: dict[str, list[str]] = {}
+        for agent, priority, request in requests:
+            url = self._request_queues.get(agent, {}).get(priority)
+            if url is None:
+                failures.append(UnknownAgent(agent, priority))
+            else:
+                bodies.setdefault(url, []).append(wire_text(request.body()))
+        for url, texts in bodies.items():
+            for batch in batches(texts):
+                failures += self._send_batch(url, batch)
+        if failures:
+            raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
+
+    def _send_batch(self, url: str, batch: Sequence[str]) -> list[Exception]:
+        """Send it; what went wrong, if anything did. A batch may be accepted in part."""
+        doing = f"sending {len(batch)} requests to {_name(url)}"
+        try:
+            with aws_errors(doing):
+                answer = self._sqs.send_message_batch(
+                    QueueUrl=url,
+                    Entries=[
+                        {"Id": str(index), "MessageBody": body} for index, body in enumerate(batch)
+                    ],
+                )
+        except (TryAgain, CallRefused) as failure:
+            return [failure]
+        return [
+            CallRefused(f"{doing}: {failed['Code']}", failed["Code"])
+            if failed["SenderFault"] and not is_transient(failed["Code"])
+            else TryAgain(f"{doing}: {failed['Code']}")
+            for failed in answer.get("Failed", [])
+        ]
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
+        self._command(Command(kind="start", task_id=task_id), delay)
+
+    def send_inspect(self, task_id: str, *, delay: int) -> None:
+        """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+        self._command(Command(kind="inspect", task_id=task_id), delay)
+
+    def _command(self, command: Command, delay: int) -> None:
+        """Rounded up: a command that comes a moment early finds nothing to do."""
+        seconds = min(LONGEST_DELAY_SECONDS, max(0, -(-delay // SECOND)))
+        with aws_errors(f"sending {command.kind} of {command.task_id}"):
+            self._sqs.send_message(
+                QueueUrl=self._scheduler_queue,
+                MessageBody=wire_text(command.body()),
+                DelaySeconds=seconds,
+            )
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        """Tell the application. False for a queue that never gets it, whose fault ever that is.
+
+        Nothing is sent to a queue that is not a reply queue of this stack, whatever a record or
+        an event says.
+        """
+        if usable_reply_queue(queue_url, self._scheduler_queue, self._reply_prefix) is not None:
+            return False
+        try:
+            with aws_errors(f"sending a status to {_name(queue_url)}"):
+                self._sqs.send_message(QueueUrl=queue_url, MessageBody=wire_text(body))
+        except CallRefused:
+            return False
+        return True
+
+    def publish(self, alert: Alert) -> None:
+        """Tell the operators. A body that is too long for SNS has its longest texts cut."""
+        if self._sns is None or self._alert_topic is None:
+            raise ValueError("this outbox was made without an alert topic")
+        with aws_errors(f"publishing an alert: {alert.subject}"):
+            self._sns.publish(
+                TopicArn=self._alert_topic,
+                Subject=alert.subject,
+                Message=alert_text(alert.body, ALERT_LIMIT),
+                MessageAttributes={
+                    name: {"DataType": "String", "StringValue": wire_text(value)}
+                    for name, value in alert.attributes.items()
+                    if value  # SNS takes no empty one
+                },
+            )
+
+    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
+        """Put a message aside, with all that is wrong with it; cut where SQS takes no more."""
+        if self._rejected_queue is None:
+            raise ValueError("this outbox was made without a rejected queue")
+        with aws_errors(f"putting a message of {queue} aside"):
+            self._sqs.send_message(
+                QueueUrl=self._rejected_queue,
+                MessageBody=rejection_text(queue, body, problems, MESSAGE_LIMIT),
+            )
+
+
+def batches(bodies: Sequence[str]) -> Iterator[list[str]]:
+    """Split into what one SendMessageBatch takes, in order."""
+    batch: list[str] = []
+    size = 0
+    for body in bodies:
+        length = len(body.encode())
+        if batch and (len(batch) == BATCH_ENTRIES or size + length > MESSAGE_LIMIT):
+            yield batch
+            batch, size = [], 0
+        batch.append(body)
+        size += length
+    if batch:
+        yield batch
+
+
+def _name(url: str) -> str:
+    return url.rpartition("/")[2]

@@ -1,0 +1,291 @@
+"""Everything that `roundsman.ports` asks for, in memory: for tests, and to try workflows out.
+
+Same promises as the adapters over AWS, held by the same tests. Records are frozen, so they are
+shared, not copied. Failures and crashes are not in here: wrap a store to make it fail.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from threading import RLock
+from typing import TypeAlias
+
+from roundsman.alerts import Alert
+from roundsman.due import Lane, lane_key
+from roundsman.errors import Problem, RoundsmanError, TryAgain, UnknownAgent
+from roundsman.events import Agents, HistoryRow
+from roundsman.history import fitting
+from roundsman.marks import Mark, Notebook, queue_key, view
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.ports import Clock, Created, DueEntry, Exists, OrderRow, Saved, Superseded
+from roundsman.task import Task
+from roundsman.values import SECOND
+
+
+class MemoryStore:
+    """TaskStore and OrderStore. Threads may share it: each call is atomic."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._orders: dict[str, OrderRow] = {}
+        self._tasks: dict[str, Task] = {}
+        self._history: dict[str, dict[int, HistoryRow]] = {}
+        self._troubles: dict[str, int] = {}
+        self._unreadable: dict[str, RoundsmanError] = {}
+
+    def create(self, order: OrderRow, task: Task) -> Created | Exists:
+        """Store order and task in one operation, or nothing where the order's id is taken.
+
+        A task past its retention whose order row is gone as well may be created anew.
+        """
+        now = task.created_at
+        with self._lock:
+            found = self._orders.get(order.order_id)
+            if found is not None:
+                return Exists(found, self.load(order.order_id, now))
+            if self.load(task.task_id, now) is not None:
+                raise TryAgain(f"{order.order_id}: a task of that id exists, but no order row")
+            self._orders[order.order_id] = order
+            self._tasks[task.task_id] = _as_stored(task)
+            return Created()
+
+    def load(self, task_id: str, now: int) -> Task | None:
+        """The task; None where there is none, or where its retention is over.
+
+        Raises what `make_unreadable` was given for it.
+        """
+        with self._lock:
+            task = self._tasks.get(task_id)
+            if task is None:
+                return None
+            if task_id in self._unreadable:
+                raise self._unreadable[task_id]
+            return None if task.expires_at is not None and task.expires_at <= now else task
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        """Store a decision on the version that was seen, with its history rows, or nothing."""
+        with self._lock:
+            if not self._is_at(task.task_id, seen):
+                return Superseded()
+            self._tasks[task.task_id] = _as_stored(task)
+            self._troubles.pop(task.task_id, None)
+            rows = self._history.setdefault(task.task_id, {})
+            rows.update({row.seq: row for row in fitting(history)})
+            return Saved()
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        """Store that what this version owed was sent; the version is not raised."""
+        with self._lock:
+            if not self._is_at(task.task_id, task.version):
+                return Superseded()
+            stored = self._tasks[task.task_id]
+            if not stored.owed:
+                return Superseded()
+            changed = replace(stored, owed=task.owed)
+            if not _is_open(task):
+                changed = replace(
+                    changed, lane=task.lane, due_at=task.due_at, expires_at=task.expires_at
+                )
+            self._tasks[task.task_id] = _as_stored(changed)
+            return Saved()
+
+    def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
+        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        with self._lock:
+            if not self._is_at(task.task_id, task.version):
+                return Superseded()
+            stored = self._tasks[task.task_id]
+            if stored.lane != lane_key(Lane.OPEN, task.shard):
+                return Superseded()
+            self._tasks[task.task_id] = replace(stored, due_at=due_at)
+            return Saved()
+
+    def postpone(self, task_id: str, due_at: int) -> None:
+        """Move the due entry of a record that cannot be handled to a later instant."""
+        with self._lock:
+            stored = self._tasks.get(task_id)
+            if stored is not None and _is_open(stored) and stored.due_at < due_at:
+                self._tasks[task_id] = replace(stored, due_at=due_at)
+
+    def trouble(self, task_id: str) -> int:
+        """Count one more time that this record could not be handled; the count so far."""
+        with self._lock:
+            if task_id not in self._tasks:
+                return 1
+            self._troubles[task_id] = self._troubles.get(task_id, 0) + 1
+            return self._troubles[task_id]
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard due at or before `until`, earliest first."""
+        with self._lock:
+            found = [t for t in self._tasks.values() if t.lane == lane and t.due_at <= until]
+        for task in sorted(found, key=lambda task: (task.due_at, task.task_id)):
+            yield DueEntry(task.task_id, task.due_at)
+
+    def order(self, order_id: str) -> OrderRow | None:
+        """The order; None where there is none."""
+        return self._orders.get(order_id)
+
+    def history(self, task_id: str) -> list[HistoryRow]:
+        """All rows of a task's history, oldest first."""
+        rows = self._history.get(task_id, {})
+        return [rows[seq] for seq in sorted(rows)]
+
+    def tasks(self) -> list[Task]:
+        """Every record as stored, also those past their retention, in order of their ids."""
+        with self._lock:
+            return [self._tasks[task_id] for task_id in sorted(self._tasks)]
+
+    def make_unreadable(self, task_id: str, error: RoundsmanError) -> None:
+        """Let each `load` of the task raise this, as for a record that another hand has changed."""
+        self._unreadable[task_id] = error
+
+    def remove_order(self, order_id: str) -> None:
+        """Take the order row away, as its own retention would."""
+        with self._lock:
+            del self._orders[order_id]
+
+    def remove_task(self, task_id: str) -> None:
+        """Take the record away, as TTL would."""
+        with self._lock:
+            del self._tasks[task_id]
+
+    def _is_at(self, task_id: str, version: int) -> bool:
+        stored = self._tasks.get(task_id)
+        return stored is not None and stored.version == version
+
+
+def _as_stored(task: Task) -> Task:
+    """A record expires at a full second, as DynamoDB's TTL has it; later, never earlier."""
+    if task.expires_at is None:
+        return task
+    return replace(task, expires_at=-(-task.expires_at // SECOND) * SECOND)
+
+
+def _is_open(task: Task) -> bool:
+    return task.lane.startswith(f"{Lane.OPEN}#")
+
+
+class MemoryPlans:
+    """PlanStore."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, Plan] = {}
+
+    def put_plan(self, plan: Plan) -> None:
+        """Store the plan under its hash; storing it again is harmless."""
+        self._plans[plan.hash] = plan
+
+    def plan(self, plan_hash: str) -> Plan | None:
+        """The plan; None where it is not stored."""
+        return self._plans.get(plan_hash)
+
+
+class MemoryAgentBoard:
+    """AgentBoard and ReadNotes in one: what is noted is known at once."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+        self._notebooks: dict[str, Notebook] = {}
+        self._marks: dict[str, Mark] = {}
+
+    def agents(self) -> Agents:
+        """By agent and priority (`payment/normal`); of a queue that was never read, nothing."""
+        now = self._clock()
+        return {queue: view(mark, now) for queue, mark in self._marks.items()}
+
+    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+        """A request that was sent at `sent_at` (epoch ms) was read now."""
+        queue = queue_key(agent, priority)
+        notebook = self._notebooks.setdefault(queue, Notebook())
+        mark = notebook.read(sent_at, self._clock())
+        if mark is not None:
+            self._marks[queue] = mark
+            notebook.written(mark)
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request in an agent's queue."""
+
+    agent: str
+    priority: str
+    request: AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommand:
+    """A `start` or `inspect` in the SchedulerQueue, with its delay in ms."""
+
+    kind: str
+    task_id: str
+    delay: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentStatus:
+    """A status in a reply queue."""
+
+    queue_url: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A message in the RejectedQueue."""
+
+    queue: str
+    body: str
+    problems: tuple[Problem, ...]
+
+
+Sent: TypeAlias = SentRequest | SentCommand | SentStatus | Rejected | Alert
+
+
+@dataclass(slots=True)
+class RecordingOutbox:
+    """Outbox that keeps what it was given, in `sent`, in order.
+
+    `agents` are those that have queues (None: all of them); `dead_queues` are reply queues that
+    never take anything.
+    """
+
+    agents: Collection[str] | None = None
+    dead_queues: Collection[str] = ()
+    sent: list[Sent] = field(default_factory=list)
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        """Keep each; raises UnknownAgent after all, where one is for an agent without a queue."""
+        unknown: list[UnknownAgent] = []
+        for agent, priority, request in requests:
+            if self.agents is None or agent in self.agents:
+                self.sent.append(SentRequest(agent, priority, request))
+            else:
+                unknown.append(UnknownAgent(agent, priority))
+        if unknown:
+            raise unknown[0]
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        """Keep it."""
+        self.sent.append(SentCommand("start", task_id, delay))
+
+    def send_inspect(self, task_id: str, *, delay: int) -> None:
+        """Keep it."""
+        self.sent.append(SentCommand("inspect", task_id, delay))
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        """Keep it; False, and nothing kept, for a dead queue."""
+        if queue_url in self.dead_queues:
+            return False
+        self.sent.append(SentStatus(queue_url, body))
+        return True
+
+    def publish(self, alert: Alert) -> None:
+        """Keep it."""
+        self.sent.append(alert)
+
+    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
+        """Keep it."""
+        self.sent.append(Rejected(queue, body, tuple(problems)))
