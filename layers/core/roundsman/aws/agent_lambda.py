@@ -1,0 +1,145 @@
+"""An agent's function: each request is answered by the agent, and its reply is sent."""
+
+from dataclasses import dataclass
+from functools import cache
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from roundsman.agent import NO_HANDLER, Agent, Answer, Handler, LambdaContext, Silence
+from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.clients import Clients
+from roundsman.aws.clock import now
+from roundsman.aws.control import DynamoReadNotes
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
+from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.settings import AgentSettings
+from roundsman.marks import ReadNotes
+from roundsman.messages import AgentRequest, Reply, read_request
+from roundsman.ports import Clock, Outbox
+from roundsman.wire import wire_text
+from roundsman.workflow import Priority
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+# Notes are written before the remote call, in its time: better no note than a late call.
+NOTES_CONFIG = Config(connect_timeout=1, read_timeout=1, retries={"total_max_attempts": 1})
+
+
+def handler_of(agent: Agent) -> Handler:
+    """The entry point of an agent's function. Reads the environment at its first call."""
+    made = cache(lambda: _function_of(agent, AgentSettings.from_env()))
+
+    @observed
+    def handler(event: dict[str, object], context: LambdaContext) -> dict[str, object]:
+        return made().handle(event, context.get_remaining_time_in_millis())
+
+    return handler
+
+
+def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
+    sqs = Clients().sqs
+    # An agent sends no commands and no statuses, so it knows no queue for them.
+    outbox = AwsOutbox(
+        sqs, scheduler_queue="", reply_prefix="", rejected_queue=settings.rejected_queue_url
+    )
+    control = boto3.client("dynamodb", config=NOTES_CONFIG)
+    notes = DynamoReadNotes(control, control_table=settings.control_table, clock=now)
+    return AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes)
+
+
+@dataclass(frozen=True)
+class AgentFunction:
+    """One agent with its queues. `outbox` takes what no agent could ever answer."""
+
+    agent: Agent
+    sqs: "SQSClient"
+    reply_queue_url: str
+    outbox: Outbox
+    notes: ReadNotes
+    clock: Clock = now
+
+    def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
+        """Answer each request of an SQS event; returns the messages that must come again.
+
+        `time_left` is the invocation's, in ms. It is shared out: one call that hangs leaves the
+        others of its batch their part. What was answered but could not be sent is answered
+        again: with the same key, so to no further effect.
+        """
+        ends_at = self.clock() + time_left
+        records = event.get("Records")
+        waiting = len(records) if isinstance(records, list) else 0
+
+        def handle_message(message: Message) -> None:
+            nonlocal waiting
+            arrived = self.clock()
+            share = (ends_at - arrived) // max(1, waiting)
+            waiting -= 1
+            self._handle(message, function_ends_at=arrived + share)
+
+        failures = handle_batch(
+            event,
+            handle=handle_message,
+            outbox=self.outbox,
+            sqs=self.sqs,
+            queue_url_beside=self.reply_queue_url,
+        )
+        return {**failures}
+
+    def _handle(self, message: Message, function_ends_at: int) -> None:
+        request = read_request(message.body)
+        with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
+            read_at = self.clock()
+            self._note_read(message.queue, request.sent_at)
+            answer = self.agent.answer(
+                request, clock=self.clock, function_ends_at=function_ends_at, report=_log_unexpected
+            )
+            _log(request, answer, read_at, self.clock())
+            if isinstance(answer, Reply):
+                text = wire_text(answer.body())
+                with aws_errors("sending a reply"):
+                    self.sqs.send_message(QueueUrl=self.reply_queue_url, MessageBody=text)
+
+    def _note_read(self, queue: str, sent_at: int) -> None:
+        try:
+            self.notes.note_read(self.agent.name, _priority_of(queue), sent_at)
+        except Exception as error:  # noqa: BLE001  # without news of its lag an agent still works
+            count("MarksFailed")
+            logger().warning("how far the queue was read could not be noted", extra=where(error))
+
+
+def _priority_of(queue: str) -> Priority:
+    """Which of the agent's two request queues a message came from, by the template's names."""
+    return Priority.URGENT if "UrgentRequestQueue" in queue else Priority.NORMAL
+
+
+def _log_unexpected(error: Exception) -> None:
+    logger().error("unexpected error in the agent's function", extra=where(error))
+
+
+def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> None:
+    """One line an attempt, and its metrics. Never the order, a result, or an error's text."""
+    queued, took = max(0, read_at - request.sent_at), ended_at - read_at
+    extra: dict[str, object] = {
+        "operation": request.operation,
+        "lock": request.lock,
+        "queued_ms": queued,
+        "took_ms": took,
+        "lateness_ms": max(0, ended_at - request.complete_by),
+    }
+    measure("RequestQueuedMs", queued)
+    measure("StepAttemptMs", took)
+    if isinstance(answer, Silence):
+        count("SilencedReplies")
+        logger().warning("silent", extra={**extra, "outcome": "silent", "reason": answer.reason})
+        return
+    count(f"StepAttempts{answer.outcome.capitalize()}")
+    extra["outcome"] = answer.outcome.value
+    if answer.error is not None:
+        extra |= {"error_type": answer.error.type, "retry_after_ms": answer.retry_after}
+        if answer.error.type == NO_HANDLER:
+            count("StepsWithoutHandler")
+    logger().info("attempted", extra=extra)
