@@ -218,6 +218,9 @@ def _sentences() -> Iterator[None]:
     except LocalError as error:
         complaints.print(str(error), style="red", markup=False)
         raise typer.Exit(1) from error
+    except OSError as error:
+        complaints.print(f"The local AWS cannot go on: {error}.", style="red", markup=False)
+        raise typer.Exit(1) from error
     except KeyboardInterrupt as error:
         complaints.print("Stopped; nothing is left running.", markup=False)
         raise typer.Exit(130) from error

@@ -30,15 +30,13 @@ def stack_outputs(endpoint: str, region: str, stack: str) -> dict[str, str]:
 def deploy_failure(endpoint: str, region: str, stack: str) -> str | None:
     """The resource that a deployment failed on, and why; None where none is known."""
     try:
-        events = _cloudformation(endpoint, region).describe_stack_events(StackName=stack)[
-            "StackEvents"
-        ]
+        answer = _cloudformation(endpoint, region).describe_stack_events(StackName=stack)
     except (BotoCoreError, ClientError):
         return None  # it failed before there was a stack
     failures = [
         f"{event.get('LogicalResourceId')} ({event.get('ResourceType')}): "
         f"{event.get('ResourceStatusReason')}"
-        for event in events
+        for event in answer.get("StackEvents", [])
         if str(event.get("ResourceStatus", "")).endswith("_FAILED")
         and event.get("ResourceStatusReason")
     ]
@@ -47,8 +45,7 @@ def deploy_failure(endpoint: str, region: str, stack: str) -> str | None:
 
 
 def _cloudformation(endpoint: str, region: str) -> "CloudFormationClient":
-    # Settings that a profile or a proxy variable would change are given here, so neither is looked
-    # for.
+    # All that a profile or a proxy variable would change is given, so neither is looked for.
     nowhere = (None, None, os.devnull, None)
     session = botocore.session.Session(
         session_vars={

@@ -1,0 +1,134 @@
+"""`roundsman local` as a person types it: what it prints, and with which exit code."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundsman_console.local import LocalAws
+from roundsman_console.local.command import local_app
+from roundsman_console.local.process import ProcessIdentity
+from roundsman_console.local.state import Instances
+from tests.console.local_tools import Tools, make_project
+
+
+@pytest.fixture
+def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(make_project(tmp_path))
+    return tmp_path
+
+
+@pytest.fixture
+def running(project: Path) -> Iterator[LocalAws]:
+    with LocalAws.up(port=0, project=project, runner=Tools()) as local:
+        yield local
+
+
+def local(*arguments: str) -> Result:
+    return CliRunner().invoke(local_app, arguments)
+
+
+def test_status_says_that_nothing_runs(project: Path) -> None:
+    result = local("status")
+    assert result.exit_code == 3
+    assert result.stdout == "No local AWS runs here.\n"
+
+
+def test_status_as_json_is_one_object_even_when_nothing_runs(project: Path) -> None:
+    result = local("status", "--json")
+    assert result.exit_code == 3
+    assert json.loads(result.stdout) == {"instances": []}
+
+
+def test_status_of_what_is_well(running: LocalAws) -> None:
+    result = local("status", "--port", str(running.record.port), "--json")
+    assert result.exit_code == 0
+    [instance] = json.loads(result.stdout)["instances"]
+    assert instance["state"] == "healthy"
+    assert instance["endpoint"] == running.endpoint
+    assert instance["outputs"] == {"QueueUrl": "the queue"}
+    assert "healthy" in local("status").stdout
+
+
+def test_status_of_another_port_is_none(running: LocalAws) -> None:
+    assert local("status", "--port", "1").exit_code == 3
+
+
+def test_status_of_what_has_died(running: LocalAws, project: Path) -> None:
+    instance = Instances(project).at(running.record.port)
+    instance.write(replace(running.record, emulator=of_another_time(running)))
+    result = local("status", "--json")
+    instance.write(running.record)
+    assert result.exit_code == 1
+    assert json.loads(result.stdout)["instances"][0]["state"] == "dead"
+
+
+def of_another_time(running: LocalAws) -> ProcessIdentity:
+    assert running.record.emulator is not None
+    return replace(running.record.emulator, started="before")
+
+
+def test_status_of_what_is_being_brought_up(project: Path) -> None:
+    Instances(project).claim(4510)
+    result = local("status", "--json")
+    assert result.exit_code == 4
+    assert json.loads(result.stdout)["instances"][0]["state"] == "starting"
+
+
+def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
+    result = local("down")
+    assert result.exit_code == 0
+    assert result.stdout == f"Ended the local AWS on port {running.record.port}.\n"
+    assert list(Instances(project)) == []
+
+
+def test_down_asks_which_where_several_run(project: Path) -> None:
+    for port in (4510, 4511):
+        Instances(project).claim(port)
+    result = local("down")
+    assert result.exit_code == 1
+    assert "on ports 4510, 4511: say which with --port, or --all" in result.stderr
+    assert local("down", "--port", "4510").exit_code == 0
+    assert local("down", "--all").exit_code == 0
+    assert list(Instances(project)) == []
+
+
+def test_down_where_nothing_runs_is_no_failure_unless_a_port_is_named(project: Path) -> None:
+    assert local("down").exit_code == 0
+    result = local("down", "--port", "4510")
+    assert result.exit_code == 1
+    assert result.stderr == "No local AWS runs here on port 4510.\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--param", "A"), "--param takes Key=Value"),
+        (("--param", "A=1"), "template.yaml has no parameter A"),
+        (("--param", "Interval=1"), "it must be at least 5"),
+        (("--services", "nowhere"), "--services takes a base URL"),
+        (("--port", "65536"), "A port is a number from 0 to 65535"),
+        (("--stack", "1"), "A stack's name is a letter"),
+    ],
+)
+def test_a_wrong_argument_is_one_sentence_on_stderr(
+    project: Path, arguments: tuple[str, ...], sentence: str
+) -> None:
+    result = local("up", "--json", *arguments)
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    assert sentence in result.stderr
+    assert len(result.stderr.splitlines()) == 1
+
+
+@pytest.mark.parametrize("command", ["up", "status", "down"])
+def test_outside_a_project_each_command_says_so(
+    command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    result = local(command)
+    assert result.exit_code == 1
+    assert "There is no template.yaml in" in result.stderr

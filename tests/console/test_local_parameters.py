@@ -1,0 +1,133 @@
+"""The parameters of the stack: what is asked for, what is decided, what is refused."""
+
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.local import LocalError
+from roundsman_console.local.parameters import (
+    DEFAULT_SERVICES,
+    Declared,
+    architecture,
+    choose_parameters,
+    declared_parameters,
+    parse_assignments,
+    parse_base_url,
+    service_urls,
+)
+from tests.console.local_tools import RUNTIME, make_project
+
+
+@pytest.fixture
+def declared(tmp_path: Path) -> dict[str, Declared]:
+    return declared_parameters(make_project(tmp_path) / "template.yaml")
+
+
+def test_assignments_are_split_at_their_first_equals_sign() -> None:
+    assert parse_assignments(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+
+
+@pytest.mark.parametrize("text", ["", "A", "=1", " =1"])
+def test_what_is_not_an_assignment_is_refused(text: str) -> None:
+    with pytest.raises(LocalError, match="--param takes Key=Value"):
+        parse_assignments([text])
+
+
+def test_a_parameter_given_twice_is_refused() -> None:
+    with pytest.raises(LocalError, match="--param A is given twice"):
+        parse_assignments(["A=1", "A=2"])
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:80", "https://host/base/", "http://[::1]:8/x"])
+def test_a_base_url_loses_its_closing_slash_only(url: str) -> None:
+    assert parse_base_url(url) == url.rstrip("/")
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["", "host:80", "ftp://host", "http://", "http://h:x", "http://h:99999", "http://h?q",
+     "http://h#f", "http://me:secret@h", "http://a b", "http://[::1"],
+)  # fmt: skip
+def test_what_is_no_base_url_is_refused(url: str) -> None:
+    with pytest.raises(LocalError, match="--services takes a base URL"):
+        parse_base_url(url)
+
+
+def test_one_services_url_serves_all_four_and_a_parameter_wins(
+    declared: dict[str, Declared],
+) -> None:
+    chosen = choose_parameters(declared, {"MailUrl": "http://mail"}, "http://all", RUNTIME)
+    assert service_urls(declared, chosen) == {
+        "inventory": "http://all",
+        "payment": "http://all",
+        "shipping": "http://all",
+        "mail": "http://mail",
+    }
+    assert chosen["PythonRuntime"] == RUNTIME
+    assert chosen["Architecture"] == architecture()
+
+
+def test_without_a_services_url_they_are_expected_where_roundsman_services_answers(
+    declared: dict[str, Declared],
+) -> None:
+    chosen = choose_parameters(declared, {}, None, RUNTIME)
+    assert set(service_urls(declared, chosen).values()) == {DEFAULT_SERVICES}
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "sentence"),
+    [
+        ("Interval", "soon", "it must be a number"),
+        ("Interval", "nan", "it must be at least 5"),
+        ("Interval", "3601", "it must be at most 3600"),
+        ("Architecture", "mips", "it must be one of arm64, x86_64"),
+        ("Name", "a", "it must be at least 2 characters long"),
+        ("Name", "abcde", "it must be at most 4 characters long"),
+        ("Name", 'a"b', "it may hold no double quote"),
+        ("InventoryUrl", "inventory", "it must match"),
+    ],
+)
+def test_a_value_outside_the_templates_bounds_is_refused(
+    declared: dict[str, Declared], name: str, value: str, sentence: str
+) -> None:
+    with pytest.raises(LocalError, match=sentence) as caught:
+        choose_parameters(declared, {name: value}, "http://all", RUNTIME)
+    assert str(caught.value).startswith(f"The parameter {name} cannot be ")
+
+
+def test_a_python_that_the_template_does_not_take_is_named_as_the_cause(
+    declared: dict[str, Declared],
+) -> None:
+    with pytest.raises(LocalError, match=r"cannot be 'python2\.7'.*the Python that roundsman runs"):
+        choose_parameters(declared, {}, "http://all", "python2.7")
+
+
+def test_a_required_parameter_that_nobody_gives_is_asked_for() -> None:
+    with pytest.raises(LocalError, match="needs a value for A, B: give it with --param"):
+        choose_parameters({"A": Declared(), "B": Declared()}, {}, None, RUNTIME)
+
+
+@pytest.mark.parametrize(
+    ("machine", "name"),
+    [("x86_64", "x86_64"), ("AMD64", "x86_64"), ("aarch64", "arm64"), ("arm64", "arm64")],
+)
+def test_the_architecture_is_called_what_lambda_calls_it(machine: str, name: str) -> None:
+    assert architecture(machine) == name
+
+
+def test_a_machine_that_lambda_has_not_is_refused() -> None:
+    with pytest.raises(LocalError, match="Lambda has no riscv64 architecture"):
+        architecture("riscv64")
+
+
+def test_a_template_that_is_no_yaml_is_one_sentence(tmp_path: Path) -> None:
+    (tmp_path / "template.yaml").write_text("a: b: c")
+    with pytest.raises(LocalError, match=r"template\.yaml is not valid YAML") as caught:
+        declared_parameters(tmp_path / "template.yaml")
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["", "[]", "Parameters: 1", "Resources: {}"])
+def test_a_template_without_parameters_has_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "template.yaml").write_text(text)
+    assert declared_parameters(tmp_path / "template.yaml") == {}

@@ -1,0 +1,129 @@
+"""The record of what runs: nothing but its own is ever ended, and what died is cleared away."""
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.local import LocalError
+from roundsman_console.local.process import ProcessIdentity, identify, wait_until
+from roundsman_console.local.state import Instance, Instances, Record
+
+SLEEP = "import time; time.sleep(60)"
+GONE = ProcessIdentity(2**22 + 1, "never")  # beyond the highest id that Linux gives
+
+
+@pytest.fixture
+def sleeper() -> Iterator[subprocess.Popen[bytes]]:
+    """A process that leads its own group, as the emulator does."""
+    with subprocess.Popen([sys.executable, "-c", SLEEP], start_new_session=True) as child:
+        yield child
+        child.kill()
+
+
+@pytest.fixture
+def instance(tmp_path: Path) -> Instance:
+    return Instances(tmp_path).claim(4510)[0]
+
+
+def identity_of(child: subprocess.Popen[bytes]) -> ProcessIdentity:
+    found = identify(child.pid)
+    assert found is not None
+    return found
+
+
+def test_a_record_is_read_as_it_was_written(instance: Instance) -> None:
+    record = Record(4510, GONE, GONE, "mark", "s", "r", {"A": "1"}, {"mail": "u"}, deployed=True)
+    instance.write(record)
+    assert instance.read() == record
+
+
+@pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": 1, "owner": 5}', "{half"])
+def test_a_record_that_cannot_be_read_is_none(instance: Instance, text: str) -> None:
+    (instance.folder / "state.json").write_text(text)
+    assert instance.read() is None
+
+
+def test_removing_ends_the_whole_group(
+    instance: Instance, sleeper: subprocess.Popen[bytes]
+) -> None:
+    instance.write(Record(4510, GONE, identity_of(sleeper)))
+    instance.remove()
+    assert sleeper.wait(timeout=10) is not None
+    assert not instance.folder.exists()
+
+
+def test_a_process_that_has_a_dead_ones_id_is_never_ended(
+    instance: Instance, sleeper: subprocess.Popen[bytes]
+) -> None:
+    reused = replace(identity_of(sleeper), started="long ago")
+    instance.write(Record(4510, GONE, reused))
+    instance.remove()
+    assert sleeper.poll() is None
+    assert not instance.folder.exists()
+
+
+def sandbox(instance: Instance, function: str) -> subprocess.Popen[bytes]:
+    folder = instance.temporary / f"ministack-lambda-{function}-ab_12xyz"
+    folder.mkdir()
+    (folder / "_worker.py").write_text(SLEEP)
+    return subprocess.Popen([sys.executable, str(folder / "_worker.py")])
+
+
+def test_sandboxes_are_found_by_their_functions_whole_name(instance: Instance) -> None:
+    with sandbox(instance, "app-Pay") as pay, sandbox(instance, "app-Pay-More") as more:
+        assert wait_until(lambda: instance.sandboxes("app-Pay") == [pay.pid], 10)
+        assert wait_until(lambda: instance.sandboxes("app-Pay-More") == [more.pid], 10)
+        assert instance.sandboxes("app") == []
+        instance.remove()
+
+
+def test_sandboxes_that_outlived_their_emulator_are_ended(instance: Instance) -> None:
+    with sandbox(instance, "app-Pay") as orphan:
+        wait_until(lambda: bool(instance.sandboxes("app-Pay")), 10)
+        instance.write(Record(4510, GONE, GONE))
+        instance.remove()
+        assert orphan.wait(timeout=10) < 0
+
+
+def test_a_program_that_only_looks_at_the_files_is_left_alone(instance: Instance) -> None:
+    log = instance.temporary / "ministack-lambda-f-ab_12xyz" / "_worker.py"
+    watch = [sys.executable, "-c", SLEEP, "--follow", str(log.parent / "app.py"), "end"]
+    with subprocess.Popen(watch) as reader:
+        instance.remove()
+        assert reader.poll() is None
+        reader.kill()
+
+
+def test_what_a_dead_one_left_is_cleared_away_by_the_next(tmp_path: Path) -> None:
+    instances = Instances(tmp_path)
+    instance, record = instances.claim(4510)
+    instance.write(replace(record, owner=GONE, emulator=GONE, deployed=True))
+    (instance.temporary / "old").touch()
+    again, fresh = instances.claim(4510)
+    assert list(again.temporary.iterdir()) == []
+    assert fresh.owner == identify(os.getpid())
+
+
+def test_one_that_is_being_brought_up_is_not_disturbed(tmp_path: Path) -> None:
+    instances = Instances(tmp_path)
+    instances.claim(4510)
+    with pytest.raises(LocalError, match="being brought up on port 4510 already"):
+        instances.claim(4510)
+
+
+def test_the_instances_of_a_project_are_listed_by_port(tmp_path: Path) -> None:
+    instances = Instances(tmp_path)
+    assert list(instances) == []
+    for port in (4511, 4510):
+        instances.claim(port)
+    assert [instance.port for instance in instances] == [4510, 4511]
+
+
+def test_the_cache_is_kept_out_of_git(tmp_path: Path) -> None:
+    Instances(tmp_path)
+    assert (tmp_path / ".cache" / ".gitignore").read_text() == "*\n"
