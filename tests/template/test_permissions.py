@@ -25,22 +25,21 @@ TABLE_ACTIONS = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem"},
         "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
-        "ControlTable": {"GetItem", "PutItem"},
+        "ControlTable": {"PutItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem"},
         "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
-        "ControlTable": {"GetItem", "BatchGetItem"},
+        "ControlTable": {"GetItem"},
         "HistoryTable": {"PutItem"},
     },
     "SupervisorRole": {
-        "OrdersTable": {"GetItem"},
         "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
         "TasksTable/index/due": {"Query"},
-        "ControlTable": {"GetItem", "BatchGetItem", "PutItem", "UpdateItem"},
+        "ControlTable": {"GetItem"},
         "HistoryTable": {"PutItem"},
     },
-    **{f"{agent}Role": {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}} for agent in AGENTS},
+    **{f"{agent}Role": {"ControlTable": {"UpdateItem"}} for agent in AGENTS},
 }
 
 
