@@ -1,0 +1,115 @@
+"""`when`: what is true, what is refused at import, what fails on an order without telling it."""
+
+import pytest
+
+from roundsman.conditions import compile_condition, holds
+from roundsman.errors import DefinitionError
+from roundsman.values import Json
+
+ORDER: Json = {
+    "total": "150.00",
+    "lines": [{"sku": "KB-101", "quantity": 2, "unitPrice": "19.90"}],
+    "note": "secret",
+    "gift": False,
+    "zero": 0,
+    "tags": [],
+}
+RESULTS: dict[str, Json] = {"reserve_stock": {"reservationId": "r-1", "backorder": True}}
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("input.note == 'secret'", True),
+        ("input.note == 'other'", False),
+        ("results.reserve_stock.backorder", True),
+        ("results.charge_card", False),
+        ("input.gift", False),
+        ("!(input.gift)", True),  # the brackets matter: `!` binds closer than the dot
+        ("input.tags", False),
+        ("input.zero", True),  # a number is true in JMESPath, zero included
+        ("input.lines[?quantity > `1`]", True),
+        ("input.lines[?quantity > `2`]", False),
+        ("length(input.lines) >= `1` && contains(keys(@), 'results')", True),
+        ("''", False),
+        ("`{}`", False),
+        ("input.missing > `1`", False),
+        ("input.gift > `1`", False),  # only numbers and strings have an order
+        ("input.tags < 'a'", False),
+        ("input.note < 'tail'", True),
+    ],
+)
+def test_a_condition_holds_by_jmespaths_own_truth(expression: str, expected: bool) -> None:
+    compile_condition("step 'a'", expression)
+    assert holds(expression, ORDER, RESULTS) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "expected"),
+    [
+        ("input.total > `100`", True),
+        ("input.total > `150`", False),
+        ("input.total >= `150`", True),
+        ("input.total < `1000`", True),  # as text, "150.00" < "1000" is false
+        ("`1000` > input.total", True),
+        ("input.total <= `150.0`", True),
+        ("input.lines[?unitPrice < `19.91`]", True),
+        ("input.lines[?unitPrice < `19.90`]", False),
+        ("input.note > `1`", False),
+        ("'nan' > `1`", False),
+        ("input.total > `true`", False),
+        ("input.total > input.tags", False),
+    ],
+)
+def test_an_amount_and_a_number_are_ordered_by_their_value(expression: str, expected: bool) -> None:
+    assert holds(expression, ORDER, RESULTS) is expected
+
+
+@pytest.mark.parametrize(
+    ("expression", "sentence"),
+    [
+        ("", "when is not JMESPath: ''"),
+        ("   ", "when is not JMESPath"),
+        ("input.", "when is not JMESPath: 'input.'"),
+        ("input[", "Incomplete expression"),
+        ("input ==", "when is not JMESPath"),
+        ("nope(input)", r"there is no function nope\(\)"),
+        ("input.lines[?nope(@)] | [0]", r"there is no function nope\(\)"),
+        ("length()", r"length\(\) takes 1 argument"),
+        ("length(input, results)", r"length\(\) takes 1 argument\(s\), not 2"),
+        ("{a: sort_by(input.lines)}", r"sort_by\(\) takes 2 argument\(s\), not 1"),
+        ("not_null()", r"not_null\(\) takes 1 argument\(s\), not 0"),
+        (None, "when must be a JMESPath expression, not None"),
+        (1, "when must be a JMESPath expression, not 1"),
+    ],
+)
+def test_an_expression_that_can_never_be_evaluated_is_refused(
+    expression: object, sentence: str
+) -> None:
+    with pytest.raises(DefinitionError, match=f"step 'a': .*{sentence}"):
+        compile_condition("step 'a'", expression)
+
+
+def test_a_function_of_many_arguments_takes_many() -> None:
+    compile_condition("step 'a'", "not_null(input.a, input.b, input.note) && merge(@, input)")
+
+
+@pytest.mark.parametrize(
+    "expression",
+    [
+        "abs(input.note)",
+        "contains(input.note, `1`)",
+        "input.lines[::0]",
+        "ceil(to_number('inf'))",
+        "sort_by(input.lines, &sku.x)",
+        "sum(input.lines[].unitPrice)",
+    ],
+)
+def test_an_expression_that_fails_on_an_order_says_so_without_the_orders_contents(
+    expression: str,
+) -> None:
+    with pytest.raises(ValueError, match="cannot be evaluated") as failure:
+        holds(expression, ORDER, RESULTS)
+    assert repr(expression) in str(failure.value)
+    for content in ("secret", "KB-101", "19.90"):
+        assert content not in str(failure.value)

@@ -1,0 +1,233 @@
+"""The plan: canonical, explicit, and refused with a sentence where it is broken."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from roundsman.plan import (
+    ArchivePlan,
+    CompensationPlan,
+    RetryPlan,
+    StepPlan,
+    UndoPlan,
+    WaitPlan,
+    plan_of,
+    read_plan,
+)
+from roundsman.values import canonical_json, sha256
+from roundsman.workflow import (
+    Archive,
+    Compensation,
+    Priority,
+    Retry,
+    Step,
+    Undo,
+    Wait,
+    Workflow,
+)
+
+SECOND, MINUTE = timedelta(seconds=1), timedelta(minutes=1)
+
+reserve = Step(
+    name="reserve",
+    agent="inventory",
+    complete_within=30 * SECOND,
+    compensation=Compensation(fences_late_performs=True),
+)
+charge = Step(
+    name="charge",
+    agent="payment",
+    complete_within=MINUTE,
+    after=(reserve,),
+    when="input.total > `0`",
+    retry=Retry(max_attempts=5, first_delay=2 * SECOND, not_on=("CardDeclined",)),
+    on_failure=Wait(10 * MINUTE, 2, then=Archive()),
+)
+orders = Workflow(
+    name="orders",
+    steps=(reserve, charge),
+    complete_within=timedelta(hours=2),
+    on_failure=Undo(),
+    retain_for=timedelta(days=7),
+    point_of_no_return=charge,
+)
+
+
+def test_a_plan_says_in_milliseconds_all_that_the_definition_says() -> None:
+    plan = plan_of(orders)
+    assert (plan.workflow, plan.complete_within, plan.retain_for) == (
+        "orders",
+        7200_000,
+        604800_000,
+    )
+    assert (plan.priority, plan.point_of_no_return) == ("normal", "charge")
+    assert plan.on_failure == UndoPlan()
+    assert list(plan.steps) == ["reserve", "charge"]
+    assert plan.steps["charge"] == StepPlan(
+        name="charge",
+        agent="payment",
+        after=("reserve",),
+        complete_within=60_000,
+        retry=RetryPlan(5, 2_000, 300_000, ("CardDeclined",)),
+        compensation=None,
+        on_failure=WaitPlan(600_000, 2, ArchivePlan()),
+        when="input.total > `0`",
+        result_limit=4096,
+    )
+    assert plan.steps["charge"].attempts == 7
+    assert plan.steps["reserve"].attempts == 3
+    assert plan.has_conditions
+    assert not plan_of(replace(orders, steps=(reserve,), point_of_no_return=None)).has_conditions
+
+
+def test_defaults_are_explicit_so_that_a_later_default_changes_no_old_plan() -> None:
+    step = plan_of(orders).steps["reserve"]
+    assert step.on_failure == UndoPlan()  # the workflow's
+    assert step.compensation == CompensationPlan(
+        30_000, RetryPlan(8, 1_000, 300_000, ()), fences_late_performs=True
+    )
+    text = json.loads(plan_of(orders).text)
+    assert set(text) == {
+        "planVersion",
+        "workflow",
+        "completeWithin",
+        "onFailure",
+        "retainFor",
+        "priority",
+        "pointOfNoReturn",
+        "steps",
+    }
+    for stored in text["steps"]:
+        assert set(stored) == {
+            "name",
+            "agent",
+            "after",
+            "completeWithin",
+            "retry",
+            "compensation",
+            "onFailure",
+            "when",
+            "resultLimit",
+        }
+        assert set(stored["retry"]) == {"maxAttempts", "firstDelay", "maxDelay", "notOn"}
+
+
+def test_the_text_is_canonical_json_and_its_sha256_the_hash() -> None:
+    plan = plan_of(orders)
+    assert plan.text == canonical_json(json.loads(plan.text))
+    assert plan.hash == sha256(plan.text)
+    assert len(plan.hash) == 64
+
+
+def test_a_plan_read_from_its_text_is_the_same_plan() -> None:
+    plan = plan_of(orders)
+    assert read_plan(plan.text) == plan
+    assert read_plan(plan.text).hash == plan.hash
+
+
+def test_equal_definitions_give_the_same_hash_whatever_the_order_of_their_fields() -> None:
+    again = Workflow(
+        retain_for=timedelta(hours=168),
+        on_failure=Undo(),
+        point_of_no_return=charge,
+        complete_within=timedelta(minutes=120),
+        steps=[
+            Step(
+                complete_within=timedelta(milliseconds=30_000),
+                compensation=Compensation(fences_late_performs=True, retry=Retry(max_attempts=8)),
+                agent="inventory",
+                name="reserve",
+            ),
+            replace(charge, after=("reserve",)),
+        ],
+        name="orders",
+    )
+    assert plan_of(again).hash == plan_of(orders).hash
+
+
+def changed(step: Step, **changes: Any) -> Workflow:  # noqa: ANN401 - any field of a step
+    steps = tuple(replace(s, **changes) if s is step else s for s in orders.steps)
+    by_name = tuple(replace(s, after=s.after_names()) for s in steps)
+    return replace(orders, steps=by_name, point_of_no_return=by_name[-1])
+
+
+CHANGES = [
+    replace(orders, name="others"),
+    replace(orders, complete_within=timedelta(hours=3)),
+    replace(orders, on_failure=Archive()),
+    replace(orders, on_failure=Wait(MINUTE, 1)),
+    replace(orders, retain_for=timedelta(0)),
+    replace(orders, priority=Priority.URGENT),
+    replace(orders, point_of_no_return=None),
+    replace(orders, point_of_no_return=reserve),
+    changed(reserve, name="reserve", agent="stock"),
+    changed(reserve, complete_within=31 * SECOND),
+    changed(reserve, compensation=None),
+    changed(reserve, compensation=Compensation()),
+    changed(reserve, compensation=Compensation(complete_within=MINUTE, fences_late_performs=True)),
+    changed(reserve, result_limit=1024),
+    changed(reserve, when="input.total"),
+    changed(reserve, on_failure=Archive()),
+    changed(charge, after=()),
+    changed(charge, when=None),
+    changed(charge, on_failure=Wait(10 * MINUTE, 3, then=Archive())),
+    changed(charge, on_failure=Wait(11 * MINUTE, 2, then=Archive())),
+    changed(charge, on_failure=Wait(10 * MINUTE, 2)),
+    changed(charge, retry=Retry(max_attempts=5, first_delay=2 * SECOND)),
+    changed(charge, retry=replace(charge.retry, max_attempts=4)),
+    changed(charge, retry=replace(charge.retry, first_delay=SECOND)),
+    changed(charge, retry=replace(charge.retry, max_delay=MINUTE)),
+]
+
+
+def test_every_change_of_a_definition_gives_another_hash() -> None:
+    hashes = {plan_of(workflow).hash for workflow in [orders, *CHANGES]}
+    assert len(hashes) == len(CHANGES) + 1
+
+
+def broken(change: Callable[[dict[str, Any]], object]) -> str:
+    document: dict[str, Any] = json.loads(plan_of(orders).text)
+    change(document)
+    return canonical_json(document)
+
+
+BROKEN = [
+    ("", "Expecting value"),
+    ("{", "Expecting"),
+    ("[]", "where a dict belongs"),
+    ("null", "None where a dict belongs"),
+    ("NaN", "NaN is not JSON"),
+    ("{}", "plan version None; this code reads 1"),
+    (broken(lambda d: d.update(planVersion=2)), "plan version 2; this code reads 1"),
+    (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),
+    (broken(lambda d: d.pop("retainFor")), "the plan has no 'retainFor'"),
+    (broken(lambda d: d["steps"][0].pop("retry")), "the plan has no 'retry'"),
+    (broken(lambda d: d["steps"][0].update(after="b")), "'b' where a list belongs"),
+    (broken(lambda d: d["steps"][0].update(after=[1])), "1 where a str belongs"),
+    (broken(lambda d: d["steps"][0].update(after=["b"])), "after 'b', which it does not have"),
+    (broken(lambda d: d["steps"][0].update(completeWithin="30")), "'30' where a int belongs"),
+    (broken(lambda d: d["steps"][0].update(completeWithin=True)), "True where a int belongs"),
+    (broken(lambda d: d["steps"][0].update(when=3)), "3 where a str belongs"),
+    (broken(lambda d: d["steps"][0].update(retry=[])), "where a dict belongs"),
+    (broken(lambda d: d["steps"][0].update(name="charge")), "two of one name"),
+    (broken(lambda d: d.update(steps=[])), "no steps"),
+    (broken(lambda d: d.update(steps=["reserve"])), "'reserve' where a dict belongs"),
+    (broken(lambda d: d.update(priority="asap")), "'asap' is not a valid Priority"),
+    (broken(lambda d: d.update(onFailure={"kind": "panic"})), "unknown strategy 'panic'"),
+    (broken(lambda d: d.update(onFailure={})), "the plan has no 'kind'"),
+    (
+        broken(lambda d: d["steps"][1]["onFailure"].update(then=d["steps"][1]["onFailure"].copy())),
+        "the plan waits after a wait",
+    ),
+    ("[" * 100_000, "nested deeper than 24 levels"),
+]
+
+
+@pytest.mark.parametrize(("text", "sentence"), BROKEN, ids=[case[1] for case in BROKEN])
+def test_a_broken_plan_is_refused_with_a_sentence(text: str, sentence: str) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        read_plan(text)

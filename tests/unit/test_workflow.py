@@ -1,0 +1,310 @@
+"""A definition that could never run is refused with a sentence that says what to change."""
+
+import re
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from roundsman.errors import DefinitionError, RoundsmanError
+from roundsman.plan import plan_of
+from roundsman.workflow import (
+    Archive,
+    Compensation,
+    Priority,
+    Retry,
+    Step,
+    Strategy,
+    Undo,
+    Wait,
+    Workflow,
+)
+
+SECOND, MINUTE, HOUR = timedelta(seconds=1), timedelta(minutes=1), timedelta(hours=1)
+ANY = cast(Any, None)
+
+
+def step(name: str = "charge_card", **changes: Any) -> Step:  # noqa: ANN401 - wrong types on purpose
+    return Step(**{"name": name, "agent": "payment", "complete_within": SECOND, **changes})
+
+
+def workflow(*steps: Step, **changes: Any) -> Workflow:  # noqa: ANN401 - wrong types on purpose
+    return Workflow(**{"name": "orders", "steps": steps, "complete_within": HOUR, **changes})
+
+
+def wait(**changes: Any) -> Wait:  # noqa: ANN401 - wrong types on purpose
+    return Wait(**{"delay": MINUTE, "times": 2, **changes})
+
+
+LISTED = step("reserve_stock")
+NAMES = ["", "Charge", "1st", "charge-card", "charge card", "größe", "a" * 41, "charge\n", 7, None]
+
+REFUSED: list[tuple[str, Callable[[], object], str]] = [
+    # --- the order of steps
+    (
+        "a circle of two, by name",
+        lambda: workflow(step("a", after=("b",)), step("b", after=("a",))),
+        r"workflow 'orders': no step could start first: (a after b after a|b after a after b)",
+    ),
+    (
+        "a circle of three tells who comes after whom",
+        lambda: workflow(step("a", after=("b",)), step("b", after=("c",)), step("c", after=("a",))),
+        r"no step could start first: (a after b after c after a|b after c after a after b"
+        r"|c after a after b after c)",
+    ),
+    (
+        "a step after itself",
+        lambda: workflow(step("a", after=("a",))),
+        r"no step could start first: a after a",
+    ),
+    (
+        "an unknown name",
+        lambda: workflow(step("a", after=("reserve",))),
+        r"step 'a' comes after 'reserve', which no step is named",
+    ),
+    (
+        "a step that is not listed",
+        lambda: workflow(step("a", after=(LISTED,))),
+        r"step 'a' comes after 'reserve_stock', which is not listed in steps; add it",
+    ),
+    (
+        "another step of a listed name",
+        lambda: workflow(step("reserve_stock", agent="mail"), step("a", after=(LISTED,))),
+        r"step 'a' comes after 'reserve_stock', which is not listed",
+    ),
+    (
+        "two steps of one name",
+        lambda: workflow(step("a"), step("b"), step("a")),
+        r"two steps are named 'a'; rename one",
+    ),
+    (
+        "after as a bare string: the forgotten comma",
+        lambda: step(after="reserve_stock"),
+        r"step 'charge_card': after must be a tuple of steps, .*not 'reserve_stock'",
+    ),
+    (
+        "after as a bare step: the forgotten comma",
+        lambda: step(after=LISTED),
+        r"after must be a tuple of steps, such as \(charge_card,\), not Step\(",
+    ),
+    ("after as a list", lambda: step(after=[LISTED]), r"after must be a tuple of steps"),
+    ("after with a number", lambda: step(after=(3,)), r"after must be a tuple of steps.*3"),
+    # --- the workflow
+    ("no steps", workflow, r"workflow 'orders': it has no steps"),
+    (
+        "steps as a bare step: the forgotten comma",
+        lambda: workflow(steps=LISTED),
+        r"workflow 'orders': steps must be a tuple of steps, .*not Step\(",
+    ),
+    ("no steps at all", lambda: workflow(steps=None), r"steps must be a tuple of steps.*None"),
+    ("steps by name", lambda: workflow(steps=("a",)), r"steps must be a tuple of steps"),
+    (
+        "too many steps",
+        lambda: workflow(*(step(f"s{number}") for number in range(101))),
+        r"101 steps; at most 100 fit in one task",
+    ),
+    (
+        "a step longer than the workflow",
+        lambda: workflow(step(complete_within=2 * MINUTE), complete_within=MINUTE),
+        r"step 'charge_card' may take longer than the whole workflow; raise the workflow's",
+    ),
+    ("a number of seconds", lambda: workflow(LISTED, complete_within=60), r"timedelta.*60"),
+    (
+        "no time at all",
+        lambda: workflow(LISTED, complete_within=timedelta(0)),
+        r"complete_within must be a timedelta of at least 1 ms",
+    ),
+    (
+        "a time beyond the calendar",
+        lambda: workflow(LISTED, complete_within=timedelta.max),
+        r"complete_within is \d+ days; at most 3650",
+    ),
+    (
+        "a retention in the past",
+        lambda: workflow(LISTED, retain_for=-SECOND),
+        r"retain_for must be zero or more",
+    ),
+    ("a retention as a number", lambda: workflow(LISTED, retain_for=5), r"retain_for must be a"),
+    (
+        "a retention beyond the calendar",
+        lambda: workflow(LISTED, retain_for=timedelta.max),
+        r"retain_for is \d+ days; at most 3650",
+    ),
+    (
+        "a priority as text",
+        lambda: workflow(LISTED, priority="urgent"),
+        r"priority must be a Priority, not 'urgent'",
+    ),
+    (
+        "a strategy without its brackets",
+        lambda: workflow(LISTED, on_failure=Undo),
+        r"on_failure must be Undo\(\), Archive\(\) or Wait\(\.\.\.\)",
+    ),
+    (
+        "a point of no return by name",
+        lambda: workflow(LISTED, point_of_no_return="reserve_stock"),
+        r"point_of_no_return must be one of its steps",
+    ),
+    (
+        "a point of no return elsewhere",
+        lambda: workflow(LISTED, point_of_no_return=step("a")),
+        r"point_of_no_return must be one of its steps",
+    ),
+    # --- the step
+    (
+        "longer than a Lambda function",
+        lambda: step(complete_within=timedelta(seconds=901)),
+        r"step 'charge_card': complete_within is 901 s; no Lambda function runs longer than 900 s",
+    ),
+    ("a time as text", lambda: step(complete_within="30s"), r"must be a timedelta.*'30s'"),
+    (
+        "less than a millisecond",
+        lambda: step(complete_within=timedelta(microseconds=999)),
+        r"at least 1 ms",
+    ),
+    ("a retry as a number", lambda: step(retry=3), r"retry must be a Retry, not 3"),
+    (
+        "a compensation as a function",
+        lambda: step(compensation=len),
+        r"compensation must be a Compensation",
+    ),
+    ("a strategy as text", lambda: step(on_failure="undo"), r"step.*on_failure must be Undo\(\)"),
+    ("a bad expression", lambda: step(when="input.total >"), r"when is not JMESPath: 'input"),
+    ("an unknown function", lambda: step(when="sizeof(input)"), r"there is no function sizeof"),
+    ("an expression that is none", lambda: step(when=True), r"when must be a JMESPath.*True"),
+    ("no room for a result", lambda: step(result_limit=0), r"result_limit must be a whole number"),
+    ("a half byte", lambda: step(result_limit=0.5), r"result_limit must be a whole number"),
+    ("true bytes", lambda: step(result_limit=True), r"result_limit must be a whole number"),
+    (
+        "too large a result",
+        lambda: step(result_limit=32 * 1024 + 1),
+        r"result_limit is 32769 bytes; at most 32768 fit",
+    ),
+    # --- retry, compensation and wait
+    ("no attempts", lambda: Retry(max_attempts=0), r"Retry: max_attempts must be a whole number"),
+    ("true attempts", lambda: Retry(max_attempts=True), r"whole number of at least 1, not True"),
+    ("no delay", lambda: Retry(first_delay=timedelta(0)), r"Retry: first_delay must be"),
+    ("a delay as a number", lambda: Retry(max_delay=ANY), r"Retry: max_delay must be a timedelta"),
+    (
+        "first longer than most",
+        lambda: Retry(first_delay=HOUR),
+        r"first_delay is longer than max_delay; raise max_delay",
+    ),
+    (
+        "not_on as a bare string: the forgotten comma",
+        lambda: Retry(not_on=cast(Any, "CardDeclined")),
+        r'not_on must be a tuple of error types, such as \("CardDeclined",\), not \'CardDeclined\'',
+    ),
+    ("not_on with a class", lambda: Retry(not_on=cast(Any, (ValueError,))), r"tuple of error"),
+    (
+        "too long a compensation",
+        lambda: Compensation(complete_within=HOUR),
+        r"Compensation: complete_within is 3600 s; no Lambda",
+    ),
+    ("a compensation's retry", lambda: Compensation(retry=ANY), r"Compensation: retry must be"),
+    ("a wait that never ends", lambda: wait(then=wait()), r"then must be Undo\(\) or Archive\(\)"),
+    ("a wait for nothing", lambda: wait(delay=timedelta(0)), r"Wait: delay must be a timedelta"),
+    ("a wait of zero times", lambda: wait(times=0), r"Wait: times must be a whole number"),
+    ("a wait beyond the calendar", lambda: wait(delay=timedelta.max), r"at most 3650"),
+]
+
+
+@pytest.mark.parametrize(
+    ("define", "sentence"), [case[1:] for case in REFUSED], ids=[case[0] for case in REFUSED]
+)
+def test_a_definition_that_cannot_run_is_refused_with_what_to_change(
+    define: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(DefinitionError) as refusal:
+        define()
+    assert re.search(sentence, str(refusal.value)), str(refusal.value)
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("what", "define"),
+    [
+        ("step", step),
+        ("agent", lambda name: step(agent=name)),
+        ("workflow", lambda name: workflow(LISTED, name=name)),
+    ],
+)
+def test_a_name_that_does_not_fit_in_keys_queues_and_urls_is_refused(
+    what: str, define: Callable[[object], object], name: object
+) -> None:
+    with pytest.raises(DefinitionError, match=f"{what}.*the name must be 1 to 40 of a-z, 0-9"):
+        define(name)
+
+
+def test_a_refusal_is_one_of_roundsmans_own_errors() -> None:
+    with pytest.raises(RoundsmanError):
+        step("Charge")
+
+
+@pytest.mark.parametrize(
+    "define",
+    [
+        lambda: step(complete_within=timedelta(seconds=900)),
+        lambda: step("a" * 40),
+        lambda: step(result_limit=32 * 1024),
+        lambda: workflow(*(step(f"s{number}") for number in range(100))),
+        lambda: workflow(step(), complete_within=SECOND),
+        lambda: workflow(LISTED, step("a", after=(LISTED,)), point_of_no_return=LISTED),
+        lambda: Retry(max_attempts=1, first_delay=MINUTE, max_delay=MINUTE, not_on=()),
+        lambda: workflow(step(on_failure=wait(then=Archive())), priority=Priority.URGENT),
+    ],
+)
+def test_a_definition_at_its_bounds_is_taken(define: Callable[[], object]) -> None:
+    define()
+
+
+def test_the_defaults_are_those_that_are_documented() -> None:
+    plain = step()
+    assert plain.retry == Retry(max_attempts=3, first_delay=SECOND, max_delay=5 * MINUTE, not_on=())
+    assert plain.compensation is None
+    assert plain.when is None
+    assert plain.result_limit == 4 * 1024
+    assert Compensation().retry.max_attempts == 8
+    assert not Compensation().fences_late_performs
+    assert workflow(plain).on_failure == Archive()
+    assert workflow(plain).retain_for == timedelta(0)
+    assert workflow(plain).priority is Priority.NORMAL
+    assert Wait(MINUTE, 1).then == Undo()
+
+
+def test_steps_given_as_a_list_are_kept_as_they_were() -> None:
+    steps = [step("a"), step("b")]
+    defined = workflow(steps=steps)
+    steps.clear()
+    assert [found.name for found in defined.steps] == ["a", "b"]
+
+
+def diamonds(count: int) -> list[Step]:
+    """A chain of diamonds: 2 ** count paths from the first step to the last."""
+    steps = [step("s0")]
+    for number in range(count):
+        left = step(f"l{number}", after=(steps[-1],))
+        right = step(f"r{number}", after=(steps[-1],))
+        steps += [left, right, step(f"s{number + 1}", after=(left, right))]
+    return steps
+
+
+def test_twenty_diamonds_are_shown_compared_hashed_and_planned_without_walking_every_path() -> None:
+    first, second = diamonds(20), diamonds(20)
+    assert len(repr(first[-1])) < 1_000
+    assert first[-1] == second[-1]
+    assert hash(first[-1]) == hash(second[-1])
+    ours, theirs = workflow(*first), workflow(*second)
+    assert len(repr(ours)) < 61 * 1_000
+    assert plan_of(ours).hash == plan_of(theirs).hash
+
+
+def test_after_takes_steps_and_names_alike() -> None:
+    assert step(after=(LISTED, "b")).after_names() == ("reserve_stock", "b")
+
+
+def test_strategies_of_every_kind_are_taken_by_steps_and_workflows() -> None:
+    strategies: tuple[Strategy, ...] = (Undo(), Archive(), Wait(MINUTE, 3))
+    for strategy in strategies:
+        assert workflow(step(on_failure=strategy), on_failure=strategy).on_failure == strategy
