@@ -10,8 +10,8 @@ import boto3
 import typer
 from botocore.exceptions import ClientError
 
-from roundsman.aws.control import ControlPlans
-from roundsman.aws.dynamodb import DynamoTasks
+from roundsman.aws.control import DynamoPlans
+from roundsman.aws.dynamodb import DynamoStore
 from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
@@ -43,9 +43,9 @@ class Stack:
         return int(self.parameters.get("DueShards", "16"))
 
     @cached_property
-    def tasks(self) -> DynamoTasks:
+    def tasks(self) -> DynamoStore:
         """The stack's orders and tasks."""
-        return DynamoTasks(
+        return DynamoStore(
             boto3.client("dynamodb"),
             tasks_table=self.output("TasksTableName"),
             orders_table=self.output("OrdersTableName"),
@@ -53,14 +53,15 @@ class Stack:
         )
 
     @cached_property
-    def plans(self) -> ControlPlans:
+    def plans(self) -> DynamoPlans:
         """The stack's stored plans."""
-        return ControlPlans(boto3.client("dynamodb"), self.output("ControlTableName"))
+        return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
 
     @cached_property
     def sqs(self) -> "SQSClient":
         """A client for the stack's queues."""
-        return boto3.client("sqs")
+        client: SQSClient = boto3.client("sqs")
+        return client
 
 
 def find_stack(name: str | None) -> Stack:

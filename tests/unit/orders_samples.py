@@ -4,7 +4,8 @@ import copy
 import json
 
 from roundsman.values import Json
-from workflows.orders import InvalidOrder, OrderEvent, read_order_event
+from roundsman.errors import RejectedOrder
+from workflows.orders import OrderEvent, read_order_event
 from workflows.registry import WORKFLOWS
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -62,11 +63,11 @@ def read(event: object) -> OrderEvent:
     )
 
 
-def rejected(event: object) -> InvalidOrder:
+def rejected(event: object) -> RejectedOrder:
     """What is raised for an event; fails where it is accepted."""
     try:
         read(event)
-    except InvalidOrder as error:
+    except RejectedOrder as error:
         return error
     raise AssertionError("the event was accepted")
 

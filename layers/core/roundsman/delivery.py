@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from roundsman.alerts import task_alert
 from roundsman.due import START_WITHIN, without_owed
-from roundsman.errors import TryAgain
+from roundsman.errors import CallRefused, TryAgain
 from roundsman.messages import status_body
 from roundsman.plan import Plan
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
@@ -44,7 +44,7 @@ def deliver_owed(
             continue
         try:
             (sent if _send(task, plan, owed, outbox) else given_up).append(owed)
-        except TryAgain:
+        except (TryAgain, CallRefused):
             still_owed.append(owed)
     _clear(task, frozenset(sent + given_up), tasks, clock)
     return Delivered(tuple(sent), tuple(given_up), tuple(still_owed))

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from roundsman.alerts import trouble_alert
 from roundsman.delivery import deliver_owed
 from roundsman.due import Lane, due, lane_key, settled
-from roundsman.errors import SchemaTooNew, TryAgain
+from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.machine import decide
 from roundsman.plan import Plan
@@ -72,25 +72,29 @@ class Supervisor:
         now = self._clock()
         first = now // MINUTE % self._shards
         for offset in range(self._shards):
-            lane = lane_key(Lane.OPEN, (first + offset) % self._shards)
-            for entry in self._tasks.due(lane, now):
-                if self._clock() >= stop_at:
-                    report.finished = False
-                    return report
-                report.lag = max(report.lag, now - entry.due_at)
-                self._visit(entry, report)
+            shard = (first + offset) % self._shards
+            try:
+                self._visit_shard(shard, now, stop_at, report)
+            except TryAgain as problem:
+                report.finished = False  # the other shards may be readable
+                report.reasons.append((lane_key(Lane.OPEN, shard), str(problem)))
         return report
+
+    def _visit_shard(self, shard: int, now: int, stop_at: int, report: PassReport) -> None:
+        for entry in self._tasks.due(lane_key(Lane.OPEN, shard), now):
+            if self._clock() >= stop_at:
+                report.finished = False
+                return
+            report.lag = max(report.lag, now - entry.due_at)
+            self._visit(entry, report)
 
     def _visit(self, entry: DueEntry, report: PassReport) -> None:
         """One task by itself: whatever is wrong with it must not keep the others waiting."""
         report.looked_at += 1
         try:
             self._inspect(entry.task_id, report)
-        except TryAgain as problem:
-            report.deferred += 1  # the entry stays; the next pass comes back to it
-            report.reasons.append((entry.task_id, str(problem)))
-        except SchemaTooNew as problem:
-            report.deferred += 1
+        except (TryAgain, SchemaTooNew) as problem:
+            report.deferred += 1  # the entry stays; a later pass or newer code comes back to it
             report.reasons.append((entry.task_id, str(problem)))
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
@@ -162,8 +166,8 @@ class Supervisor:
             self._outbox.publish(trouble_alert(task_id, type(problem).__name__, now))
             wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
             self._tasks.postpone(task_id, now + wait)
-        except TryAgain:
-            return  # still due: the next pass alerts and postpones
+        except (TryAgain, CallRefused) as another:
+            self._on_trouble(task_id, another)  # still due: a later pass alerts and postpones
 
 
 def keep_passing(

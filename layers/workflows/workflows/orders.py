@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from roundsman.birth import Wishes
-from roundsman.errors import InvalidMessage, Problem
+from roundsman.errors import Problem, RejectedOrder
 from roundsman.values import Json, canonical_json, parse_json, sha256
 from roundsman.workflow import Workflow
 from workflows.processing import ProcessingSchema, read_processing
@@ -84,27 +84,6 @@ class OrderEvent:
     wishes: Wishes
 
 
-class InvalidOrder(InvalidMessage):
-    """An event that is not an order, with every problem.
-
-    `order_id`, `reply_to` and `correlation_id` are what a `rejected` status needs, each None
-    where the event has none that is valid. `reply_to` is a queue that may be sent to.
-    """
-
-    def __init__(
-        self,
-        problems: Sequence[Problem],
-        *,
-        order_id: str | None = None,
-        reply_to: str | None = None,
-        correlation_id: str | None = None,
-    ) -> None:
-        super().__init__(problems)
-        self.order_id = order_id
-        self.reply_to = reply_to
-        self.correlation_id = correlation_id
-
-
 def read_order_event(
     body: str,
     *,
@@ -112,7 +91,7 @@ def read_order_event(
     workflows: Mapping[str, Workflow],
     reply_queue_problem: Callable[[str], str | None],
 ) -> OrderEvent:
-    """The order in a message's text. Raises InvalidOrder with everything that is wrong.
+    """The order in a message's text. Raises RejectedOrder with everything that is wrong.
 
     `now` is in epoch ms. `reply_queue_problem` says in a sentence why a queue's URL may not be
     sent to, or None where it may.
@@ -132,7 +111,7 @@ def read_order_event(
         sentence = f"come to a total of more than {MOST_TOTAL_DIGITS} digits before the point"
         problems = [Problem("lines", sentence)]
     if problems or processing.workflow is None:
-        raise InvalidOrder(
+        raise RejectedOrder(
             shortened(problems),
             order_id=cast("str | None", valid.get("orderId")),
             reply_to=processing.wishes.reply_to,
@@ -155,9 +134,9 @@ def _json_object(body: str) -> Mapping[str, Json]:
         reason = str(error)
         if len(reason) > 200:
             reason = f"{reason[:100]}...{reason[-50:]}"
-        raise InvalidOrder([*_too_large(body), Problem("", f"not JSON: {reason}")]) from error
+        raise RejectedOrder([*_too_large(body), Problem("", f"not JSON: {reason}")]) from error
     if not isinstance(value, Mapping):
-        raise InvalidOrder([*_too_large(body), Problem("", "must be an object")])
+        raise RejectedOrder([*_too_large(body), Problem("", "must be an object")])
     return value
 
 

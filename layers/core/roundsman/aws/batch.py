@@ -70,9 +70,7 @@ def handle_batch(
     )
 
 
-def _handle_or_reject(
-    message: Message, handle: Callable[[Message], None], outbox: Outbox
-) -> None:
+def _handle_or_reject(message: Message, handle: Callable[[Message], None], outbox: Outbox) -> None:
     try:
         handle(message)
     except InvalidMessage as problem:

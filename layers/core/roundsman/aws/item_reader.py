@@ -59,7 +59,7 @@ class ItemReader:
         found = self._item.get(name, {}).get("B")
         return found.hex() if isinstance(found, bytes) else self.text(name)
 
-    def json(self, name: str, default: Json | _Required = REQUIRED) -> Json:
+    def json(self, name: str, default: "Json | _Required" = REQUIRED) -> Json:
         """JSON that is kept as text."""
         if name not in self._item:
             return self._missing(name) if isinstance(default, _Required) else default

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
 from roundsman.aws.observability import count, log_keys, logger
-from roundsman.aws.parts import Parts
+from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.messages import read_command, read_reply
 from roundsman.scheduling import Handled, Scheduler
@@ -16,10 +16,10 @@ from roundsman.states import TaskState
 
 def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
     """A handler of batches from the SchedulerQueue and the reply queues."""
-    parts = Parts.of_scheduler(settings)
+    parts = scheduler_parts(settings)
     scheduler = Scheduler(
-        tasks=parts.tasks,
-        orders=parts.tasks,
+        tasks=parts.store,
+        orders=parts.store,
         plans=parts.plans,
         board=parts.board,
         outbox=parts.outbox,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
 from roundsman.aws.observability import count, log_keys, logger
-from roundsman.aws.parts import Parts
+from roundsman.aws.parts import submission_parts
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.messages import rejected_status_body
@@ -22,9 +22,9 @@ def submission_handler(
     settings: SubmissionSettings, read_order: ReadOrder
 ) -> Callable[[dict[str, object]], object]:
     """A handler of batches from the SubmissionQueue."""
-    parts = Parts.of_submission(settings)
+    parts = submission_parts(settings)
     submission = Submission(
-        tasks=parts.tasks,
+        tasks=parts.store,
         plans=parts.plans,
         outbox=parts.outbox,
         clock=now,

@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.observability import count, log_keys, logger, measure, where
-from roundsman.aws.parts import Parts
+from roundsman.aws.parts import supervisor_parts
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.supervision import PassReport, Supervisor, keep_passing
 from roundsman.values import MINUTE
@@ -16,9 +16,9 @@ MARGIN = 5_000
 
 def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     """A handler of timer ticks; it is given the time left in ms."""
-    parts = Parts.of_supervisor(settings)
+    parts = supervisor_parts(settings)
     supervisor = Supervisor(
-        tasks=parts.tasks,
+        tasks=parts.store,
         plans=parts.plans,
         board=parts.board,
         outbox=parts.outbox,

@@ -1,0 +1,99 @@
+"""What each function is put together from: its adapters, made from its settings."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from roundsman.aws.clients import Clients
+from roundsman.aws.clock import now
+from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
+from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The adapters of one function. `store` holds both orders and tasks."""
+
+    store: DynamoStore
+    plans: DynamoPlans
+    board: DynamoAgentBoard
+    outbox: AwsOutbox
+    sqs: "SQSClient"
+
+
+def submission_parts(settings: SubmissionSettings) -> Parts:
+    """Submission writes no history and publishes no alerts."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=None,
+        outbox=AwsOutbox(
+            clients.sqs,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            rejected_queue=settings.rejected_queue_url,
+        ),
+    )
+
+
+def scheduler_parts(settings: SchedulerSettings) -> Parts:
+    """The scheduler alone sends requests."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=settings.history_table,
+        outbox=AwsOutbox(
+            clients.sqs,
+            clients.sns,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            request_queues=settings.request_queue_urls,
+            rejected_queue=settings.rejected_queue_url,
+            alert_topic=settings.alert_topic_arn,
+        ),
+    )
+
+
+def supervisor_parts(settings: SupervisorSettings) -> Parts:
+    """The supervisor reads no queue, so it rejects nothing."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=settings.history_table,
+        outbox=AwsOutbox(
+            clients.sqs,
+            clients.sns,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            alert_topic=settings.alert_topic_arn,
+        ),
+    )
+
+
+def _parts(
+    clients: Clients,
+    settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
+    *,
+    history_table: str | None,
+    outbox: AwsOutbox,
+) -> Parts:
+    store = DynamoStore(
+        clients.dynamodb,
+        orders_table=settings.orders_table,
+        tasks_table=settings.tasks_table,
+        history_table=history_table,
+    )
+    return Parts(
+        store=store,
+        plans=DynamoPlans(clients.dynamodb, control_table=settings.control_table),
+        board=DynamoAgentBoard(clients.dynamodb, control_table=settings.control_table, clock=now),
+        outbox=outbox,
+        sqs=clients.sqs,
+    )
