@@ -53,7 +53,7 @@ class Answer(BaseHTTPRequestHandler):
         if b"Action=DescribeStacks&" in asked:
             self.say(STACK)
         else:
-            self.say("<ErrorResponse><Error><Code>ValidationError</Code></Error></ErrorResponse>", 400)
+            self.say("<ErrorResponse><Error><Code>E</Code></Error></ErrorResponse>", 400)
     def log_message(self, *parts):
         pass
 

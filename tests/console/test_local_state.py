@@ -109,6 +109,16 @@ def test_what_a_dead_one_left_is_cleared_away_by_the_next(tmp_path: Path) -> Non
     assert fresh.owner == identify(os.getpid())
 
 
+def test_one_whose_bringing_up_was_killed_is_cleared_away_with_its_emulator(
+    tmp_path: Path, sleeper: subprocess.Popen[bytes]
+) -> None:
+    instances = Instances(tmp_path)
+    instance, record = instances.claim(4510)
+    instance.write(replace(record, owner=GONE, emulator=identity_of(sleeper)))
+    instances.claim(4510)
+    assert sleeper.wait(timeout=10) is not None
+
+
 def test_one_that_is_being_brought_up_is_not_disturbed(tmp_path: Path) -> None:
     instances = Instances(tmp_path)
     instances.claim(4510)

@@ -85,12 +85,13 @@ def status(
 ) -> None:
     """Say what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting."""
     with _sentences():
-        instances = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
+        home = find_project(project or Path.cwd()).resolve()
+        instances = _chosen(Instances(home), port)
     found = [(instance, _health(instance)) for instance in instances]
     if as_json:
         print(json.dumps({"instances": [_status(instance, health) for instance, health in found]}))
     elif found:
-        Console(highlight=False).print(_status_table(found))
+        Console(highlight=False).print(_status_table(found, home))
     else:
         print(
             "No local AWS runs here." if port is None else f"No local AWS runs here on port {port}."
@@ -131,12 +132,7 @@ def _health(instance: Instance) -> str:
     record = instance.read()
     if record is not None and record.is_starting():
         return "starting"
-    if (
-        record is None
-        or not record.deployed
-        or record.emulator is None
-        or not record.emulator.is_alive()
-    ):
+    if record is None or not record.is_up():
         return "dead"
     return "healthy" if is_healthy(record) else "silent"
 
@@ -191,15 +187,14 @@ def _outputs_table(local: LocalAws) -> Table:
     return table
 
 
-def _status_table(found: list[tuple[Instance, str]]) -> Table:
+def _status_table(found: list[tuple[Instance, str]], project: Path) -> Table:
     table = Table()
-    for heading in ("Port", "State", "Stack", "Endpoint", "Process", "Log"):
+    for heading in ("Endpoint", "State", "Stack", "Logs"):
         table.add_column(heading, overflow="fold")
     for instance, health in found:
         record = instance.read()
-        pid = str(record.emulator.pid) if record and record.emulator else ""
-        named = (record.stack, record.endpoint) if record else ("", "")
-        table.add_row(str(instance.port), health, *named, pid, str(instance.logs / "emulator.log"))
+        named = (record.endpoint, record.stack) if record else (f"port {instance.port}", "")
+        table.add_row(named[0], health, named[1], str(instance.logs.relative_to(project)))
     return table
 
 

@@ -42,6 +42,10 @@ class Record:
         """Whether the command that brings it up is still at it."""
         return not self.deployed and self.owner.is_alive()
 
+    def is_up(self) -> bool:
+        """Whether it was brought up to the end, and its emulator still runs."""
+        return self.deployed and self.emulator is not None and self.emulator.is_alive()
+
 
 @dataclass(frozen=True)
 class Instance:
@@ -151,7 +155,7 @@ class Instances:
                     f"A local AWS is being brought up on port {port} already, "
                     f"by process {record.owner.pid}."
                 )
-            if record is not None and record.emulator is not None and record.emulator.is_alive():
+            if record is not None and record.is_up():
                 raise LocalError(
                     f"A local AWS runs on port {port} already: choose another with --port, "
                     f"or end it with `roundsman local down --port {port}`."
