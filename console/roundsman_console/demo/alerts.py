@@ -1,0 +1,72 @@
+"""An operator's inbox for the demo: a queue of its own, subscribed to the AlertTopic."""
+
+import json
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roundsman_console.demo.facts import AlertSeen
+from roundsman_console.demo.queues import drained
+
+if TYPE_CHECKING:
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+
+QUEUE = "roundsman-demo-alerts"
+
+
+class AlertInbox:
+    """Receives what the AlertTopic sends to its subscribers."""
+
+    def __init__(self, sqs: "SQSClient", sns: "SNSClient") -> None:
+        self._sqs = sqs
+        self._sns = sns
+        self._url = ""
+
+    def subscribe(self, topic: str) -> None:
+        """Make the queue, let the topic send to it, and subscribe it."""
+        self._url = self._sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
+        attributes = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])
+        arn = attributes["Attributes"]["QueueArn"]
+        policy = {
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Allow",
+                    "Principal": {"Service": "sns.amazonaws.com"},
+                    "Action": "sqs:SendMessage",
+                    "Resource": arn,
+                    "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+                }
+            ],
+        }
+        self._sqs.set_queue_attributes(
+            QueueUrl=self._url, Attributes={"Policy": json.dumps(policy)}
+        )
+        self._sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+
+    def take(self) -> list[AlertSeen]:
+        """The alerts that have come; each is returned once."""
+        return [read_notification(text) for text in drained(self._sqs, self._url)]
+
+
+def read_notification(text: str) -> AlertSeen:
+    """What a notification says. One that is not about a task (an alarm) has no order."""
+    envelope = _object(text)
+    message = str(envelope.get("Message", ""))
+    alert = _object(message)
+    order = alert.get("taskId")
+    return AlertSeen(
+        subject=str(envelope.get("Subject") or "(no subject)"),
+        reason=str(alert.get("reason") or alert.get("NewStateReason") or message),
+        order_id=order if isinstance(order, str) else None,
+        kind=str(alert.get("alert", "")),
+        look=str(alert.get("look", "")),
+    )
+
+
+def _object(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,87 @@
+"""`roundsman demo`: the whole system on this machine, with orders that meet trouble."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+
+from roundsman.values import Json
+from roundsman_console.demo.report import print_summary
+from roundsman_console.demo.run import Ended, run_demo
+from roundsman_console.demo.summary import as_json as summary_json
+from roundsman_console.local import LocalError
+from roundsman_console.sentences import FAILED, ConsoleError, aws_sentence, sentences
+
+
+def demo_command(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one JSON object.")
+    ] = False,
+    timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds to wait for all orders to settle.")
+    ] = 300,
+) -> None:
+    """Bring up a local AWS with the stack, send it the orders in events/, and check their ends.
+
+    Exits 0 only if every order, effect, alert and queue is as expected. Ctrl-C leaves nothing
+    running.
+    """
+    with sentences(), _ended_by_any_signal():
+        console = Console(stderr=as_json, highlight=False)
+        try:
+            ended = _run(console, timeout)
+        except ConsoleError as error:
+            if as_json:
+                print(json.dumps(_nothing_ran(str(error))))
+            raise
+    if as_json:
+        print(json.dumps(summary_json(ended.summary, ended.seconds)))
+    else:
+        print_summary(console, ended.summary, ended.seconds)
+    if not ended.summary.ok:
+        raise typer.Exit(FAILED)
+
+
+def _run(console: Console, timeout: float) -> Ended:
+    try:
+        return run_demo(console, timeout)
+    except LocalError as error:
+        raise ConsoleError(str(error)) from error
+    except (ClientError, BotoCoreError) as error:
+        raise ConsoleError(aws_sentence(error)) from error
+
+
+def _nothing_ran(sentence: str) -> dict[str, Json]:
+    return {
+        "ok": False,
+        "orders": [],
+        "alerts": [],
+        "effects": [],
+        "differences": [sentence],
+        "seconds": 0.0,
+    }
+
+
+@contextmanager
+def _ended_by_any_signal() -> Iterator[None]:
+    """Any request to end works as Ctrl-C does: everything is taken down on the way out."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        del number, frame  # given by signal, whatever the function wants
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGHUP)}
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("Stopped; nothing is left running.", err=True)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,103 @@
+"""How far a run is: what each message that was sent has come to, and what is still open."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roundsman.due import settled as task_settled
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord, Task
+from roundsman.values import clock_time
+from roundsman_console.demo.facts import QueueDepth, Rejection
+from roundsman_console.demo.scenario import STEPS, Case, End, Sent
+
+WAITING = "sent"
+NOT_SENT = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """One look while it runs. `waiting` counts order events not yet dealt with by submission."""
+
+    tasks: Mapping[str, Task] = field(default_factory=dict)
+    rejections: Sequence[Rejection] = ()
+    waiting: int = 0
+    followers_sent: bool = False
+
+
+def state_of(one: Sent, seen: Snapshot) -> str:
+    """What the message has come to, in a word; empty before it was sent."""
+    if any(found.body == one.body for found in seen.rejections):
+        return End.REJECTED
+    if one.case.follows and not seen.followers_sent:
+        return NOT_SENT
+    if one.case.makes_a_task:
+        task = seen.tasks.get(one.case.order_id)
+        return task.state if task else WAITING
+    if seen.waiting:
+        return WAITING
+    return End.NOTHING_NEW if one.case.end is End.NOTHING_NEW else "accepted"
+
+
+def is_settled(one: Sent, seen: Snapshot) -> bool:
+    """Whether nothing more will become of the message, be it as expected or not."""
+    state = state_of(one, seen)
+    if state == End.REJECTED:
+        return True
+    if one.case.makes_a_task:
+        task = seen.tasks.get(one.case.order_id)
+        return task is not None and task_settled(task)
+    return state not in (NOT_SENT, WAITING)
+
+
+def may_follow(sent: Sequence[Sent], seen: Snapshot) -> bool:
+    """Whether the orders that are to be repeated were all taken."""
+    return all(one.case.order_id in seen.tasks for one in sent if one.case.follows)
+
+
+def all_settled(sent: Sequence[Sent], seen: Snapshot) -> bool:
+    """Whether all messages are settled, and tasks that nobody expected too."""
+    return all(is_settled(one, seen) for one in sent) and all(
+        map(task_settled, seen.tasks.values())
+    )
+
+
+def still_open(
+    sent: Sequence[Sent], seen: Snapshot, queues: Sequence[QueueDepth], hanging: int
+) -> list[str]:
+    """What is not settled and where it stands, a sentence each."""
+    found = [
+        f"{one.case.event} ({one.case.order_id}) is open: {_standing(one.case, seen)}"
+        for one in sent
+        if not is_settled(one, seen)
+    ]
+    busy = [f"{depth.name} ({depth.messages})" for depth in queues if depth.messages]
+    if busy:
+        found.append(f"messages are in {', '.join(busy)}")
+    if hanging:
+        found.append(f"{hanging} calls hang at the remote services")
+    return found
+
+
+def _standing(case: Case, seen: Snapshot) -> str:
+    task = seen.tasks.get(case.order_id)
+    if case.follows and not seen.followers_sent:
+        return "not sent, since the order that it repeats was never taken"
+    if task is None or not case.makes_a_task:
+        return "still in the SubmissionQueue" if seen.waiting else "no task came of it"
+    steps = "; ".join(f"{name} {step_standing(task.step(name))}" for name in STEPS)
+    owed = f"; it owes {', '.join(each.name for each in task.owed)}" if task.owed else ""
+    return f"{task.state}: {steps}{owed}"
+
+
+def step_standing(record: StepRecord) -> str:
+    """A step in a few words: `Processing until 10:42:07, 1 failed (Overdue)`."""
+    words: str = record.process_state
+    if record.process_state is ProcessState.PROCESSING and record.complete_by is not None:
+        words += f" until {clock_time(record.complete_by)}"
+    if record.not_before is not None:
+        words += f", waits until {clock_time(record.not_before)}"
+    if record.failure_count:
+        words += f", {record.failure_count} failed"
+    if record.error is not None:
+        words += f" ({record.error.type})"
+    return words

@@ -1,0 +1,144 @@
+"""Reads the facts of a run: tables and queues of the stack, ledger and faults of the services."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+
+from roundsman.aws.codec import read_order, read_task
+from roundsman.ports import OrderRow
+from roundsman.task import Task
+from roundsman.values import Json
+from roundsman_console.demo.alerts import AlertInbox
+from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
+from roundsman_console.demo.queues import all_queues, depth, drained
+from roundsman_console.services import RemoteServices
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+CONFIG = Config(
+    connect_timeout=5,
+    read_timeout=30,  # seconds; the emulator shares the processor with everything it runs
+    retries={"mode": "standard", "total_max_attempts": 3},
+)
+
+
+class Bench:
+    """The deployed stack and the remote services, looked at from outside.
+
+    AWS is found by the environment. Reading all of the tables is for a handful of orders on an
+    emulator of its own; nothing else in this project does so.
+    """
+
+    def __init__(self, outputs: Mapping[str, str], services: RemoteServices) -> None:
+        self._outputs = outputs
+        self._services = services
+        self._dynamodb = boto3.client("dynamodb", config=CONFIG)
+        self._sqs = boto3.client("sqs", config=CONFIG)
+        self._inbox = AlertInbox(self._sqs, boto3.client("sns", config=CONFIG))
+        self._inbox.subscribe(outputs["AlertTopicArn"])
+        self._alerts: list[AlertSeen] = []
+        self._rejections: list[Rejection] = []
+        self._queues: dict[str, bool] = {}
+        self._first_rows: dict[str, OrderRow] = {}
+
+    def send(self, body: str) -> None:
+        """Send an order event, as an application does."""
+        self._sqs.send_message(QueueUrl=self._outputs["SubmissionQueueUrl"], MessageBody=body)
+
+    def remember_rows(self) -> None:
+        """Keep the order rows as they are now, to see later that they did not change."""
+        self._first_rows = self._rows()
+
+    def tasks(self) -> dict[str, Task]:
+        """Every task in the table."""
+        items = self._items(self._outputs["TasksTableName"])
+        return {task.task_id: task for task in map(read_task, items)}
+
+    def new_alerts(self) -> list[AlertSeen]:
+        """The alerts that came since this was last asked."""
+        found = self._inbox.take()
+        self._alerts += found
+        return found
+
+    def new_rejections(self) -> list[Rejection]:
+        """What the RejectedQueue got since this was last asked; it is taken from there."""
+        found = [_rejection(body) for body in drained(self._sqs, self._outputs["RejectedQueueUrl"])]
+        self._rejections += found
+        return found
+
+    @property
+    def rejections(self) -> list[Rejection]:
+        return list(self._rejections)
+
+    def submissions_waiting(self) -> int:
+        """How many order events submission has not dealt with."""
+        return depth(self._sqs, self._outputs["SubmissionQueueUrl"])
+
+    def queues(self) -> list[QueueDepth]:
+        """Every queue of the stack, with what it holds."""
+        if not self._queues:
+            self._queues = all_queues(self._sqs)
+        return [
+            QueueDepth(url.rpartition("/")[2], depth(self._sqs, url), dead_letters)
+            for url, dead_letters in self._queues.items()
+        ]
+
+    def hanging(self) -> int:
+        """How many calls hang at the remote services."""
+        found = self._services.application.faults()["hanging"]
+        return found if isinstance(found, int) else 0
+
+    def facts(self) -> Facts:
+        """All of it, as it is now."""
+        self.new_alerts()
+        self.new_rejections()
+        application = self._services.application
+        return Facts(
+            tasks=self.tasks(),
+            rows=self._rows(),
+            first_rows=self._first_rows,
+            rejections=tuple(self._rejections),
+            alerts=tuple(self._alerts),
+            effects=tuple(_effect(found) for found in application.effects()),
+            queues=tuple(self.queues()),
+            struck=tuple(_struck(application.faults()["counts"])),
+            hanging=self.hanging(),
+        )
+
+    def _rows(self) -> dict[str, OrderRow]:
+        items = self._items(self._outputs["OrdersTableName"])
+        return {row.order_id: row for row in map(read_order, items)}
+
+    def _items(self, table: str) -> "Iterator[dict[str, Value]]":
+        pages = self._dynamodb.get_paginator("scan")
+        for page in pages.paginate(TableName=table, ConsistentRead=True):
+            yield from page["Items"]
+
+
+def _rejection(text: str) -> Rejection:
+    found = json.loads(text)
+    problems = tuple((str(each["path"]), str(each["message"])) for each in found["problems"])
+    return Rejection(body=str(found["body"]), problems=problems)
+
+
+def _effect(found: Json) -> Effect:
+    if not isinstance(found, Mapping):
+        raise TypeError("the ledger's entries are objects")
+    effects, calls = found["effects"], found["calls"]
+    return Effect(
+        key=str(found["key"]),
+        order_id=str(found["orderId"]),
+        service=str(found["service"]),
+        effects=effects if isinstance(effects, int) else 0,
+        calls=calls if isinstance(calls, int) else 0,
+    )
+
+
+def _struck(counts: Json) -> Iterator[int]:
+    for each in counts if isinstance(counts, list) else []:
+        struck = each.get("struck") if isinstance(each, Mapping) else None
+        yield struck if isinstance(struck, int) else 0

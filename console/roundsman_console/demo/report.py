@@ -1,0 +1,62 @@
+"""Prints what a run came to, for people."""
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman_console.demo.summary import Summary
+from roundsman_console.inert import plain
+
+
+def print_summary(console: Console, summary: Summary, seconds: float) -> None:
+    """Expected and actual end of each order, the effects, and what differs."""
+    console.print()
+    console.print(_orders(summary))
+    console.print()
+    _effects(console, summary)
+    subjects = [alert.subject for alert in summary.alerts]
+    console.print(plain(f"Alerts: {len(subjects)} ({'; '.join(subjects) or 'none'})"))
+    differences = summary.all_differences()
+    if not differences:
+        console.print(plain(f"All is as expected, after {seconds:.0f} s.", "bold green"))
+        return
+    console.print(plain(f"Not as expected, after {seconds:.0f} s:", "bold red"))
+    for difference in differences:
+        console.print(plain(f"- {difference}"), soft_wrap=True)
+
+
+def _orders(summary: Summary) -> Table:
+    table = Table(title="Expected and actual ends", title_justify="left")
+    for heading in ("Order", "Event", "What happens", "Expected", "Actual", "How"):
+        table.add_column(heading, overflow="fold")
+    for verdict in summary.verdicts:
+        style = "green" if verdict.ok else "red"
+        table.add_row(
+            plain(verdict.case.order_id),
+            plain(verdict.case.event.removesuffix(".json")),
+            plain(verdict.case.shows),
+            plain(verdict.case.end),
+            plain(verdict.actual, style),
+            plain(_shortened(verdict.detail)),
+        )
+    return table
+
+
+def _effects(console: Console, summary: Summary) -> None:
+    happened = [effect for effect in summary.effects if effect.effects]
+    once = [effect for effect in happened if effect.effects == 1]
+    repeated = [effect for effect in happened if effect.calls > 1]
+    console.print(
+        plain(
+            f"Remote effects: {len(happened)}, {len(once)} of them exactly once; "
+            f"{len(repeated)} though called more than once."
+        )
+    )
+    for effect in repeated:
+        console.print(
+            plain(f"  {effect.key}: {effect.calls} calls, {effect.effects} effect(s)"),
+            soft_wrap=True,
+        )
+
+
+def _shortened(text: str, most: int = 160) -> str:
+    return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -1,0 +1,152 @@
+"""Brings everything up, sends the orders, watches until all is settled, and judges the facts."""
+
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from rich.console import Console
+
+from roundsman_console.demo.progress import Snapshot, all_settled, may_follow, still_open
+from roundsman_console.demo.reading import Bench
+from roundsman_console.demo.scenario import CASES, Sent, fault_rules, read_events
+from roundsman_console.demo.summary import Summary, summarise
+from roundsman_console.demo.watch import Watch, watching
+from roundsman_console.local import LocalAws
+from roundsman_console.local.files import cache_folder, find_project
+from roundsman_console.local.progress import shown_progress
+from roundsman_console.sentences import ConsoleError
+from roundsman_console.services import RemoteServices
+
+LOOK_EVERY = 0.25  # seconds
+QUIET_FOR = 1.0  # seconds that all queues stay empty before the run counts as over
+
+# Short, so that the demo waits seconds and not a minute for the supervisor.
+PARAMETERS = {"SupervisorIntervalSeconds": "5"}
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run that ended, or ran out of time; `seconds` counts from the first send."""
+
+    summary: Summary
+    seconds: float
+
+
+def run_demo(console: Console, timeout: float) -> Ended:
+    """The whole demo; whatever happens, nothing that it started is left.
+
+    `timeout` bounds the wait for the orders, in seconds. Raises LocalError, or ConsoleError.
+    """
+    project = find_project(Path.cwd()).resolve()
+    sent = _events(project / "events")
+    with RemoteServices(port=0) as services:
+        with shown_progress() as progress:
+            local = LocalAws.up(
+                port=0,
+                services=services.url,
+                parameters=PARAMETERS,
+                project=project,
+                progress=progress,
+            )
+        with local, _environment(local.environment), watching(console, sent) as watch:
+            bench = Bench(local.outputs, services)
+            services.application.set_faults({"rules": fault_rules(CASES)})
+            ended = send_and_watch(bench, sent, watch, timeout)
+            if not ended.summary.ok:
+                _keep_log(project, local, console)
+    return ended
+
+
+def _events(folder: Path) -> list[Sent]:
+    try:
+        return read_events(folder, CASES)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConsoleError(f"The orders of the demo cannot be read: {error}.") from error
+
+
+def send_and_watch(bench: Bench, sent: Sequence[Sent], watch: Watch, timeout: float) -> Ended:
+    """Send the orders, then those that repeat others; wait until all is settled and quiet."""
+    started = time.monotonic()
+    quiet_since: float | None = None
+    for one in sent:
+        if not one.case.follows:
+            bench.send(one.body)
+    followers_sent = False
+    while True:
+        seen = _look(bench, sent, watch, followers_sent=followers_sent)
+        elapsed = time.monotonic() - started
+        if not followers_sent and may_follow(sent, seen):
+            bench.remember_rows()
+            for one in sent:
+                if one.case.follows:
+                    bench.send(one.body)
+            followers_sent = True
+        elif all_settled(sent, seen) and _is_quiet(bench):
+            quiet_since = quiet_since if quiet_since is not None else elapsed
+            if elapsed - quiet_since >= QUIET_FOR:
+                return Ended(summarise(sent, bench.facts()), elapsed)
+        else:
+            quiet_since = None
+        if elapsed >= timeout:
+            return _out_of_time(bench, sent, seen, elapsed)
+        time.sleep(LOOK_EVERY)
+
+
+def _look(bench: Bench, sent: Sequence[Sent], watch: Watch, *, followers_sent: bool) -> Snapshot:
+    # Counted before rejections are read: a message is deleted only after it was set aside.
+    waiting = bench.submissions_waiting()
+    for rejection in bench.new_rejections():
+        events = [one.case.event for one in sent if one.body == rejection.body]
+        watch.rejected(rejection, events[0] if events else "a message that was not sent here")
+    for alert in bench.new_alerts():
+        watch.alert(alert)
+    seen = Snapshot(
+        tasks=bench.tasks(),
+        rejections=bench.rejections,
+        waiting=waiting,
+        followers_sent=followers_sent,
+    )
+    watch.show(seen)
+    return seen
+
+
+def _is_quiet(bench: Bench) -> bool:
+    """Whether nothing is under way. What is in a dead-letter queue stays there."""
+    if bench.hanging():
+        return False
+    return not any(depth.messages for depth in bench.queues() if not depth.dead_letters)
+
+
+def _out_of_time(bench: Bench, sent: Sequence[Sent], seen: Snapshot, elapsed: float) -> Ended:
+    facts = bench.facts()
+    is_open = still_open(sent, seen, facts.queues, facts.hanging)
+    late = [f"after {elapsed:.0f} s {sentence}" for sentence in is_open]
+    return Ended(summarise(sent, facts, still_open=late), elapsed)
+
+
+def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
+    """The emulator's log goes with it, and is wanted now."""
+    kept = cache_folder(project) / "logs" / "demo-emulator.log"
+    kept.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(local.log, kept)
+    console.print(f"What the functions logged is kept in {kept}", markup=False, soft_wrap=True)
+
+
+@contextmanager
+def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+    """Every client made here talks to the emulator, whatever account a person is signed in to."""
+    before = dict(os.environ)
+    direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))
+    for name in before:
+        if name.startswith("AWS_"):
+            del os.environ[name]
+    os.environ.update(variables, NO_PROXY=direct, no_proxy=direct)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)

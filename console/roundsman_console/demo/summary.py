@@ -1,0 +1,298 @@
+"""Compares what was expected of each order with what is so, and says every difference in words."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from roundsman.states import TaskState
+from roundsman.task import StepRecord, Task, idempotency_key
+from roundsman.values import Json
+from roundsman_console.demo.facts import AlertSeen, Effect, Facts, Rejection
+from roundsman_console.demo.scenario import Case, End, Sent
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """One message that was sent: how it ended, and what differs from what was expected."""
+
+    case: Case
+    actual: str
+    detail: str = ""
+    failure_counts: Mapping[str, int] = field(default_factory=dict)
+    differences: tuple[str, ...] = ()
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences
+
+
+@dataclass(frozen=True)
+class Summary:
+    """The run as a whole. `differences` are those that belong to no single message."""
+
+    verdicts: tuple[Verdict, ...]
+    alerts: tuple[AlertSeen, ...]
+    effects: tuple[Effect, ...]
+    differences: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        return not self.differences and all(verdict.ok for verdict in self.verdicts)
+
+    def all_differences(self) -> list[str]:
+        """Every difference, each with the message that it is about."""
+        found = [
+            f"{verdict.case.event} ({verdict.case.order_id}): {difference}"
+            for verdict in self.verdicts
+            for difference in verdict.differences
+        ]
+        return [*found, *self.differences]
+
+
+def summarise(sent: Sequence[Sent], facts: Facts, *, still_open: Sequence[str] = ()) -> Summary:
+    """Judge a run by its facts alone. `still_open` says what was not settled in time."""
+    differences = [
+        *still_open,
+        *_unexpected_tasks(sent, facts),
+        *_unexpected_rejections(sent, facts),
+        *_unexpected_effects(sent, facts),
+        *_unexpected_alerts(sent, facts),
+        *_left_in_queues(facts),
+    ]
+    if facts.hanging:
+        differences.append(f"{facts.hanging} calls still hang at the remote services")
+    return Summary(
+        verdicts=tuple(_verdict(one, sent, facts) for one in sent),
+        alerts=tuple(facts.alerts),
+        effects=tuple(facts.effects),
+        differences=tuple(differences),
+    )
+
+
+def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
+    """The summary for scripts."""
+    return {
+        "ok": summary.ok,
+        "orders": [_order_json(verdict) for verdict in summary.verdicts],
+        "alerts": [
+            {
+                "orderId": alert.order_id,
+                "kind": alert.kind,
+                "subject": alert.subject,
+                "reason": alert.reason,
+                "look": alert.look,
+            }
+            for alert in summary.alerts
+        ],
+        "effects": [
+            {
+                "key": effect.key,
+                "orderId": effect.order_id,
+                "service": effect.service,
+                "effects": effect.effects,
+                "calls": effect.calls,
+            }
+            for effect in summary.effects
+        ],
+        "differences": list(summary.all_differences()),
+        "seconds": round(seconds, 1),
+    }
+
+
+def perform_key(order_id: str, step: str) -> str:
+    """The key under which a step's effect happens, in its first round at its first agent."""
+    return idempotency_key(order_id, step, "perform", StepRecord())
+
+
+def _order_json(verdict: Verdict) -> Json:
+    return {
+        "orderId": verdict.case.order_id,
+        "event": verdict.case.event,
+        "shows": verdict.case.shows,
+        "expected": verdict.case.end.value,
+        "actual": verdict.actual,
+        "ok": verdict.ok,
+        "detail": "; ".join(verdict.differences) or verdict.detail,
+        "failureCounts": dict(verdict.failure_counts),
+    }
+
+
+def _verdict(one: Sent, sent: Sequence[Sent], facts: Facts) -> Verdict:
+    rejection = rejection_of(one, facts)
+    if rejection is not None:
+        return _rejected(one.case, rejection)
+    if one.case.makes_a_task:
+        return _processed(one.case, sent, facts)
+    if one.case.end is End.NOTHING_NEW:
+        return _repeated(one.case, facts)
+    return Verdict(one.case, "not found", differences=("it is not in the RejectedQueue",))
+
+
+def rejection_of(one: Sent, facts: Facts) -> Rejection | None:
+    """The rejection of that very message, known by its text."""
+    return next((found for found in facts.rejections if found.body == one.body), None)
+
+
+def _rejected(case: Case, rejection: Rejection) -> Verdict:
+    detail = "; ".join(f"{path}: {problem}" for path, problem in rejection.problems)
+    if case.end is not End.REJECTED:
+        return Verdict(case, End.REJECTED, differences=(f"it was rejected: {detail}",))
+    named = {path for path, _ in rejection.problems}
+    differences = [
+        f"the problem at {path} is not named" for path in case.problems if path not in named
+    ]
+    differences += [
+        f"an unexpected problem is named: {path or 'the whole message'}: {problem}"
+        for path, problem in rejection.problems
+        if path not in case.problems
+    ]
+    return Verdict(case, End.REJECTED, detail, differences=tuple(differences))
+
+
+def _repeated(case: Case, facts: Facts) -> Verdict:
+    before, after = facts.first_rows.get(case.order_id), facts.rows.get(case.order_id)
+    if before is None or after is None:
+        return Verdict(case, "not found", differences=("the order that it repeats is not stored",))
+    if before != after:
+        differences = ("the order's row is not what it was before the repetition",)
+        return Verdict(case, "changed the order", differences=differences)
+    return Verdict(case, End.NOTHING_NEW, "one order row, one task, unchanged")
+
+
+def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
+    task = facts.tasks.get(case.order_id)
+    if task is None:
+        return Verdict(case, "not found", differences=("there is no task",))
+    counts = {name: task.step(name).failure_count for name in sorted(task.steps)}
+    differences = [
+        *_wrong_state(case, task),
+        *_wrong_counts(case, counts),
+        *_wrong_effects(case, facts),
+        *_fault_missed(case, sent, facts),
+        *_wrong_alerts(case, facts),
+    ]
+    return Verdict(
+        case,
+        task.state.value,
+        task.ending.why if task.ending else _how(case, counts, facts),
+        {name: count for name, count in counts.items() if count},
+        tuple(differences),
+    )
+
+
+def _how(case: Case, counts: Mapping[str, int], facts: Facts) -> str:
+    calls = {effect.key: effect.calls for effect in facts.effects}
+    again = [
+        f"{step}: {counts.get(step, 0)} failed, {calls.get(perform_key(case.order_id, step), 0)} "
+        "calls with one key"
+        for step in case.called_again
+    ]
+    return "; ".join(again) or "every step at the first attempt"
+
+
+def _wrong_state(case: Case, task: Task) -> list[str]:
+    found: list[str] = []
+    if task.state.value != case.end.value:
+        why = f": {task.ending.why}" if task.ending else ""
+        found.append(f"it is {task.state.value}, not {case.end.value}{why}")
+    elif task.state is TaskState.ARCHIVED:
+        why = task.ending.why if task.ending else ""
+        found += [
+            f"its reason does not say {word!r}: {why}" for word in case.reason if word not in why
+        ]
+    if task.owed:
+        found.append(f"it still owes {', '.join(owed.name for owed in task.owed)}")
+    return found
+
+
+def _wrong_counts(case: Case, counts: Mapping[str, int]) -> list[str]:
+    found: list[str] = []
+    for step in sorted({*counts, *case.failures}):
+        allowed, count = case.failures.get(step, range(1)), counts.get(step, 0)
+        if count not in allowed:
+            least, most = allowed[0], allowed[-1]
+            wanted = f"{least}" if least == most else f"{least} to {most}"
+            found.append(f"the FailureCount of {step} is {count}, not {wanted}")
+    return found
+
+
+def _wrong_effects(case: Case, facts: Facts) -> list[str]:
+    by_key = {effect.key: effect for effect in facts.effects}
+    found: list[str] = []
+    for step in case.processed:
+        effect = by_key.get(perform_key(case.order_id, step))
+        times = effect.effects if effect else 0
+        if times != 1:
+            found.append(f"the effect of {step} happened {_times(times)}, not once")
+        if effect and step in case.called_again and effect.calls < 2:
+            found.append(f"{step} was not called again with the same key")
+    return found
+
+
+def _fault_missed(case: Case, sent: Sequence[Sent], facts: Facts) -> list[str]:
+    """A fault that never struck would make the case a second good order."""
+    if case.fault is None:
+        return []
+    with_faults = [one.case for one in sent if one.case.fault]  # in the order of their rules
+    place = with_faults.index(case)
+    struck = facts.struck[place] if place < len(facts.struck) else 0
+    return [] if struck else ["what was to go wrong with it never did"]
+
+
+def _wrong_alerts(case: Case, facts: Facts) -> list[str]:
+    alerted = any(alert.order_id == case.order_id for alert in facts.alerts)
+    if case.end is End.ARCHIVED and not alerted:
+        return ["no alert about it came"]
+    return []
+
+
+def _unexpected_tasks(sent: Sequence[Sent], facts: Facts) -> list[str]:
+    expected = {one.case.order_id for one in sent if one.case.makes_a_task}
+    found = [
+        f"there is a task {name} that should not be"
+        for name in sorted(facts.tasks.keys() - expected)
+    ]
+    found += [
+        f"there is an order row {name} that should not be"
+        for name in sorted(facts.rows.keys() - expected)
+    ]
+    return found
+
+
+def _unexpected_rejections(sent: Sequence[Sent], facts: Facts) -> list[str]:
+    bodies = [one.body for one in sent]
+    found: list[str] = []
+    for rejection in facts.rejections:
+        if rejection.body not in bodies:
+            said = "; ".join(f"{path}: {problem}" for path, problem in rejection.problems)
+            found.append(f"a message that the demo did not send was rejected: {said}")
+    return found
+
+
+def _unexpected_effects(sent: Sequence[Sent], facts: Facts) -> list[str]:
+    expected = {perform_key(one.case.order_id, step) for one in sent for step in one.case.processed}
+    return [
+        f"an effect happened that should not have: {effect.key}, {_times(effect.effects)}"
+        for effect in facts.effects
+        if effect.effects and effect.key not in expected
+    ]
+
+
+def _unexpected_alerts(sent: Sequence[Sent], facts: Facts) -> list[str]:
+    expected = {one.case.order_id for one in sent if one.case.end is End.ARCHIVED}
+    return [
+        f"an alert came that should not have: {alert.subject} ({alert.reason})"
+        for alert in facts.alerts
+        if alert.order_id is not None and alert.order_id not in expected
+    ]
+
+
+def _left_in_queues(facts: Facts) -> list[str]:
+    return [
+        f"{depth.name} still holds {depth.messages} message{'s' if depth.messages > 1 else ''}"
+        for depth in facts.queues
+        if depth.messages
+    ]
+
+
+def _times(count: int) -> str:
+    return {0: "not at all", 1: "once", 2: "twice"}.get(count, f"{count} times")

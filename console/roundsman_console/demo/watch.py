@@ -1,0 +1,146 @@
+"""Shows a run while it happens: a live table on a terminal, a line for each change elsewhere."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Protocol
+
+from rich.console import Console, Group
+from rich.live import Live
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from roundsman.aws.clock import now
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord
+from roundsman.values import SECOND
+from roundsman_console.demo.facts import AlertSeen, Rejection
+from roundsman_console.demo.progress import Snapshot, is_settled, state_of, step_standing
+from roundsman_console.demo.scenario import STEPS, End, Sent
+from roundsman_console.inert import plain
+from roundsman_console.task_view import STATE_STYLES, STEP_STYLES
+
+REFRESHES = 4  # a second
+WIDE = 120  # columns that the table takes with every detail
+_STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
+    End.REJECTED: "magenta",
+    End.NOTHING_NEW: "green",
+}
+
+
+class Watch(Protocol):
+    """Told of everything that is seen."""
+
+    def show(self, seen: Snapshot) -> None:
+        """One look at all tasks."""
+
+    def alert(self, alert: AlertSeen) -> None:
+        """An alert came."""
+
+    def rejected(self, rejection: Rejection, event: str) -> None:
+        """A message was set aside."""
+
+
+@contextmanager
+def watching(console: Console, sent: Sequence[Sent]) -> Iterator[Watch]:
+    """A watch for this console: live on a terminal, plain lines anywhere else."""
+    if not console.is_terminal:
+        yield PlainWatch(console, sent)
+        return
+    with Live(console=console, refresh_per_second=REFRESHES) as live:
+        yield LiveWatch(live, sent)
+
+
+class PlainWatch:
+    """A line for each change: for logs and pipes."""
+
+    def __init__(self, console: Console, sent: Sequence[Sent]) -> None:
+        self._console = console
+        self._sent = sent
+        self._known: dict[tuple[str, str], str] = {}
+
+    def show(self, seen: Snapshot) -> None:
+        for one in self._sent:
+            self._tell(one, "", state_of(one, seen))
+            task = seen.tasks.get(one.case.order_id)
+            if task is not None and one.case.makes_a_task:
+                for name in STEPS:
+                    if name in task.steps:
+                        self._tell(one, name, step_standing(task.step(name)))
+
+    def _tell(self, one: Sent, step: str, standing: str) -> None:
+        key = (one.case.event, step)
+        if standing and self._known.get(key) != standing:
+            self._known[key] = standing
+            where = f"{one.case.order_id} ({one.case.event})" if not step else one.case.order_id
+            self._line(f"{where}: {step} {standing}" if step else f"{where}: {standing}")
+
+    def alert(self, alert: AlertSeen) -> None:
+        self._line(f"alert: {alert.subject}: {alert.reason}. Look: {alert.look}")
+
+    def rejected(self, rejection: Rejection, event: str) -> None:
+        self._line(f"rejected: {event}: {'; '.join(path for path, _ in rejection.problems)}")
+
+    def _line(self, text: str) -> None:
+        self._console.print(plain(text), soft_wrap=True)
+
+
+class LiveWatch:
+    """A table of tasks and their steps, over a bar of what is settled; the rest scrolls above."""
+
+    def __init__(self, live: Live, sent: Sequence[Sent]) -> None:
+        self._live = live
+        self._sent = sent
+        self._bar = Progress(
+            TextColumn("settled"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn()
+        )
+        self._settled = self._bar.add_task("settled", total=len(sent))
+
+    def show(self, seen: Snapshot) -> None:
+        done = sum(is_settled(one, seen) for one in self._sent)
+        self._bar.update(self._settled, completed=done)
+        wide = self._live.console.width >= WIDE
+        self._live.update(Group(tasks_table(self._sent, seen, now(), wide=wide), self._bar))
+
+    def alert(self, alert: AlertSeen) -> None:
+        self._live.console.print(plain("Alert  ", "bold red"), plain(alert.subject, "bold"), sep="")
+        self._live.console.print(plain(f"       {alert.reason}"))
+        if alert.look:
+            self._live.console.print(plain(f"       {alert.look}", "cyan"))
+
+    def rejected(self, rejection: Rejection, event: str) -> None:
+        self._live.console.print(plain("Rejected  ", "bold magenta"), plain(event, "bold"), sep="")
+        for path, problem in rejection.problems:
+            self._live.console.print(
+                plain(f"       {path}: {problem}"), overflow="ellipsis", no_wrap=True
+            )
+
+
+def tasks_table(sent: Sequence[Sent], seen: Snapshot, at: int, *, wide: bool) -> Table:
+    """A row for each message that was sent: what it shows, its task's state, and its steps."""
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Order", *(("What happens",) if wide else ()), "Task", *STEPS):
+        table.add_column(heading, overflow="fold")
+    for one in sent:
+        task = seen.tasks.get(one.case.order_id) if one.case.makes_a_task else None
+        state = state_of(one, seen)
+        shows = (plain(one.case.shows, "dim"),) if wide else ()
+        cells = [_cell(task.step(name), at) if task else ("", "") for name in STEPS]
+        table.add_row(
+            plain(one.case.order_id),
+            *shows,
+            plain(state, _STYLES.get(state, "")),
+            *(plain(text, style) for text, style in cells),
+        )
+    return table
+
+
+def _cell(record: StepRecord, at: int) -> tuple[str, str]:
+    """What a step's cell says, and its style: `Processing 27 s`, `Processed x1`."""
+    if record.started_at is None and record.process_state is ProcessState.PENDING:
+        return "", ""
+    text: str = record.process_state
+    if record.process_state is ProcessState.PROCESSING and record.complete_by is not None:
+        text += f" {max(0, record.complete_by - at) // SECOND} s"
+    if record.failure_count:
+        text += f" ({record.failure_count} failed)"
+    return text, STEP_STYLES.get(record.process_state, "yellow")
