@@ -207,6 +207,9 @@ class World:
         assert token is not None
         return token
 
+    def task_state(self) -> TaskState:
+        return self.task.state
+
     def state(self, name: str) -> ProcessState:
         return self.task.step(name).process_state
 
