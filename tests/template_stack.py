@@ -22,6 +22,7 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
     from mypy_boto3_s3 import S3Client
     from mypy_boto3_sqs import SQSClient
 
@@ -195,17 +196,27 @@ def _describe(cloudformation: "CloudFormationClient", name: str) -> StackOnMoto:
 
 
 def _mappings(functions: Mapping[str, str]) -> tuple[EventSource, ...]:
+    """The event source mappings, which are then disabled.
+
+    At each send moto would read the queue and try to run the function in Docker.
+    """
     awslambda: LambdaClient = boto3.client("lambda")
-    return tuple(
-        EventSource(
-            queue_url=_queue_url(mapping["EventSourceArn"]),
-            function=functions[_name_in(mapping["FunctionArn"])],
-            batch_size=mapping["BatchSize"],
-            maximum_concurrency=mapping.get("ScalingConfig", {}).get("MaximumConcurrency"),
-            reports_failures="ReportBatchItemFailures" in mapping.get("FunctionResponseTypes", []),
-        )
-        for mapping in awslambda.list_event_source_mappings()["EventSourceMappings"]
-        if _name_in(mapping["FunctionArn"]) in functions
+    sources = []
+    for mapping in awslambda.list_event_source_mappings()["EventSourceMappings"]:
+        function = functions.get(_name_in(mapping["FunctionArn"]))
+        if function is not None:
+            awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+            sources.append(_event_source(mapping, function))
+    return tuple(sources)
+
+
+def _event_source(mapping: "EventSourceMappingConfigurationTypeDef", function: str) -> EventSource:
+    return EventSource(
+        queue_url=_queue_url(mapping["EventSourceArn"]),
+        function=function,
+        batch_size=mapping["BatchSize"],
+        maximum_concurrency=mapping.get("ScalingConfig", {}).get("MaximumConcurrency"),
+        reports_failures="ReportBatchItemFailures" in mapping.get("FunctionResponseTypes", []),
     )
 
 

@@ -1,5 +1,6 @@
 """Reading the translated template: its resources by type, and every policy statement in it."""
 
+import re
 from collections.abc import Iterator
 
 from tests.template_stack import Document, Json, mapping_of
@@ -74,3 +75,24 @@ def dead_letter_queues(document: Document) -> dict[str, Document]:
         for name, properties in of_type(document, "AWS::SQS::Queue").items()
         if name.endswith("DeadLetterQueue")
     }
+
+
+def target(resource: Json) -> str:
+    """What a statement is about, by logical id; an index as `TasksTable/index/due`."""
+    match resource:
+        case {"Fn::Sub": str(text)}:
+            return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
+        case _:
+            return referred(resource)
+
+
+def granted(document: Document, role: str, service: str) -> dict[str, set[str]]:
+    """The actions of one service that a role is allowed, by what it may do them to."""
+    found: dict[str, set[str]] = {}
+    for statement in allowed_to(document, role):
+        for action in texts(statement["Action"]):
+            prefix, _, name = action.partition(":")
+            if prefix == service:
+                for resource in items(statement["Resource"]):
+                    found.setdefault(target(resource), set()).add(name)
+    return found

@@ -7,14 +7,16 @@ import pytest
 from tests.template.reading import (
     allowed_to,
     every_policy,
+    granted,
     items,
     of_type,
     referred,
     statements,
+    target,
     texts,
     work_queues,
 )
-from tests.template_stack import Document, Json, mapping_of
+from tests.template_stack import Document, mapping_of
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 REPLY_QUEUES_OF_APPLICATIONS = (
@@ -41,27 +43,6 @@ TABLE_ACTIONS = {
     },
     **{f"{agent}Role": {"ControlTable": {"UpdateItem"}} for agent in AGENTS},
 }
-
-
-def target(resource: Json) -> str:
-    """What a statement is about, by logical id; an index as `TasksTable/index/due`."""
-    match resource:
-        case {"Fn::Sub": str(text)}:
-            return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
-        case _:
-            return referred(resource)
-
-
-def granted(document: Document, role: str, service: str) -> dict[str, set[str]]:
-    """The actions of one service that a role is allowed, by what it may do them to."""
-    found: dict[str, set[str]] = {}
-    for statement in allowed_to(document, role):
-        for action in texts(statement["Action"]):
-            prefix, _, name = action.partition(":")
-            if prefix == service:
-                for resource in items(statement["Resource"]):
-                    found.setdefault(target(resource), set()).add(name)
-    return found
 
 
 def may_send_to(document: Document, role: str) -> set[str]:

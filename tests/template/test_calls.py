@@ -1,0 +1,182 @@
+"""Orders carried through the real functions on the real template's stack, on moto.
+
+Every call that a function makes to AWS is held against its role: what passes here is not
+refused by IAM once deployed.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, cast
+
+import boto3
+import pytest
+from moto import mock_aws
+from mypy_boto3_dynamodb import DynamoDBClient
+from mypy_boto3_sqs import SQSClient
+
+from roundsman_console.services import RemoteServices
+from tests.template.reading import granted
+from tests.template_driver import Call, Driver
+from tests.template_stack import SERVICE_URLS, TEMPLATE, Document, create_stack_on_moto
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+    Item = dict[str, Value]
+
+EVENTS = TEMPLATE.parent / "events"
+PAST: "Value" = {"N": "1"}
+# One action stands for a batch of itself, and a transaction for its parts.
+ACTION_OF = {"SendMessageBatch": "SendMessage"}
+PARTS_OF_A_TRANSACTION = {
+    "Put": "PutItem",
+    "Update": "UpdateItem",
+    "ConditionCheck": "ConditionCheckItem",
+    "Delete": "DeleteItem",
+}
+
+
+@pytest.fixture
+def services() -> Iterator[RemoteServices]:
+    with RemoteServices() as started:
+        yield started
+
+
+@pytest.fixture
+def driver(services: RemoteServices) -> Iterator[Driver]:
+    with mock_aws():
+        yield Driver(create_stack_on_moto(dict.fromkeys(SERVICE_URLS, services.url)))
+
+
+def submit(driver: Driver, body: str) -> None:
+    sqs: SQSClient = boto3.client("sqs")
+    sqs.send_message(QueueUrl=driver.stack.outputs["SubmissionQueueUrl"], MessageBody=body)
+
+
+def needed(call: Call, resources: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+    """What a role must allow for a call: service, action, and the logical id of what it is to."""
+    if call.operation == "TransactWriteItems":
+        for item in cast("list[dict[str, dict[str, object]]]", call.parameters["TransactItems"]):
+            for kind, write in item.items():
+                yield "dynamodb", PARTS_OF_A_TRANSACTION[kind], resources[str(write["TableName"])]
+        return
+    where = str(
+        next(
+            call.parameters[k]
+            for k in ("TableName", "QueueUrl", "TopicArn")
+            if k in call.parameters
+        )
+    )
+    index = f"/index/{call.parameters['IndexName']}" if "IndexName" in call.parameters else ""
+    target = resources[where] + index
+    yield call.service, ACTION_OF.get(call.operation, call.operation), target
+
+
+def assert_permitted(driver: Driver, document: Document) -> None:
+    """Every call so far is one that the role of its function allows."""
+    resources = {physical: logical for logical, physical in driver.stack.resources.items()}
+    assert driver.calls
+    for call in driver.calls:
+        role = call.function.removesuffix("Function") + "Role"
+        for service, action, target in needed(call, resources):
+            allowed = granted(document, role, service).get(target, set())
+            assert action in allowed, f"{call.function}: {service}:{action} on {target}"
+
+
+def test_an_order_is_carried_through_its_four_steps_within_every_functions_rights(
+    driver: Driver, document: Document
+) -> None:
+    submit(driver, (EVENTS / "good.json").read_text())
+    driver.run_until_idle()
+    order_id = json.loads((EVENTS / "good.json").read_text())["orderId"]
+    assert record_of(driver, order_id)["State"] == {"S": "Completed"}
+    assert {call.function for call in driver.calls} == {
+        "SubmissionFunction",
+        "SchedulerFunction",
+        *(f"{agent}Function" for agent in ("Inventory", "Payment", "Shipping", "Mail")),
+    }
+    assert_permitted(driver, document)
+
+
+def test_an_order_that_fails_for_good_is_archived_with_an_alert_within_their_rights(
+    driver: Driver, document: Document
+) -> None:
+    event = (EVENTS / "declined.json").read_text()
+    submit(driver, event)
+    driver.run_until_idle()
+    assert record_of(driver, json.loads(event)["orderId"])["State"] == {"S": "Archived"}
+    assert [c.function for c in driver.calls if c.operation == "Publish"] == ["SchedulerFunction"]
+    assert_permitted(driver, document)
+
+
+def test_what_cannot_be_handled_is_put_aside_within_every_functions_rights(
+    driver: Driver, document: Document
+) -> None:
+    sqs: SQSClient = boto3.client("sqs")
+    for source in driver.stack.mappings:
+        sqs.send_message(QueueUrl=source.queue_url, MessageBody="{not json")
+    driver.run_until_idle()
+    url = driver.stack.outputs["RejectedQueueUrl"]
+    answer = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["ApproximateNumberOfMessages"])
+    assert int(answer["Attributes"]["ApproximateNumberOfMessages"]) == len(driver.stack.mappings)
+    assert_permitted(driver, document)
+
+
+def test_a_lost_request_is_recovered_by_the_supervisor_within_its_rights(
+    driver: Driver, document: Document
+) -> None:
+    order_id = begin(driver, "SubmissionQueue", "SchedulerQueue")  # the first step is claimed
+    sqs: SQSClient = boto3.client("sqs")
+    sqs.purge_queue(QueueUrl=driver.stack.outputs["InventoryRequestQueueUrl"])
+    change_record(driver, order_id, lambda task: step_overdue(task, "reserve_stock"))
+    driver.invoke("SupervisorFunction", {})
+    driver.run_until_idle()
+    task = record_of(driver, order_id)
+    assert task["State"] == {"S": "Completed"}
+    assert task["Steps"]["M"]["reserve_stock"]["M"]["FailureCount"] == {"N": "1"}
+    assert "Query" in operations_of(driver, "SupervisorFunction")
+    assert_permitted(driver, document)
+
+
+def test_a_task_that_is_too_late_is_archived_by_the_supervisor_within_its_rights(
+    driver: Driver, document: Document
+) -> None:
+    order_id = begin(driver, "SubmissionQueue")  # nothing is claimed yet, so it ends at once
+    change_record(driver, order_id, lambda task: {**task, "CompleteBy": PAST, "DueAt": PAST})
+    driver.invoke("SupervisorFunction", {})
+    assert record_of(driver, order_id)["State"] == {"S": "Archived"}
+    assert "Publish" in operations_of(driver, "SupervisorFunction")
+    assert_permitted(driver, document)
+
+
+def begin(driver: Driver, *queues: str) -> str:
+    """Submit the good order and work off one batch of each queue, in turn; the order's id."""
+    event = (EVENTS / "good.json").read_text()
+    submit(driver, event)
+    for queue in queues:
+        url = driver.stack.outputs[f"{queue}Url"]
+        assert driver.work_off(next(s for s in driver.stack.mappings if s.queue_url == url))
+    return str(json.loads(event)["orderId"])
+
+
+def operations_of(driver: Driver, function: str) -> set[str]:
+    return {call.operation for call in driver.calls if call.function == function}
+
+
+def record_of(driver: Driver, order_id: str) -> "Item":
+    dynamodb: DynamoDBClient = boto3.client("dynamodb")
+    table = driver.stack.outputs["TasksTableName"]
+    return dynamodb.get_item(TableName=table, Key={"TaskId": {"S": order_id}})["Item"]
+
+
+def change_record(driver: Driver, order_id: str, change: Callable[["Item"], "Item"]) -> None:
+    """Change a task's record behind everyone's back: time passes without waiting for it."""
+    dynamodb: DynamoDBClient = boto3.client("dynamodb")
+    table = driver.stack.outputs["TasksTableName"]
+    dynamodb.put_item(TableName=table, Item=change(record_of(driver, order_id)))
+
+
+def step_overdue(task: "Item", step: str) -> "Item":
+    steps = task["Steps"]["M"]
+    late: Item = {**steps, step: {"M": {**steps[step]["M"], "CompleteBy": PAST}}}
+    return {**task, "DueAt": PAST, "Steps": {"M": late}}
