@@ -1,0 +1,163 @@
+"""How far a run is: when it is over, what is shown meanwhile, and what is said when time is up."""
+
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Owed, StepError, StepRecord, Task
+from roundsman_console.demo.alerts import read_notification
+from roundsman_console.demo.facts import AlertSeen, QueueDepth, Rejection
+from roundsman_console.demo.progress import (
+    Snapshot,
+    all_settled,
+    is_settled,
+    may_follow,
+    still_open,
+)
+from roundsman_console.demo.report import print_summary
+from roundsman_console.demo.summary import summarise
+from roundsman_console.demo.watch import tasks_table, watching
+from tests.console.demo_samples import SENT, good_facts, sent_of, step, task
+
+
+def ended() -> Snapshot:
+    facts = good_facts()
+    return Snapshot(tasks=facts.tasks, rejections=facts.rejections, followers_sent=True)
+
+
+def with_tasks(seen: Snapshot, *tasks: Task) -> Snapshot:
+    return replace(seen, tasks={**seen.tasks, **{task.task_id: task for task in tasks}})
+
+
+def shown(*snapshots: Snapshot, alerts: Sequence[AlertSeen] = ()) -> str:
+    out = io.StringIO()
+    with watching(Console(file=out, width=200), SENT) as watch:
+        for seen in snapshots:
+            watch.show(seen)
+        for alert in alerts:
+            watch.alert(alert)
+    return out.getvalue()
+
+
+def test_a_run_is_over_when_every_message_is_settled() -> None:
+    assert all_settled(SENT, ended())
+
+
+@pytest.mark.parametrize(
+    "seen",
+    [
+        Snapshot(),
+        replace(ended(), followers_sent=False),
+        replace(ended(), waiting=1),
+        with_tasks(ended(), task("ord-1001", {}, TaskState.ACTIVE)),
+        with_tasks(ended(), task("nobody-knows", {}, TaskState.ACTIVE)),
+        with_tasks(
+            ended(),
+            replace(
+                task("ord-1001", {}, TaskState.COMPLETED),
+                owed=(Owed("status", "completed", 3, 0, ""),),
+            ),
+        ),
+    ],
+    ids=["nothing", "repeats not sent", "events waiting", "a task open", "a stray task", "owing"],
+)
+def test_a_run_is_not_over_while_anything_is_open(seen: Snapshot) -> None:
+    assert not all_settled(SENT, seen)
+
+
+def test_a_malformed_event_that_was_dealt_with_but_not_rejected_is_settled() -> None:
+    seen = replace(ended(), rejections=())
+    assert is_settled(sent_of("malformed.json"), seen)
+
+
+def test_repeats_follow_once_the_order_that_they_repeat_was_taken() -> None:
+    assert not may_follow(SENT, Snapshot())
+    assert may_follow(SENT, Snapshot(tasks={"ord-1001": task("ord-1001", {}, TaskState.PENDING)}))
+
+
+def test_what_is_open_is_said_with_its_steps() -> None:
+    steps = {
+        "reserve_stock": StepRecord(
+            process_state=ProcessState.PROCESSING,
+            complete_by=38_527_000,
+            failure_count=2,
+            error=StepError("Overdue", "no answer in time"),
+        )
+    }
+    seen = with_tasks(ended(), task("ord-1004", steps, TaskState.ACTIVE))
+    said = still_open(SENT, seen, [QueueDepth("MailRequestQueue", 2), QueueDepth("Empty", 0)], 1)
+    assert said == [
+        "hangs.json (ord-1004) is open: Active: reserve_stock Processing until 10:42:07, "
+        "2 failed (Overdue); charge_card Pending; create_shipment Pending; "
+        "send_confirmation Pending",
+        "messages are in MailRequestQueue (2)",
+        "1 calls hang at the remote services",
+    ]
+
+
+def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
+    said = still_open(SENT, Snapshot(waiting=7), [], 0)
+    assert len(said) == len(SENT)
+    assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
+    assert "not sent, since the order that it repeats was never taken" in said[-1]
+
+
+def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
+    first = Snapshot(tasks={"ord-1001": task("ord-1001", {}, TaskState.PENDING)})
+    text = shown(first, first, ended(), ended())
+    assert text.count("ord-1001 (good.json): Pending\n") == 1
+    assert text.count("ord-1001 (good.json): Completed\n") == 1
+    assert "ord-1004: reserve_stock Processed, 1 failed\n" in text
+
+
+def test_text_from_outside_moves_no_cursor_and_is_no_markup() -> None:
+    hostile = AlertSeen("\x1b[2Jsubject [red]", "why\nnot", "ord-1005", "kind", "look\x07")
+    text = shown(alerts=[hostile])
+    assert text == "alert: ?[2Jsubject [red]: why?not. Look: look?\n"
+
+
+@pytest.mark.parametrize("wide", [True, False])
+def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> None:
+    steps = {"reserve_stock": replace(step(ProcessState.PROCESSING), complete_by=28_900)}
+    seen = with_tasks(ended(), task("ord-1004", steps, TaskState.ACTIVE))
+    out = io.StringIO()
+    Console(file=out, width=200).print(tasks_table(SENT, seen, 1_000, wide=wide))
+    lines = out.getvalue().splitlines()
+    assert len(lines) == len(SENT) + 1
+    assert "Processing 27 s" in lines[4]
+    assert ("inventory hangs" in lines[4]) is wide
+
+
+def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
+    facts = good_facts()
+    for found, said in ((facts, "All is as expected"), (replace(facts, alerts=()), "no alert")):
+        out = io.StringIO()
+        print_summary(Console(file=out, width=200), summarise(SENT, found), 12.0)
+        assert said in out.getvalue()
+        assert ("All is as expected" in out.getvalue()) is (found is facts)
+
+
+def test_an_alert_is_read_from_its_notification() -> None:
+    alert = {"alert": "task_archived", "taskId": "ord-1005", "reason": "why", "look": "how"}
+    envelope = {"Type": "Notification", "Subject": "subject", "Message": json.dumps(alert)}
+    found = read_notification(json.dumps(envelope))
+    assert found == AlertSeen("subject", "why", "ord-1005", "task_archived", "how")
+
+
+def test_an_alarm_and_a_text_that_is_no_notification_are_shown_as_they_are() -> None:
+    alarm = {"AlarmName": "archived", "NewStateReason": "Threshold crossed"}
+    envelope = {"Subject": "ALARM", "Message": json.dumps(alarm)}
+    assert read_notification(json.dumps(envelope)) == AlertSeen("ALARM", "Threshold crossed")
+    assert read_notification("[]").order_id is None
+
+
+def test_a_rejection_is_told_with_what_is_wrong() -> None:
+    out = io.StringIO()
+    with watching(Console(file=out, width=200), SENT) as watch:
+        watch.rejected(Rejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")
+    assert out.getvalue() == "rejected: malformed.json: lines; currency\n"

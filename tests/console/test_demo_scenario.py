@@ -1,0 +1,75 @@
+"""The demo's orders are the files in events/, and mean what the scenario says of them."""
+
+import json
+import re
+from itertools import pairwise
+
+import pytest
+
+from roundsman.errors import InvalidMessage
+from roundsman_console.demo.scenario import CASES, Case, End, fault_rules
+from roundsman_console.services.fault_rules import read_rules
+from tests.console.demo_samples import EVENTS, SENT, sent_of
+from workflows.orders import OrderEvent, read_order_event
+from workflows.registry import WORKFLOWS
+
+
+def order(event: str) -> OrderEvent:
+    return read_order_event(
+        sent_of(event).body,
+        now=1_700_000_000_000,
+        workflows=WORKFLOWS,
+        reply_queue_problem=lambda _: None,
+    )
+
+
+def test_every_event_file_is_sent_once() -> None:
+    assert sorted(case.event for case in CASES) == sorted(p.name for p in EVENTS.glob("*.json"))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case.event)
+def test_each_file_holds_the_order_that_its_case_names(case: Case) -> None:
+    assert json.loads(sent_of(case.event).body)["orderId"] == case.order_id
+
+
+@pytest.mark.parametrize("case", [c for c in CASES if c.makes_a_task], ids=lambda case: case.event)
+def test_the_orders_that_make_a_task_are_valid(case: Case) -> None:
+    assert order(case.event).workflow.name == "order_fulfilment"
+
+
+def test_the_malformed_event_has_the_problems_that_the_demo_expects() -> None:
+    with pytest.raises(InvalidMessage) as refusal:
+        order("malformed.json")
+    expected = next(case for case in CASES if case.event == "malformed.json").problems
+    assert sorted(p.path for p in refusal.value.problems) == sorted(expected)
+
+
+def test_the_duplicate_is_the_same_order_in_other_bytes_and_the_conflict_another() -> None:
+    good, duplicate, conflict = map(order, ("good.json", "duplicate.json", "conflicting.json"))
+    assert sent_of("duplicate.json").body != sent_of("good.json").body
+    assert duplicate.content_hash == good.content_hash
+    assert conflict.order_id == good.order_id
+    assert conflict.content_hash != good.content_hash
+
+
+def test_no_two_messages_have_the_same_text() -> None:
+    # A rejection is matched to its message by its text.
+    assert len({one.body for one in SENT}) == len(SENT)
+
+
+def test_the_faults_are_those_that_the_events_readme_shows() -> None:
+    text = (EVENTS / "README.md").read_text(encoding="utf-8")
+    block = re.search(r"```json\n(.*?)```", text, re.DOTALL)
+    assert block is not None
+    assert json.loads(block.group(1)) == {"rules": fault_rules(CASES)}
+
+
+def test_the_remote_services_take_the_faults() -> None:
+    assert len(read_rules({"rules": fault_rules(CASES)})) == 3
+
+
+def test_what_repeats_an_order_is_sent_after_it() -> None:
+    assert all(later.follows or not case.follows for case, later in pairwise(CASES))
+    assert {case.order_id for case in CASES if case.follows} <= {
+        case.order_id for case in CASES if case.end is End.COMPLETED
+    }

@@ -1,0 +1,257 @@
+"""The demo's summary: it passes on facts alone, and each kind of deviation makes it fail."""
+
+import json
+from dataclasses import replace
+
+import pytest
+
+from roundsman.ports import OrderRow
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Owed
+from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
+from roundsman_console.demo.scenario import CASES
+from roundsman_console.demo.summary import as_json, perform_key, summarise
+from tests.console.demo_samples import (
+    SENT,
+    changed,
+    good_facts,
+    sent_of,
+    step,
+    task,
+    with_task,
+)
+
+
+def differences(facts: Facts) -> list[str]:
+    summary = summarise(SENT, facts)
+    assert summary.ok is not bool(summary.all_differences())
+    return summary.all_differences()
+
+
+def only_difference(facts: Facts) -> str:
+    found = differences(facts)
+    assert len(found) == 1, found
+    return found[0]
+
+
+def without_effect(facts: Facts, key: str) -> Facts:
+    return replace(facts, effects=[e for e in facts.effects if e.key != key])
+
+
+def test_a_run_whose_facts_are_as_expected_is_ok() -> None:
+    assert differences(good_facts()) == []
+
+
+def test_a_run_of_which_nothing_is_known_fails_for_every_message() -> None:
+    summary = summarise(SENT, Facts())
+    assert not summary.ok
+    assert [verdict.case.event for verdict in summary.verdicts if verdict.ok] == []
+
+
+def test_an_order_that_ended_in_another_state_is_named_with_the_reason() -> None:
+    facts = good_facts()
+    archived = replace(
+        facts.tasks["ord-1005"], task_id="ord-1001", steps=facts.tasks["ord-1001"].steps
+    )
+    said = only_difference(with_task(facts, archived))
+    assert said.startswith("good.json (ord-1001): it is Archived, not Completed: charge_card")
+
+
+def test_an_order_that_should_fail_and_did_not_is_named() -> None:
+    facts = good_facts()
+    completed = replace(facts.tasks["ord-1005"], state=TaskState.COMPLETED, ending=None)
+    assert "it is Completed, not Archived" in only_difference(with_task(facts, completed))
+
+
+def test_an_order_without_a_task_is_named() -> None:
+    facts = good_facts()
+    tasks = {name: found for name, found in facts.tasks.items() if name != "ord-1007"}
+    assert only_difference(replace(facts, tasks=tasks)).endswith("there is no task")
+
+
+def test_an_archived_task_with_another_reason_is_named() -> None:
+    facts = good_facts()
+    found = facts.tasks["ord-1005"]
+    assert found.ending is not None
+    other = replace(found, ending=replace(found.ending, why="charge_card: CardDeclined"))
+    assert "'needs undo'" in only_difference(with_task(facts, other))
+
+
+def test_a_task_that_still_owes_an_alert_is_named() -> None:
+    facts = good_facts()
+    owing = replace(facts.tasks["ord-1001"], owed=(Owed("alert", "task_archived", 3, 0, ""),))
+    assert "still owes task_archived" in only_difference(with_task(facts, owing))
+
+
+@pytest.mark.parametrize(
+    ("order_id", "name", "failures", "wanted"),
+    [
+        ("ord-1001", "charge_card", 1, "is 1, not 0"),
+        ("ord-1002", "charge_card", 0, "is 0, not 1"),
+        ("ord-1003", "charge_card", 2, "is 2, not 0 to 1"),
+        ("ord-1004", "reserve_stock", 2, "is 2, not 1"),
+    ],
+)
+def test_a_failure_count_that_is_not_as_expected_is_named(
+    order_id: str, name: str, failures: int, wanted: str
+) -> None:
+    facts = changed(good_facts(), order_id, **{name: step(failures=failures)})
+    assert only_difference(facts).endswith(f"the FailureCount of {name} {wanted}")
+
+
+def test_an_effect_that_happened_twice_is_named() -> None:
+    facts = good_facts()
+    key = perform_key("ord-1003", "charge_card")
+    twice = [replace(e, effects=2) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=twice))
+    assert said.endswith("the effect of charge_card happened twice, not once")
+
+
+def test_an_effect_that_never_happened_is_named() -> None:
+    facts = without_effect(good_facts(), perform_key("ord-1001", "send_confirmation"))
+    assert "send_confirmation happened not at all, not once" in only_difference(facts)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        perform_key("ord-1005", "charge_card"),
+        perform_key("ord-1006", "reserve_stock"),
+        "ord-1001/charge_card/perform/2",
+        "ord-1001/charge_card/undo",
+    ],
+)
+def test_an_effect_that_nothing_asked_for_is_named(key: str) -> None:
+    facts = without_effect(good_facts(), key)
+    stray = Effect(key, key.split("/", maxsplit=1)[0], "payment", effects=1, calls=1)
+    said = only_difference(replace(facts, effects=[*facts.effects, stray]))
+    assert said == f"an effect happened that should not have: {key}, once"
+
+
+def test_a_retry_that_was_never_made_is_named() -> None:
+    facts = good_facts()
+    key = perform_key("ord-1003", "charge_card")
+    once = [replace(e, calls=1) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=once))
+    assert said.endswith("charge_card was not called again with the same key")
+
+
+@pytest.mark.parametrize(("struck", "order_id"), [((0, 1, 1), "1002"), ((1, 1), "1004")])
+def test_a_fault_that_never_struck_is_named(struck: tuple[int, ...], order_id: str) -> None:
+    said = only_difference(replace(good_facts(), struck=struck))
+    assert order_id in said
+    assert said.endswith("what was to go wrong with it never did")
+
+
+def test_a_missing_alert_is_named() -> None:
+    said = only_difference(replace(good_facts(), alerts=()))
+    assert said == "declined.json (ord-1005): no alert about it came"
+
+
+def test_an_alert_about_a_healthy_order_is_named() -> None:
+    facts = good_facts()
+    stray = AlertSeen("archived", "no reason", "ord-1001", "task_archived")
+    said = only_difference(replace(facts, alerts=[*facts.alerts, stray]))
+    assert said == "an alert came that should not have: archived (no reason)"
+
+
+def test_an_alert_that_comes_twice_is_delivery_at_least_once() -> None:
+    facts = good_facts()
+    assert differences(replace(facts, alerts=[*facts.alerts, *facts.alerts])) == []
+
+
+def test_an_alarm_of_the_stack_is_about_no_order() -> None:
+    facts = good_facts()
+    alarm = AlertSeen("ALARM: archived tasks", "Threshold crossed")
+    assert differences(replace(facts, alerts=[*facts.alerts, alarm])) == []
+
+
+@pytest.mark.parametrize("dead_letters", [True, False])
+def test_a_message_left_in_a_queue_is_named(dead_letters: bool) -> None:
+    left = QueueDepth("PaymentRequestDeadLetterQueue", 1, dead_letters)
+    said = only_difference(replace(good_facts(), queues=[left]))
+    assert said == "PaymentRequestDeadLetterQueue still holds 1 message"
+
+
+def test_a_call_that_still_hangs_is_named() -> None:
+    assert "1 calls still hang" in only_difference(replace(good_facts(), hanging=1))
+
+
+def test_a_malformed_event_that_was_not_rejected_is_named() -> None:
+    facts = good_facts()
+    kept = [r for r in facts.rejections if r.body != sent_of("malformed.json").body]
+    said = only_difference(replace(facts, rejections=kept))
+    assert said == "malformed.json (ord-1006): it is not in the RejectedQueue"
+
+
+def test_a_problem_that_the_rejection_does_not_name_is_named() -> None:
+    facts = good_facts()
+    cut = [replace(r, problems=r.problems[:1]) for r in facts.rejections]
+    found = differences(replace(facts, rejections=cut))
+    assert len(found) == 7
+    assert found[0].endswith("the problem at lines[0].quantity is not named")
+
+
+def test_a_rejection_for_another_reason_is_named() -> None:
+    facts = good_facts()
+    body = sent_of("conflicting.json").body
+    other = Rejection(body, (("lines", "are too many"),))
+    found = differences(
+        replace(facts, rejections=[other, *(r for r in facts.rejections if r.body != body)])
+    )
+    assert len(found) == 2
+    assert "an unexpected problem is named: lines: are too many" in found[1]
+
+
+def test_a_good_order_that_was_rejected_is_named() -> None:
+    facts = good_facts()
+    refused = Rejection(sent_of("urgent.json").body, (("currency", "is wrong"),))
+    said = only_difference(replace(facts, rejections=[*facts.rejections, refused]))
+    assert said.endswith("it was rejected: currency: is wrong")
+
+
+def test_a_rejected_message_that_the_demo_did_not_send_is_named() -> None:
+    facts = good_facts()
+    stray = Rejection("{}", (("version", "missing"),))
+    said = only_difference(replace(facts, rejections=[*facts.rejections, stray]))
+    assert said.startswith("a message that the demo did not send was rejected: version")
+
+
+def test_a_duplicate_that_changed_the_order_is_named() -> None:
+    facts = good_facts()
+    row = OrderRow("ord-1001", {"orderId": "ord-1001", "total": "0"}, "b" * 64, 1_000)
+    said = only_difference(replace(facts, rows={**facts.rows, "ord-1001": row}))
+    assert said.startswith("duplicate.json (ord-1001): the order's row is not what it was")
+
+
+def test_a_task_and_an_order_that_nobody_sent_are_named() -> None:
+    facts = good_facts()
+    stray = task("ord-1006", {}, TaskState.COMPLETED)
+    row = OrderRow("ord-1006", {}, "c" * 64, 1_000)
+    found = differences(replace(with_task(facts, stray), rows={**facts.rows, "ord-1006": row}))
+    assert found == [
+        "there is a task ord-1006 that should not be",
+        "there is an order row ord-1006 that should not be",
+    ]
+
+
+def test_what_was_still_open_at_the_end_of_the_time_fails_the_run() -> None:
+    summary = summarise(SENT, good_facts(), still_open=["after 300 s ord-1001 is open"])
+    assert not summary.ok
+    assert summary.all_differences() == ["after 300 s ord-1001 is open"]
+
+
+def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
+    facts = changed(good_facts(), "ord-1001", charge_card=step(ProcessState.PROCESSED, 3))
+    found = json.loads(json.dumps(as_json(summarise(SENT, facts), 61.26)))
+    assert found["ok"] is False
+    assert found["seconds"] == 61.3
+    assert [order["event"] for order in found["orders"]] == [case.event for case in CASES]
+    first, hangs = found["orders"][0], found["orders"][3]
+    assert first["failureCounts"] == {"charge_card": 3}
+    assert first["ok"] is False
+    assert first["detail"] == "the FailureCount of charge_card is 3, not 0"
+    assert (hangs["expected"], hangs["actual"], hangs["ok"]) == ("Completed", "Completed", True)
+    assert hangs["failureCounts"] == {"reserve_stock": 1}
+    assert found["alerts"][0]["orderId"] == "ord-1005"
+    assert {"key", "orderId", "service", "effects", "calls"} == set(found["effects"][0])
