@@ -1,0 +1,1 @@
+"""One suite for what `roundsman.ports` promises, over memory, moto and DynamoDB Local."""

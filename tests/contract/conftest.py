@@ -1,0 +1,87 @@
+"""The worlds that the suite runs in.
+
+`world` is each of them. `atomic_world` leaves moto out, whose writes are not atomic between
+threads; `dynamo_world` leaves memory out, which has no wire on which an answer could be lost.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from itertools import count
+from typing import TYPE_CHECKING, TypeAlias
+
+import boto3
+import pytest
+from botocore.config import Config
+from moto import mock_aws
+
+from roundsman.aws.clients import CONFIG
+from tests.contract.tables import create_tables
+from tests.contract.worlds import DynamoWorld, MemoryWorld, World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+MakeWorld: TypeAlias = Callable[[pytest.FixtureRequest], AbstractContextManager[World]]
+
+numbers = count(1)
+
+
+def dynamodb_client(endpoint: str | None = None, config: Config = CONFIG) -> "DynamoDBClient":
+    """A client as the functions have it, unless said otherwise."""
+    client: DynamoDBClient = boto3.client("dynamodb", endpoint_url=endpoint, config=config)
+    return client
+
+
+@contextmanager
+def memory(_request: pytest.FixtureRequest) -> Iterator[MemoryWorld]:
+    yield MemoryWorld()
+
+
+@contextmanager
+def moto(_request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+    with mock_aws():
+        client = dynamodb_client()
+        yield DynamoWorld(client, create_tables(client, "moto"))
+
+
+@contextmanager
+def local(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+    client = dynamodb_client(request.getfixturevalue("dynamodb_endpoint"))
+    yield DynamoWorld(client, create_tables(client, f"test{next(numbers)}"))
+
+
+MEMORY = pytest.param(memory, id="memory")
+MOTO = pytest.param(moto, id="moto")
+LOCAL = pytest.param(local, id="dynamodb_local", marks=pytest.mark.engine)
+
+
+@pytest.fixture(params=[MEMORY, MOTO, LOCAL])
+def world(request: pytest.FixtureRequest) -> Iterator[World]:
+    make: MakeWorld = request.param
+    with make(request) as made:
+        yield made
+
+
+@pytest.fixture(params=[MEMORY, LOCAL])
+def atomic_world(request: pytest.FixtureRequest) -> Iterator[World]:
+    make: MakeWorld = request.param
+    with make(request) as made:
+        yield made
+
+
+@pytest.fixture(params=[MOTO, LOCAL])
+def dynamo_world(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+    make: Callable[[pytest.FixtureRequest], AbstractContextManager[DynamoWorld]] = request.param
+    with make(request) as made:
+        yield made
+
+
+@pytest.fixture
+def moto_world() -> Iterator[DynamoWorld]:
+    """For what no engine does when asked: the answers are made up, moto only takes the calls.
+
+    Its client tries once: how long botocore waits between its attempts is not what is tested.
+    """
+    with mock_aws():
+        client = dynamodb_client(config=Config(retries={"total_max_attempts": 1}))
+        yield DynamoWorld(client, create_tables(client, "moto"))

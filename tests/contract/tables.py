@@ -1,0 +1,81 @@
+"""The tables as template.yaml makes them, for tests that need tables but no stack."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import CreateTableInputTypeDef
+
+TASKS: "CreateTableInputTypeDef" = {
+    "TableName": "TasksTable",
+    "AttributeDefinitions": [
+        {"AttributeName": "TaskId", "AttributeType": "S"},
+        {"AttributeName": "Lane", "AttributeType": "S"},
+        {"AttributeName": "DueAt", "AttributeType": "N"},
+    ],
+    "KeySchema": [{"AttributeName": "TaskId", "KeyType": "HASH"}],
+    "GlobalSecondaryIndexes": [
+        {
+            "IndexName": "due",
+            "KeySchema": [
+                {"AttributeName": "Lane", "KeyType": "HASH"},
+                {"AttributeName": "DueAt", "KeyType": "RANGE"},
+            ],
+            "Projection": {"ProjectionType": "KEYS_ONLY"},
+        }
+    ],
+}
+
+ORDERS: "CreateTableInputTypeDef" = {
+    "TableName": "OrdersTable",
+    "AttributeDefinitions": [{"AttributeName": "OrderID", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "OrderID", "KeyType": "HASH"}],
+}
+
+CONTROL: "CreateTableInputTypeDef" = {
+    "TableName": "ControlTable",
+    "AttributeDefinitions": [{"AttributeName": "ControlId", "AttributeType": "S"}],
+    "KeySchema": [{"AttributeName": "ControlId", "KeyType": "HASH"}],
+}
+
+HISTORY: "CreateTableInputTypeDef" = {
+    "TableName": "HistoryTable",
+    "AttributeDefinitions": [
+        {"AttributeName": "TaskId", "AttributeType": "S"},
+        {"AttributeName": "Seq", "AttributeType": "N"},
+    ],
+    "KeySchema": [
+        {"AttributeName": "TaskId", "KeyType": "HASH"},
+        {"AttributeName": "Seq", "KeyType": "RANGE"},
+    ],
+}
+
+TTL_ATTRIBUTE = "ExpiresAt"
+
+TABLES = (TASKS, ORDERS, CONTROL, HISTORY)
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The names of one set of tables."""
+
+    tasks: str
+    orders: str
+    control: str
+    history: str
+
+
+def create_tables(client: "DynamoDBClient", prefix: str) -> Tables:
+    """Make a set of tables of its own; both engines have them ready at once."""
+    for table in TABLES:
+        made = table.copy()
+        made["TableName"] = f"{prefix}-{table['TableName']}"
+        made["BillingMode"] = "PAY_PER_REQUEST"
+        client.create_table(**made)
+    return Tables(
+        tasks=f"{prefix}-TasksTable",
+        orders=f"{prefix}-OrdersTable",
+        control=f"{prefix}-ControlTable",
+        history=f"{prefix}-HistoryTable",
+    )

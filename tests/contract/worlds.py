@@ -1,0 +1,133 @@
+"""The stores under test, each with a back door to do what only another hand would do."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from roundsman.aws.control import DynamoAgentBoard, DynamoPlans, DynamoReadNotes
+from roundsman.aws.dynamodb import DynamoStore
+from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.events import HistoryRow
+from roundsman.marks import ReadNotes
+from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore
+from roundsman.ports import AgentBoard, OrderStore, PlanStore, TaskStore
+from tests.contract.tables import Tables
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef
+
+
+class Store(TaskStore, OrderStore, Protocol):
+    """What both stores are, and what tests read beside the ports."""
+
+    def history(self, task_id: str) -> list[HistoryRow]: ...
+
+
+class World(ABC):
+    """One kind of store."""
+
+    store: Store
+
+    @abstractmethod
+    def plans(self) -> PlanStore: ...
+
+    @abstractmethod
+    def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]: ...
+
+    @abstractmethod
+    def make_newer(self, task_id: str) -> None:
+        """As if newer code had written the record."""
+
+    @abstractmethod
+    def spoil(self, task_id: str) -> None:
+        """Take an attribute away that every record has: its CompleteBy."""
+
+    @abstractmethod
+    def remove_order(self, order_id: str) -> None: ...
+
+    @abstractmethod
+    def remove_task(self, task_id: str) -> None: ...
+
+
+class MemoryWorld(World):
+    def __init__(self) -> None:
+        self._memory = MemoryStore()
+        self.store = self._memory
+        self._plans = MemoryPlans()
+
+    def plans(self) -> PlanStore:
+        return self._plans
+
+    def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]:
+        board = MemoryAgentBoard(clock)
+        return board, board
+
+    def make_newer(self, task_id: str) -> None:
+        self._memory.make_unreadable(task_id, SchemaTooNew(task_id))
+
+    def spoil(self, task_id: str) -> None:
+        self._memory.make_unreadable(task_id, UnreadableRecord(task_id, "CompleteBy", "is missing"))
+
+    def remove_order(self, order_id: str) -> None:
+        self._memory.remove_order(order_id)
+
+    def remove_task(self, task_id: str) -> None:
+        self._memory.remove_task(task_id)
+
+
+@dataclass
+class DynamoWorld(World):
+    client: "DynamoDBClient"
+    tables: Tables
+
+    def __post_init__(self) -> None:
+        self.store = self.another_store(self.client)
+
+    def another_store(self, client: "DynamoDBClient") -> DynamoStore:
+        return DynamoStore(
+            client,
+            orders_table=self.tables.orders,
+            tasks_table=self.tables.tasks,
+            history_table=self.tables.history,
+        )
+
+    def plans(self) -> PlanStore:
+        return DynamoPlans(self.client, control_table=self.tables.control)
+
+    def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]:
+        table = self.tables.control
+        board = DynamoAgentBoard(self.client, control_table=table, clock=clock, keep_for=0)
+        return board, DynamoReadNotes(self.client, control_table=table, clock=clock)
+
+    def item(self, task_id: str) -> "dict[str, AttributeValueTypeDef]":
+        key = {"TaskId": {"S": task_id}}
+        return self.client.get_item(TableName=self.tables.tasks, Key=key, ConsistentRead=True)[
+            "Item"
+        ]
+
+    def make_newer(self, task_id: str) -> None:
+        self.update(task_id, "SET #n = :v", "Schema", {"N": "2"})
+
+    def spoil(self, task_id: str) -> None:
+        self.client.update_item(
+            TableName=self.tables.tasks,
+            Key={"TaskId": {"S": task_id}},
+            UpdateExpression="REMOVE CompleteBy",
+        )
+
+    def update(self, task_id: str, update: str, name: str, value: "AttributeValueTypeDef") -> None:
+        self.client.update_item(
+            TableName=self.tables.tasks,
+            Key={"TaskId": {"S": task_id}},
+            UpdateExpression=update,
+            ExpressionAttributeNames={"#n": name},
+            ExpressionAttributeValues={":v": value},
+        )
+
+    def remove_order(self, order_id: str) -> None:
+        self.client.delete_item(TableName=self.tables.orders, Key={"OrderID": {"S": order_id}})
+
+    def remove_task(self, task_id: str) -> None:
+        self.client.delete_item(TableName=self.tables.tasks, Key={"TaskId": {"S": task_id}})

@@ -1,0 +1,224 @@
+"""Task records as DynamoDB items: exact, small, and read back with care."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.aws.codec import (
+    history_item,
+    order_item,
+    read_history,
+    read_order,
+    read_task,
+    task_item,
+)
+from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.events import HistoryRow
+from roundsman.ports import OrderRow
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman.values import Json
+from tests.contract.samples import LOCK, NOW, born, claimed, completed
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+INSTANTS = st.integers(0, 10**14)
+TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=20)
+JSON: st.SearchStrategy[Json] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(max_size=10),
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=5), inner),
+    max_leaves=8,
+)
+
+
+def maybe(strategy: st.SearchStrategy[str]) -> st.SearchStrategy[str | None]:
+    return st.none() | strategy
+
+
+def maybe_at() -> st.SearchStrategy[int | None]:
+    return st.none() | INSTANTS
+
+
+STEPS = st.builds(
+    StepRecord,
+    process_state=st.sampled_from(ProcessState),
+    locked_by=maybe(TEXTS),
+    complete_by=maybe_at(),
+    failure_count=st.integers(0, 20),
+    not_before=maybe_at(),
+    started_at=maybe_at(),
+    finished_at=maybe_at(),
+    result=JSON,
+    error=st.none() | st.builds(StepError, TEXTS, TEXTS),
+    agent=maybe(TEXTS),
+    round=st.integers(1, 9),
+)
+TASKS = st.builds(
+    Task,
+    task_id=st.text("abc-._~", min_size=1),
+    workflow=TEXTS,
+    plan=st.text("0123456789abcdef", min_size=64, max_size=64) | TEXTS,
+    state=st.sampled_from(TaskState),
+    version=st.integers(1, 10**6),
+    created_at=INSTANTS,
+    start_at=INSTANTS,
+    complete_by=INSTANTS,
+    retain_for=st.integers(0, 10**12),
+    shard=st.integers(0, 255),
+    lane=TEXTS,
+    due_at=INSTANTS,
+    steps=st.dictionaries(st.text("abc_[0]", min_size=1, max_size=5), STEPS, max_size=3),
+    owed=st.lists(
+        st.builds(Owed, TEXTS, TEXTS, st.integers(0, 10**6), INSTANTS, TEXTS), max_size=2
+    ).map(tuple),
+    ending=st.none() | st.builds(Ending, st.sampled_from(TaskState), TEXTS, maybe(TEXTS)),
+    ended_at=maybe_at(),
+    expires_at=st.none() | st.integers(0, 10**11).map(lambda seconds: seconds * 1_000),
+    priority=st.sampled_from(["normal", "urgent"]),
+    tenant=maybe(TEXTS),
+    reply_to=maybe(TEXTS),
+    correlation_id=maybe(TEXTS),
+)
+
+
+@given(TASKS)
+def test_every_record_reads_back_as_it_was_written(task: Task) -> None:
+    assert read_task(task_item(task)) == task
+
+
+@given(JSON)
+def test_every_order_reads_back_as_it_was_written(content: Json) -> None:
+    row = OrderRow("ord-1", content, "a hash", NOW)
+    assert read_order(order_item(row)) == row
+
+
+def test_history_reads_back_as_it_was_written() -> None:
+    row = HistoryRow(2_000, NOW, "failed", "charge_card", 2, "charge_card: attempt 2 of 5")
+    assert read_history(history_item("ord-1", row)) == row
+    bare = HistoryRow(2_001, NOW, "failed", None, None, "late")
+    assert read_history(history_item("ord-1", bare)) == bare
+
+
+@pytest.mark.parametrize("result", [0.1, 1e300, -0.0, 10**40, 123456789012345678.0, [1, 1.0]])
+def test_a_result_keeps_its_numbers_exactly(result: Json) -> None:
+    task = replace(born(), steps={"a": StepRecord(result=result)})
+    read = read_task(task_item(task)).step("a").result
+    assert repr(read) == repr(result)
+
+
+def test_what_utf8_cannot_say_is_replaced_in_texts_and_kept_in_json() -> None:
+    half = "\ud83d"
+    step = StepRecord(result={"a": half}, error=StepError("Odd", f"said {half}"))
+    item = task_item(replace(born(), steps={"a": step}))
+    str(item).encode()  # raises where anything in it is no UTF-8
+    read = read_task(item).step("a")
+    assert read.result == {"a": half}
+    assert read.error == StepError("Odd", "said \ufffd")
+
+
+def test_a_record_expires_at_a_full_second_and_never_early() -> None:
+    task = replace(born(), expires_at=1_790_000_000_001)
+    assert task_item(task)["ExpiresAt"] == {"N": "1790000001"}
+    exact = replace(born(), expires_at=1_790_000_000_000)
+    assert task_item(exact)["ExpiresAt"] == {"N": "1790000000"}
+
+
+def test_defaults_are_not_written() -> None:
+    names = {"TaskId", "State", "Version", "Workflow", "Plan", "CreatedAt", "CompleteBy"}
+    assert set(task_item(replace(born(), retain_for=0))) == names | {"Shard", "Lane", "DueAt"}
+
+
+def test_a_claimed_step_shows_the_fields_of_the_pattern_even_where_they_say_nothing() -> None:
+    step = task_item(claimed(born()))["Steps"]["M"]["reserve_stock"]["M"]
+    assert step == {
+        "ProcessState": {"S": "Processing"},
+        "LockedBy": {"S": LOCK},
+        "CompleteBy": {"N": str(NOW + 30_000)},
+        "FailureCount": {"N": "0"},
+        "StartedAt": {"N": str(NOW)},
+    }
+
+
+def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
+    skipped = StepRecord(process_state=ProcessState.SKIPPED, finished_at=NOW)
+    step = task_item(replace(born(), steps={"a": skipped}))["Steps"]["M"]["a"]["M"]
+    assert step == {"ProcessState": {"S": "Skipped"}, "FinishedAt": {"N": str(NOW)}}
+
+
+def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 2"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "2"}})
+
+
+def test_attributes_of_another_hand_do_not_disturb() -> None:
+    task = claimed(born())
+    assert read_task({**task_item(task), "Trouble": {"N": "3"}, "Note": {"S": "hi"}}) == task
+
+
+def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
+    step = StepRecord(result=1, error=StepError("a", "b"), started_at=NOW)
+    full = replace(
+        completed(born(), owed=("completed",)),
+        steps={"pack": step},
+        ending=Ending(TaskState.ARCHIVED, "why"),
+    )
+    item = task_item(full)
+    change(item)
+    return item
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("TaskId", lambda item: item.pop("TaskId")),
+        ("State", lambda item: item.pop("State")),
+        ("State", lambda item: item.update(State={"S": "Sleeping"})),
+        ("Version", lambda item: item.update(Version={"S": "two"})),
+        ("Version", lambda item: item.update(Version={"N": "1.5"})),
+        ("Plan", lambda item: item.update(Plan={"N": "1"})),
+        ("Schema", lambda item: item.update(Schema={"S": "2"})),
+        ("Steps", lambda item: item.update(Steps={"L": []})),
+        ("Steps.pack", lambda item: item["Steps"]["M"].update(pack={"S": "Done"})),
+        (
+            "Steps.pack.ProcessState",
+            lambda item: item["Steps"]["M"]["pack"]["M"].pop("ProcessState"),
+        ),
+        (
+            "Steps.pack.Result",
+            lambda item: item["Steps"]["M"]["pack"]["M"].update(Result={"S": "{"}),
+        ),
+        (
+            "Steps.pack.Error.Message",
+            lambda item: item["Steps"]["M"]["pack"]["M"]["Error"]["M"].pop("Message"),
+        ),
+        ("Owed", lambda item: item.update(Owed={"M": {}})),
+        ("Owed[0]", lambda item: item.update(Owed={"L": [{"S": "completed"}]})),
+        ("Owed[0].Seq", lambda item: item["Owed"]["L"][0]["M"].pop("Seq")),
+        ("Ending", lambda item: item.update(Ending={"S": "Archived"})),
+        ("Ending.How", lambda item: item["Ending"]["M"].update(How={"S": "badly"})),
+    ],
+)
+def test_a_field_that_is_wrong_is_named(
+    field: str, change: "Callable[[dict[str, Value]], None]"
+) -> None:
+    with pytest.raises(UnreadableRecord) as raised:
+        read_task(spoiled(change))
+    assert raised.value.field == field
+    assert field in str(raised.value)
+
+
+def test_an_order_that_cannot_be_read_is_not_quoted() -> None:
+    item = order_item(OrderRow("ord-1", {}, "a hash", NOW))
+    item["Content"] = {"S": '{"paymentToken": "tok_secret"'}
+    with pytest.raises(UnreadableRecord, match=r"ord-1 .* Content is not JSON") as raised:
+        read_order(item)
+    assert "tok_secret" not in str(raised.value)
