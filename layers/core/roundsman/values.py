@@ -68,17 +68,17 @@ def _finite(text: str) -> float:
 
 
 def _levels(value: Json) -> int:
-    levels, inside = 0, [value]
-    while inside:
+    levels, containers = 0, _containers([value])
+    while containers:
         levels += 1
-        inside = [item for found in inside for item in _items(found)]
-    return levels - 1
+        containers = [inner for found in containers for inner in _containers(found)]
+    return levels
 
 
-def _items(value: Json) -> Iterable[Json]:
-    if isinstance(value, Mapping):
-        return value.values()
-    return value if isinstance(value, list) else ()
+def _containers(items: Iterable[Json]) -> list[Iterable[Json]]:
+    """The arrays and objects among these, as what they hold."""
+    found = (item.values() if isinstance(item, Mapping) else item for item in items)
+    return [item for item in found if isinstance(item, Iterable) and not isinstance(item, str)]
 
 
 def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
