@@ -1,0 +1,128 @@
+"""JSON, instants and durations, as they cross every boundary."""
+
+import json
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.values import (
+    MOST_LEVELS,
+    Json,
+    canonical_json,
+    clock_time,
+    iso,
+    milliseconds,
+    parse_json,
+    sha256,
+    size_in_bytes,
+    spoken,
+)
+
+leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()
+values = st.recursive(
+    leaves, lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner), max_leaves=12
+)
+LAST_YEAR = int(datetime(9999, 12, 31, tzinfo=UTC).timestamp()) * 1_000
+
+
+@given(values.filter(lambda value: "Infinity" not in json.dumps(value)))
+def test_what_is_written_is_read_again_and_written_the_same(value: Json) -> None:
+    text = canonical_json(value)
+    assert parse_json(text) == value
+    assert canonical_json(parse_json(text)) == text
+
+
+def test_equal_objects_have_one_text() -> None:
+    assert canonical_json({"b": [1, None], "a": "é"}) == '{"a":"é","b":[1,null]}'
+    assert canonical_json({"a": 1, "b": 2}) == canonical_json({"b": 2, "a": 1})
+
+
+def test_the_characters_that_sqs_refuses_are_written_as_escapes() -> None:
+    text = canonical_json("a\ufffe\uffffb\x00\x1f")
+    assert text == '"a\\ufffe\\uffffb\\u0000\\u001f"'
+    assert parse_json(text) == "a\ufffe\uffffb\x00\x1f"
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), [float("-inf")]])
+def test_what_json_does_not_have_is_not_written(value: Json) -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        canonical_json(value)
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [
+        ("", "Expecting value"),
+        ("{'a': 1}", "Expecting property name"),
+        ("NaN", "NaN is not JSON"),
+        ('{"a": [-Infinity]}', "-Infinity is not JSON"),
+        ("1e400", "a number is too large"),
+        ('{"a": -1e999}', "a number is too large"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "the key 'c' appears twice in one object"),
+        ("[" * 25 + "]" * 25, "nested deeper than 24 levels"),
+        ('{"a":' * 30 + "1" + "}" * 30, "nested deeper than 24 levels"),
+        ("[" * 200_000, "nested deeper than 24 levels"),
+        ("1 2", "Extra data"),
+    ],
+)
+def test_text_that_is_not_strict_json_or_could_not_be_written_again_is_refused(
+    text: str, sentence: str
+) -> None:
+    with pytest.raises(ValueError, match=sentence):
+        parse_json(text)
+
+
+def test_levels_are_counted_and_not_brackets() -> None:
+    parse_json("[" * MOST_LEVELS + "]" * MOST_LEVELS)
+    parse_json('["' + "[" * 1_000 + '", [], [], {}, ' + "[1]," * 100 + "0]")
+
+
+def test_a_size_is_in_bytes_of_utf8() -> None:
+    assert size_in_bytes("ü") == 4
+    assert size_in_bytes({"a": None}) == len('{"a":null}')
+    assert size_in_bytes("\ud800") == 5  # half a pair has a size too; what refuses it says why
+
+
+def test_a_hash_is_64_hex_digits_of_sha256() -> None:
+    assert sha256("abc").startswith("ba7816bf8f01cfea")
+    assert len(sha256("\ud800")) == 64
+
+
+@given(st.integers(min_value=0, max_value=LAST_YEAR))
+def test_an_instant_is_told_exactly_in_any_year(instant: int) -> None:
+    text = iso(instant)
+    assert text.endswith("Z")
+    assert len(text) == len("2026-12-01T09:00:00.250Z")
+    told = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    assert (told - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(milliseconds=1) == instant
+    assert text[11:19] == clock_time(instant)
+
+
+def test_an_instant_keeps_its_milliseconds() -> None:
+    assert iso(1_800_000_000_007) == "2027-01-15T08:00:00.007Z"
+    assert iso(0) == "1970-01-01T00:00:00.000Z"
+
+
+@pytest.mark.parametrize(
+    ("duration", "text"),
+    [
+        (0, "0 ms"),
+        (999, "999 ms"),
+        (1_000, "1 s"),
+        (119_999, "119 s"),
+        (120_000, "2 min"),
+        (3_599_999, "59 min"),
+        (3_600_000, "1 h"),
+        (7_500_000, "2 h 5 min"),
+        (360_000_000, "100 h"),
+    ],
+)
+def test_a_duration_is_said_as_a_person_says_it(duration: int, text: str) -> None:
+    assert spoken(duration) == text
+
+
+def test_a_duration_is_whole_milliseconds_rounded_down() -> None:
+    assert milliseconds(timedelta(seconds=1.5)) == 1_500
+    assert milliseconds(timedelta(microseconds=1_999)) == 1
