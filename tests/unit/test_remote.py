@@ -1,7 +1,7 @@
 import json
 import socket
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
@@ -19,15 +19,17 @@ SECRET = "tok_visa"
 class Server:
     """A real server on loopback that answers each request with the next of its raw answers.
 
-    An answer is bytes to send; `None` closes the connection instead. A connection is kept open
-    until its client closes it, `None` is met, or the answer says `Connection: close`.
+    An answer is bytes to send, or pieces of them; `None` closes the connection instead. A
+    connection is kept open until its client closes it, `None` is met, or the answer says
+    `Connection: close`.
     """
 
-    answers: list[bytes | None] = field(default_factory=list)
+    answers: list[bytes | Iterable[bytes] | None] = field(default_factory=list)
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     before_answer: Callable[[], object] = lambda: None
     close_after: bool = False
+    closed: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     url: str = ""
 
     def serve(self, listener: socket.socket) -> None:
@@ -39,15 +41,23 @@ class Server:
 
     def _talk(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            while request := read_request(connection):
-                self.requests.append(request)
-                self.before_answer()
-                answer = self.answers.pop(0) if self.answers else CREATED
-                if answer is None:
+            self._answer(connection)
+        self.closed.release()
+
+    def _answer(self, connection: socket.socket) -> None:
+        while request := read_request(connection):
+            self.requests.append(request)
+            self.before_answer()
+            answer = self.answers.pop(0) if self.answers else CREATED
+            if answer is None:
+                return
+            pieces = [answer] if isinstance(answer, bytes) else answer
+            for piece in pieces:
+                connection.sendall(piece)
+                if b"Connection: close" in piece:
                     return
-                connection.sendall(answer)
-                if self.close_after or b"Connection: close" in answer:
-                    return
+            if self.close_after:
+                return
 
 
 def read_request(connection: socket.socket) -> bytes:
@@ -321,6 +331,13 @@ def test_a_huge_answer_is_read_no_further_than_its_bound(server: Server, status:
     assert server.connections == 2  # what was left unread is not taken for the next answer
 
 
+def test_an_endless_answer_is_left_at_the_bound(server: Server) -> None:
+    head = b"HTTP/1.1 201 Created\r\nContent-Length: 1000000000000\r\n\r\n"
+    server.answers = [[head, *[b"x" * 65_536] * 100]]
+    server.close_after = True
+    assert str(transient(RemoteService(server.url))) == "POST answered 201 without chargeId"
+
+
 @pytest.mark.parametrize(
     "cut",
     [
@@ -375,11 +392,17 @@ def test_a_service_that_never_answers_is_left_when_the_time_is_over(server: Serv
 
 def test_a_service_that_trickles_is_left_when_the_time_is_over(server: Server) -> None:
     """Each byte comes soon enough; all of them together do not."""
-    ticks = iter(range(0, 10_000, 4))  # each look at the clock is four seconds after the last
-    server.answers = [CREATED]
-    service = RemoteService(server.url, monotonic=lambda: float(next(ticks)))
+    seconds = [0]
+
+    def trickle() -> Iterator[bytes]:
+        for byte in b"HTTP/1.1 201 Created\r\nX-Pad: " + b"x" * 100_000:
+            seconds[0] += 1  # a byte a second
+            yield bytes([byte])
+
+    server.answers = [trickle()]
+    service = RemoteService(server.url, monotonic=lambda: float(seconds[0]))
     error = transient(service, timedelta(seconds=7))
-    assert "was not answered in 7.0 s" in str(error)
+    assert str(error) == "POST was not answered in 7.0 s"
 
 
 def test_no_time_left_means_that_nothing_is_sent(server: Server) -> None:
@@ -421,6 +444,33 @@ def test_a_connection_that_the_service_wants_closed_is_not_used_again(server: Se
     assert charge(service) == {"chargeId": "c-9"}
     charge(service)
     assert server.connections == 2
+
+
+def test_what_nobody_asked_for_is_never_taken_for_the_next_answer(server: Server) -> None:
+    called, sent = threading.Event(), threading.Event()
+
+    def more_than_asked() -> Iterator[bytes]:
+        yield CREATED
+        assert called.wait(timeout=20)
+        yield refusal("402 Payment Required", "CardDeclined")
+        sent.set()
+
+    server.answers = [more_than_asked()]
+    service = RemoteService(server.url)
+    charge(service)
+    called.set()
+    assert sent.wait(timeout=20)
+    assert charge(service) == {"chargeId": "c-1"}
+    assert server.connections == 2
+
+
+def test_a_connection_that_was_closed_while_idle_is_replaced(server: Server) -> None:
+    server.close_after = True  # without having said so
+    service = RemoteService(server.url)
+    charge(service)
+    assert server.closed.acquire(timeout=20)
+    charge(service)
+    assert (len(server.requests), server.connections) == (2, 2)
 
 
 def test_a_connection_that_died_idle_is_replaced_with_the_same_key(server: Server) -> None:
