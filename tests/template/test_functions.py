@@ -16,11 +16,11 @@ from roundsman.aws.settings import (
 )
 from tests.template.reading import items, of_type, referred, work_queues
 from tests.template_stack import Document, StackOnMoto, mapping_of
-from workflows.order_fulfilment import order_fulfilment
+from workflows.registry import WORKFLOWS as REGISTRY
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 IN_THE_LOOP = {"SchedulerFunction", *(f"{agent}Function" for agent in AGENTS)}
-WORKFLOWS = (order_fulfilment,)
+WORKFLOWS = tuple(REGISTRY.values())
 NOT_SETTINGS = {
     # Powertools reads these by itself.
     "POWERTOOLS_SERVICE_NAME",
