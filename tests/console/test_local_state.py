@@ -10,7 +10,13 @@ from pathlib import Path
 import pytest
 
 from roundsman_console.local import LocalError
-from roundsman_console.local.process import ProcessIdentity, identify, wait_until
+from roundsman_console.local.process import (
+    ProcessIdentity,
+    command_lines_as_ps_says,
+    identify,
+    started_as_ps_says,
+    wait_until,
+)
 from roundsman_console.local.state import Instance, Instances, Record
 
 SLEEP = "import time; time.sleep(60)"
@@ -132,6 +138,25 @@ def test_the_instances_of_a_project_are_listed_by_port(tmp_path: Path) -> None:
     for port in (4511, 4510):
         instances.claim(port)
     assert [instance.port for instance in instances] == [4510, 4511]
+
+
+@pytest.mark.parametrize(
+    ("listed", "started"),
+    [
+        ("Ss   Sat Nov 21 11:06:29 2026\n", "Sat Nov 21 11:06:29 2026"),
+        ("Z    Sat Nov 21 11:06:29 2026\n", None),
+        ("", None),
+    ],
+)
+def test_a_process_is_told_by_ps_where_there_is_no_proc(listed: str, started: str | None) -> None:
+    assert started_as_ps_says(listed) == started
+
+
+def test_sandboxes_are_found_by_ps_where_there_is_no_proc(instance: Instance) -> None:
+    script = instance.temporary / "ministack-lambda-app-Pay-ab_12xyz" / "_worker.py"
+    listed = f"    1 /sbin/init\n  812 /usr/bin/python3 {script}\n  813 sh\n"
+    found = {pid: instance.sandbox_of(words) for pid, words in command_lines_as_ps_says(listed)}
+    assert found == {1: None, 812: "app-Pay", 813: None}
 
 
 def test_the_cache_is_kept_out_of_git(tmp_path: Path) -> None:

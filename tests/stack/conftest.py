@@ -99,7 +99,9 @@ class DeployedStack:
         end = time.monotonic() + seconds
         while not true():
             if time.monotonic() > end:
-                pytest.fail(f"waited {seconds:.0f} s for {what}; see {self.aws.log}")
+                # The log goes when the emulator does, so its end is shown here.
+                tail = "\n".join(self.aws.log.read_text().splitlines()[-40:])
+                pytest.fail(f"waited {seconds:.0f} s for {what}; the emulator's last words:\n{tail}")
             time.sleep(0.1)
 
 

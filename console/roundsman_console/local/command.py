@@ -74,7 +74,16 @@ def up(
         return
     console = Console(highlight=False)
     console.print(_outputs_table(local))
-    console.print(f"End it with: roundsman local down --port {local.record.port}")
+    wanted = (
+        "AWS_ENDPOINT_URL",
+        "AWS_ACCESS_KEY_ID",
+        "AWS_SECRET_ACCESS_KEY",
+        "AWS_DEFAULT_REGION",
+    )
+    settings = " ".join(f"{name}={local.environment[name]}" for name in wanted)
+    # Unwrapped, so that they can be copied.
+    console.print(f"Use it with: export {settings}", soft_wrap=True)
+    console.print(f"End it with: roundsman local down --port {local.record.port}", soft_wrap=True)
 
 
 @local_app.command()

@@ -41,17 +41,23 @@ def _started_in_proc(pid: int) -> str | None:
 
 
 def _started_by_ps(pid: int) -> str | None:
-    out = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    )
-    state, _, started = out.stdout.strip().partition(" ")
+    return started_as_ps_says(_ps("-o", "stat=,lstart=", "-p", str(pid)))
+
+
+def started_as_ps_says(listed: str) -> str | None:
+    """The start in the answer of `ps -o stat=,lstart=`; None for no process, or a dead one."""
+    state, _, started = listed.strip().partition(" ")
     return None if not started or state.startswith("Z") else started.strip()
+
+
+def _ps(*options: str) -> str:
+    return subprocess.run(["ps", *options], capture_output=True, text=True, check=False).stdout
 
 
 def command_lines() -> Iterator[tuple[int, list[str]]]:
     """Every process of this machine that may be looked at, with its arguments."""
     if not (_PROC / "self" / "cmdline").exists():
-        yield from _command_lines_by_ps()
+        yield from command_lines_as_ps_says(_ps("-A", "-ww", "-o", "pid=,args="))
         return
     for entry in _PROC.iterdir():
         if entry.name.isdigit():
@@ -65,11 +71,9 @@ def command_lines() -> Iterator[tuple[int, list[str]]]:
             )
 
 
-def _command_lines_by_ps() -> Iterator[tuple[int, list[str]]]:
-    out = subprocess.run(
-        ["ps", "-A", "-ww", "-o", "pid=,args="], capture_output=True, text=True, check=False
-    )
-    for line in out.stdout.splitlines():
+def command_lines_as_ps_says(listed: str) -> Iterator[tuple[int, list[str]]]:
+    """The processes in the answer of `ps -A -o pid=,args=`; arguments with spaces come apart."""
+    for line in listed.splitlines():
         pid, _, arguments = line.strip().partition(" ")
         yield int(pid), arguments.split()
 
