@@ -1,0 +1,71 @@
+"""A request to an agent, a clock moved by hand, and ways in which a function can end."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from roundsman import Agent, Compensation, Step
+from roundsman.agent import Answer, StepRequest
+from roundsman.messages import AgentRequest, Reply, read_reply
+
+NOW = 1_800_000_000_000
+
+charge_card = Step(
+    name="charge_card",
+    agent="payment",
+    complete_within=timedelta(seconds=60),
+    compensation=Compensation(),
+)
+
+
+class Clock:
+    """The present, moved by hand."""
+
+    def __init__(self) -> None:
+        self.now = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def request(**changes: object) -> AgentRequest:
+    fields: dict[str, object] = {
+        "task_id": "ord-1",
+        "workflow": "order_fulfilment",
+        "step": "charge_card",
+        "operation": "perform",
+        "lock": "7f3a-0c1d.2",
+        "idempotency_key": "ord-1/charge_card/perform",
+        "attempt": 2,
+        "complete_by": NOW + 60_000,
+        "input": {"orderId": "ord-1", "total": "39.80"},
+        "results": {"reserve_stock": {"reservationId": "r-1"}},
+        "sent_at": NOW - 100,
+        "outcome_unknown": True,
+    }
+    return AgentRequest(**{**fields, **changes})  # type: ignore[arg-type]  # as the caller means it
+
+
+def ask(agent: Agent, clock: Clock, asked: AgentRequest | None = None, **more: object) -> Answer:
+    return agent.answer(
+        asked or request(),
+        clock=clock,
+        function_ends_at=int(str(more.get("function_ends_at", NOW + 300_000))),
+    )
+
+
+def reply(agent: Agent, clock: Clock, asked: AgentRequest | None = None, **more: object) -> Reply:
+    """The reply, as its reader sees it."""
+    answer = ask(agent, clock, asked, **more)
+    assert isinstance(answer, Reply)
+    return read_reply(answer.body())
+
+
+def returning(value: object) -> Callable[[StepRequest], object]:
+    return lambda _: value
+
+
+def raising(error: BaseException) -> Callable[[StepRequest], object]:
+    def function(_: StepRequest) -> object:
+        raise error
+
+    return function

@@ -1,0 +1,127 @@
+"""A server that answers as it is told, on a real socket, and a call to make to it."""
+
+import json
+import socket
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from roundsman.errors import PermanentError, TransientError
+from roundsman.remote import RemoteService
+
+PLENTY = timedelta(seconds=30)
+SECRET = "tok_visa"
+
+
+@dataclass
+class Server:
+    """A real server on loopback that answers each request with the next of its raw answers.
+
+    An answer is bytes to send, or pieces of them; `None` closes the connection instead. A
+    connection is kept open until its client closes it, `None` is met, or the answer says
+    `Connection: close`.
+    """
+
+    answers: list[bytes | Iterable[bytes] | None] = field(default_factory=list)
+    requests: list[bytes] = field(default_factory=list)
+    connections: int = 0
+    before_answer: Callable[[], object] = lambda: None
+    close_after: bool = False
+    closed: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
+    url: str = ""
+
+    def serve(self, listener: socket.socket) -> None:
+        with suppress(OSError):  # the listener was closed: the test is over
+            while True:
+                connection, _ = listener.accept()
+                self.connections += 1
+                threading.Thread(target=self._talk, args=(connection,), daemon=True).start()
+
+    def _talk(self, connection: socket.socket) -> None:
+        with suppress(OSError), connection:
+            self._answer(connection)
+        self.closed.release()
+
+    def _answer(self, connection: socket.socket) -> None:
+        while request := read_request(connection):
+            self.requests.append(request)
+            self.before_answer()
+            answer = self.answers.pop(0) if self.answers else CREATED
+            if answer is None:
+                return
+            pieces = [answer] if isinstance(answer, bytes) else answer
+            for piece in pieces:
+                connection.sendall(piece)
+                if b"Connection: close" in piece:
+                    return
+            if self.close_after:
+                return
+
+
+def read_request(connection: socket.socket) -> bytes:
+    data = b""
+    while b"\r\n\r\n" not in data:
+        if not (more := connection.recv(65536)):
+            return b""
+        data += more
+    head, _, body = data.partition(b"\r\n\r\n")
+    for line in head.lower().split(b"\r\n"):
+        if line.startswith(b"content-length:"):
+            while len(body) < int(line.split(b":")[1]):
+                body += connection.recv(65536)
+    return head + b"\r\n\r\n" + body
+
+
+def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def refusal(status: str, error: object, *headers: str) -> bytes:
+    body = json.dumps({"error": error, "message": f"about {SECRET}"}).encode()
+    return answer(status, body, *headers)
+
+
+CREATED = answer("201 Created", b'{"chargeId": "c-1", "note": "no one asked"}')
+
+
+@contextmanager
+def running() -> Iterator[Server]:
+    found = Server()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        found.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        threading.Thread(target=found.serve, args=(listener,), daemon=True).start()
+        try:
+            yield found
+        finally:
+            with suppress(OSError):
+                listener.shutdown(socket.SHUT_RDWR)
+
+
+def charge(service: RemoteService, time_left: timedelta = PLENTY) -> object:
+    return service.call(
+        "POST",
+        "charges",
+        key="ord-1/charge_card/perform",
+        body={"token": SECRET, "amount": "39.80"},
+        time_left=time_left,
+        returns=("chargeId",),
+    )
+
+
+def transient(service: RemoteService, time_left: timedelta = PLENTY) -> TransientError:
+    with pytest.raises(TransientError) as caught:
+        charge(service, time_left)
+    assert SECRET not in str(caught.value)
+    return caught.value
+
+
+def permanent(service: RemoteService) -> PermanentError:
+    with pytest.raises(PermanentError) as caught:
+        charge(service)
+    assert SECRET not in str(caught.value)
+    return caught.value
