@@ -101,7 +101,7 @@ class DeployedStack:
             if time.monotonic() > end:
                 # The log goes when the emulator does, so its end is shown here.
                 tail = "\n".join(self.aws.log.read_text().splitlines()[-40:])
-                pytest.fail(f"waited {seconds:.0f} s for {what}; the emulator's last words:\n{tail}")
+                pytest.fail(f"waited {seconds:.0f} s for {what}; its last words:\n{tail}")
             time.sleep(0.1)
 
 

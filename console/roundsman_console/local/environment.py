@@ -47,7 +47,8 @@ def ensure_environment(
         folder / "emulator" / "bin" / "python", folder / "functions" / "bin" / "python"
     )
     complete = folder / "complete"
-    with exclusive(cache / "emulator.lock"):
+    another = "Waiting for another command that installs the local AWS"
+    with exclusive(cache / "emulator.lock", waiting=lambda: progress.stage(another)):
         if not complete.exists():
             _make(
                 made,

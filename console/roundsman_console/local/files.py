@@ -1,7 +1,7 @@
 """Where the local AWS keeps things in a project, and how two commands at once take turns."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,9 +33,16 @@ def cache_folder(project: Path) -> Path:
 
 
 @contextmanager
-def exclusive(path: Path) -> Iterator[None]:
-    """One process at a time is inside this for a path; others wait. Its hold ends with it."""
+def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
+    """One process at a time is inside this for a path; its hold ends with it.
+
+    `waiting` is called before waiting for another.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:
-        fcntl.flock(file, fcntl.LOCK_EX)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            waiting()
+            fcntl.flock(file, fcntl.LOCK_EX)
         yield
