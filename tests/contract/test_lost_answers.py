@@ -51,7 +51,7 @@ def first_answer_lost(client: "DynamoDBClient", operation: str) -> Iterator[list
 
 @contextmanager
 def answered(client: "DynamoDBClient", operation: str, status: int, body: str) -> Iterator[None]:
-    """Within it, AWS answers `operation` with this."""
+    """Within it, AWS answers `operation` with this, whatever moto has done by it."""
 
     class Raw:
         def stream(self) -> Iterator[bytes]:
@@ -61,6 +61,21 @@ def answered(client: "DynamoDBClient", operation: str, status: int, body: str) -
         return AWSResponse("http://aws.test", status, HTTPHeaders(), Raw())
 
     with hooked(client, f"before-send.dynamodb.{operation}", answer):
+        yield
+
+
+@contextmanager
+def unreachable(
+    client: "DynamoDBClient",
+    operation: str,
+    failure: type[ConnectTimeoutError | ReadTimeoutError] = ConnectTimeoutError,
+) -> Iterator[None]:
+    """Within it, calls of `operation` never get there."""
+
+    def fail(**_: object) -> None:
+        raise failure(endpoint_url="http://aws.test", error="timed out")
+
+    with hooked(client, f"before-send.dynamodb.{operation}", fail):
         yield
 
 
@@ -173,11 +188,8 @@ def test_an_order_that_exists_is_said_to_exist_though_its_task_was_in_conflict(
 def test_a_connection_that_fails_is_tried_again(
     moto_world: DynamoWorld, failure: type[ConnectTimeoutError | ReadTimeoutError]
 ) -> None:
-    def fail(**_: object) -> None:
-        raise failure(endpoint_url="http://aws.test", error="timed out")
-
     with (
-        hooked(moto_world.client, "before-send.dynamodb.GetItem", fail),
+        unreachable(moto_world.client, "GetItem", failure),
         pytest.raises(TryAgain, match=f"ord-1001: {failure.__name__}"),
     ):
         moto_world.store.load("ord-1001", NOW)

@@ -1,0 +1,119 @@
+"""What agents note of their reading, and what the scheduler is told of it."""
+
+from dataclasses import dataclass
+
+import pytest
+
+from roundsman.aws.control import DynamoAgentBoard, DynamoReadNotes
+from roundsman.errors import CallRefused, UnreadableRecord
+from roundsman.events import AgentView
+from roundsman.marks import DOUBT
+from roundsman.values import MINUTE, SECOND
+from tests.contract.samples import NOW
+from tests.contract.test_lost_answers import answered, error, unreachable
+from tests.contract.worlds import DynamoWorld, World
+
+
+@dataclass
+class Clock:
+    now: int = NOW
+
+    def __call__(self) -> int:
+        return self.now
+
+
+def test_of_queues_that_were_never_read_nothing_is_known(world: World) -> None:
+    board, _ = world.board(Clock())
+    assert board.agents() == {}
+
+
+def test_the_age_of_the_request_last_read_is_the_queues_lag(world: World) -> None:
+    board, notes = world.board(Clock())
+    notes.note_read("payment", "normal", NOW - 40 * SECOND)
+    notes.note_read("payment", "urgent", NOW - SECOND)
+    agents = board.agents()
+    assert agents["payment/normal"].lag == 40 * SECOND
+    assert agents["payment/urgent"].lag == SECOND
+    assert agents["payment/normal"].read_up_to == NOW - 40 * SECOND + DOUBT
+
+
+def test_a_mark_is_written_at_most_every_five_seconds_a_queue(world: World) -> None:
+    clock = Clock()
+    board, notes = world.board(clock)
+    notes.note_read("payment", "normal", NOW - 40 * SECOND)
+    clock.now = NOW + 5 * SECOND - 1
+    notes.note_read("payment", "normal", clock.now - 20 * SECOND)
+    assert board.agents()["payment/normal"].lag == 40 * SECOND
+    clock.now = NOW + 5 * SECOND
+    notes.note_read("payment", "normal", clock.now - 30 * SECOND)
+    # The latest that was sent among those read since: 20 s old then, 20.001 s now.
+    assert board.agents()["payment/normal"].lag == 20 * SECOND + 1
+
+
+def test_the_mark_of_an_idle_queue_is_no_news_after_a_minute(world: World) -> None:
+    clock = Clock()
+    board, notes = world.board(clock)
+    notes.note_read("payment", "normal", NOW - 40 * SECOND)
+    clock.now = NOW + MINUTE
+    assert board.agents()["payment/normal"].lag == 40 * SECOND
+    clock.now = NOW + MINUTE + 1
+    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + DOUBT)
+
+
+def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_way(
+    dynamo_world: DynamoWorld,
+) -> None:
+    behind, ahead = Clock(NOW), Clock(NOW + SECOND)
+    board, _ = dynamo_world.board(ahead)
+    table = dynamo_world.tables.control
+    slow = DynamoReadNotes(dynamo_world.client, control_table=table, clock=behind)
+    fast = DynamoReadNotes(dynamo_world.client, control_table=table, clock=ahead)
+    fast.note_read("payment", "normal", NOW)
+    slow.note_read("payment", "normal", NOW - MINUTE)
+    assert board.agents()["payment/normal"].lag == SECOND
+    ahead.now = behind.now = NOW + 10 * SECOND
+    slow.note_read("payment", "normal", NOW + 7 * SECOND)
+    assert board.agents()["payment/normal"].lag == 3 * SECOND
+
+
+def test_what_the_board_tells_is_read_at_most_every_five_seconds(
+    dynamo_world: DynamoWorld,
+) -> None:
+    clock = Clock()
+    table = dynamo_world.tables.control
+    board = DynamoAgentBoard(dynamo_world.client, control_table=table, clock=clock)
+    assert board.agents() == {}
+    dynamo_world.board(clock)[1].note_read("mail", "normal", NOW - SECOND)
+    clock.now = NOW + 5 * SECOND - 1
+    assert board.agents() == {}
+    clock.now = NOW + 5 * SECOND
+    assert board.agents()["mail/normal"].lag == SECOND
+
+
+def test_a_mark_that_cannot_be_written_now_delays_nothing_and_is_written_next(
+    moto_world: DynamoWorld,
+) -> None:
+    board, notes = moto_world.board(Clock())
+    with unreachable(moto_world.client, "UpdateItem"):
+        notes.note_read("mail", "normal", NOW - SECOND)
+    assert board.agents() == {}
+    notes.note_read("mail", "normal", NOW - 3 * SECOND)
+    assert board.agents()["mail/normal"].lag == SECOND
+
+
+def test_an_agent_that_may_not_write_marks_is_told(moto_world: DynamoWorld) -> None:
+    _, notes = moto_world.board(Clock())
+    with (
+        answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")),
+        pytest.raises(CallRefused, match="mail/normal: AccessDenied"),
+    ):
+        notes.note_read("mail", "normal", NOW)
+
+
+def test_a_mark_that_is_none_is_named(dynamo_world: DynamoWorld) -> None:
+    dynamo_world.client.put_item(
+        TableName=dynamo_world.tables.control,
+        Item={"ControlId": {"S": "marks"}, "mail/normal": {"S": "now"}},
+    )
+    with pytest.raises(UnreadableRecord, match=r"marks .* mail/normal\.ReadSentAt"):
+        dynamo_world.board(Clock())[0].agents()

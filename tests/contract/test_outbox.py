@@ -1,0 +1,289 @@
+"""What Outbox promises, over queues and a topic on moto, and in memory."""
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import TYPE_CHECKING
+
+import pytest
+from botocore.exceptions import ClientError
+from botocore.stub import Stubber
+from moto import mock_aws
+
+from roundsman.alerts import Alert
+from roundsman.aws.outbox import AwsOutbox, batches
+from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
+from roundsman.messages import AgentRequest
+from roundsman.values import MINUTE, SECOND
+from roundsman.wire import MESSAGE_LIMIT
+from tests.contract.outboxes import MotoPost, Post, RecordingPost, moto_post
+from tests.contract.samples import NOW
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+ALERT = Alert("Roundsman: ord-1 archived", '{"alert":"task_archived"}', {"severity": "error"})
+
+
+@pytest.fixture(params=["memory", "moto"])
+def post(request: pytest.FixtureRequest) -> Iterator[Post]:
+    if request.param == "memory":
+        yield RecordingPost()
+    else:
+        with mock_aws():
+            yield moto_post()
+
+
+@pytest.fixture
+def moto() -> Iterator[MotoPost]:
+    with mock_aws():
+        yield moto_post()
+
+
+def request_to(step: str, note: str = "") -> AgentRequest:
+    return AgentRequest(
+        task_id="ord-1",
+        workflow="order_fulfilment",
+        step=step,
+        operation="perform",
+        lock="7f3a-0c1d2e3f4a.1",
+        idempotency_key=f"ord-1/{step}/perform",
+        attempt=1,
+        complete_by=NOW + MINUTE,
+        input={"note": note},
+        results={},
+        sent_at=NOW,
+    )
+
+
+# --- what every outbox does ----------------------------------------------------------------
+
+
+def test_each_request_goes_to_the_queue_of_its_agent_and_priority(post: Post) -> None:
+    pay, urgent, mail = request_to("pay"), request_to("urgent"), request_to("mail")
+    post.outbox.send_requests(
+        [("payment", "normal", pay), ("payment", "urgent", urgent), ("mail", "normal", mail)]
+    )
+    assert post.requests("payment", "normal") == [pay.body()]
+    assert post.requests("payment", "urgent") == [urgent.body()]
+    assert post.requests("mail", "normal") == [mail.body()]
+    assert post.requests("mail", "urgent") == []
+
+
+def test_any_number_of_requests_arrives(post: Post) -> None:
+    requests = [request_to(f"s{n}") for n in range(25)]
+    post.outbox.send_requests([("mail", "normal", request) for request in requests])
+    assert sorted(post.requests("mail", "normal")) == sorted(r.body() for r in requests)
+    post.outbox.send_requests([])
+    assert post.requests("payment", "normal") == []
+
+
+def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(post: Post) -> None:
+    with pytest.raises(UnknownAgent, match="no normal request queue for the agent 'drone'"):
+        post.outbox.send_requests(
+            [("drone", "normal", request_to("fly")), ("mail", "normal", request_to("mail"))]
+        )
+    assert post.requests("mail", "normal") == [request_to("mail").body()]
+
+
+def test_the_scheduler_is_told_what_to_do(post: Post) -> None:
+    post.outbox.send_start("ord-1")
+    post.outbox.send_inspect("ord-2", delay=0)
+    assert sorted(post.commands()) == [("inspect", "ord-2"), ("start", "ord-1")]
+
+
+def test_a_status_arrives(post: Post) -> None:
+    assert post.outbox.send_status(post.reply_queue, '{"status":"completed"}') is True
+    assert post.statuses() == ['{"status":"completed"}']
+
+
+def test_a_status_to_a_queue_that_is_gone_can_never_succeed(post: Post) -> None:
+    assert post.outbox.send_status(post.gone, "{}") is False
+
+
+def test_an_alert_arrives_with_its_subject_and_attributes(post: Post) -> None:
+    post.outbox.publish(ALERT)
+    assert post.alerts() == [ALERT]
+
+
+def test_what_is_rejected_is_kept_with_its_problems(post: Post) -> None:
+    post.outbox.reject("SubmissionQueue", "not \x00 JSON \uffff", [Problem("orderId", "missing")])
+    (kept,) = (json.loads(body) for body in post.rejected())
+    assert kept == {
+        "queue": "SubmissionQueue",
+        "reason": "orderId: missing",
+        "problems": [{"path": "orderId", "message": "missing"}],
+        "body": "not \x00 JSON \uffff",
+    }
+
+
+# --- what only the wire shows --------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("delay", "seconds"),
+    [(0, 0), (1, 1), (1_000, 1), (1_001, 2), (15 * MINUTE, 900), (60 * MINUTE, 900), (-5, 0)],
+)
+def test_delays_are_rounded_up_to_seconds_and_kept_within_what_sqs_takes(
+    moto: MotoPost, delay: int, seconds: int
+) -> None:
+    asked: list[int] = []
+
+    def look(params: Mapping[str, int], **_: object) -> None:
+        asked.append(params["DelaySeconds"])
+
+    moto.sqs.meta.events.register("provide-client-params.sqs.SendMessage", look)
+    moto.outbox.send_start("ord-1", delay=delay)
+    moto.outbox.send_inspect("ord-1", delay=delay)
+    assert asked == [seconds, seconds]
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://sqs.us-east-1.amazonaws.com/999999999999/shop-reply-web",
+        "https://sqs.us-east-1.amazonaws.com/123456789012/SchedulerQueue",
+    ],
+)
+def test_nothing_is_sent_to_a_queue_that_is_no_reply_queue(moto: MotoPost, url: str) -> None:
+    assert moto.outbox.send_status(url, '{"status":"completed"}') is False
+    assert moto.bodies("SchedulerQueue") == []
+
+
+@pytest.mark.parametrize(
+    ("code", "status"),
+    [
+        ("AWS.SimpleQueueService.NonExistentQueue", 400),
+        ("QueueDoesNotExist", 400),
+        ("AccessDenied", 403),
+        ("InvalidAddress", 404),
+        ("InvalidMessageContents", 400),
+    ],
+)
+def test_a_status_that_sqs_refuses_can_never_succeed(
+    moto: MotoPost, code: str, status: int
+) -> None:
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message", code, http_status_code=status)
+        assert moto.outbox.send_status(moto.reply_queue, "{}") is False
+
+
+@pytest.mark.parametrize(("code", "status"), [("RequestThrottled", 400), ("Odd", 503)])
+def test_a_status_that_fails_for_now_is_tried_again(moto: MotoPost, code: str, status: int) -> None:
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message", code, http_status_code=status)
+        with pytest.raises(TryAgain, match="shop-reply-web"):
+            moto.outbox.send_status(moto.reply_queue, "{}")
+
+
+def failed(index: int, code: str, *, sender: bool) -> dict[str, object]:
+    return {"Id": str(index), "Code": code, "SenderFault": sender}
+
+
+@pytest.mark.parametrize(
+    ("failures", "raised"),
+    [
+        ([failed(1, "InternalError", sender=False)], TryAgain),
+        ([failed(1, "RequestThrottled", sender=True)], TryAgain),
+        ([failed(0, "InvalidMessageContents", sender=True)], CallRefused),
+        (
+            [
+                failed(0, "InvalidMessageContents", sender=True),
+                failed(1, "InternalError", sender=False),
+            ],
+            TryAgain,
+        ),
+    ],
+)
+def test_a_batch_accepted_in_part_is_not_a_batch_that_was_sent(
+    moto: MotoPost, failures: list[dict[str, object]], raised: type[Exception]
+) -> None:
+    requests = [("mail", "normal", request_to("a")), ("mail", "normal", request_to("b"))]
+    with Stubber(moto.sqs) as stub:
+        stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
+        with pytest.raises(raised, match="2 requests to mail-normal"):
+            moto.outbox.send_requests(requests)
+
+
+def test_one_queue_that_fails_keeps_no_request_of_another_back(moto: MotoPost) -> None:
+    url = moto.urls["payment-normal"]
+    moto.sqs.delete_queue(QueueUrl=url)
+    with pytest.raises(CallRefused, match="payment-normal"):
+        moto.outbox.send_requests(
+            [("payment", "normal", request_to("pay")), ("mail", "normal", request_to("mail"))]
+        )
+    assert len(moto.requests("mail", "normal")) == 1
+
+
+def test_what_may_pass_is_raised_before_what_will_not(moto: MotoPost) -> None:
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
+        with pytest.raises(TryAgain):
+            moto.outbox.send_requests(
+                [("drone", "normal", request_to("fly")), ("mail", "normal", request_to("mail"))]
+            )
+
+
+@pytest.mark.parametrize(
+    ("bodies", "sizes"),
+    [
+        ([], []),
+        (["x"] * 10, [10]),
+        (["x"] * 11, [10, 1]),
+        (["x" * (MESSAGE_LIMIT // 2)] * 3, [2, 1]),
+        (["é" * (MESSAGE_LIMIT // 4), "x" * (MESSAGE_LIMIT // 2), "x"], [2, 1]),
+        (["x" * MESSAGE_LIMIT, "x"], [1, 1]),
+    ],
+)
+def test_a_batch_is_within_what_sqs_takes(bodies: list[str], sizes: list[int]) -> None:
+    found = list(batches(bodies))
+    assert [len(batch) for batch in found] == sizes
+    assert [body for batch in found for body in batch] == bodies
+
+
+def test_a_request_goes_out_in_characters_that_sqs_takes(moto: MotoPost) -> None:
+    request = request_to("a", note="\uffff \ud800 \x00")
+    moto.outbox.send_requests([("mail", "normal", request)])
+    (body,) = moto.requests("mail", "normal")
+    assert body.isprintable()
+    assert json.loads(body)["input"] == {"note": "\uffff \ud800 \x00"}
+
+
+def test_a_message_too_long_to_be_kept_whole_is_rejected_all_the_same(moto: MotoPost) -> None:
+    moto.outbox.reject("SubmissionQueue", '"' * MESSAGE_LIMIT, [Problem("", "not JSON")])
+    (kept,) = (json.loads(body) for body in moto.rejected())
+    assert len(kept["body"]) > 500_000
+
+
+def test_an_alert_too_long_for_sns_is_published_all_the_same(moto: MotoPost) -> None:
+    long = Alert("Roundsman", json.dumps({"reason": "x" * 300_000}), {"kind": "a", "empty": ""})
+    moto.outbox.publish(long)
+    (alert,) = moto.alerts()
+    assert len(alert.body) < 3_000
+    assert alert.attributes == {"kind": "a"}
+
+
+@pytest.mark.parametrize(("code", "kind"), [("Throttled", TryAgain), ("NotFound", CallRefused)])
+def test_an_alert_that_fails_says_whether_it_may_pass(
+    moto: MotoPost, code: str, kind: type[Exception]
+) -> None:
+    with Stubber(moto.sns) as stub:
+        stub.add_client_error("publish", code, http_status_code=400)
+        with pytest.raises(kind, match="publishing an alert") as raised:
+            moto.outbox.publish(ALERT)
+    assert not isinstance(raised.value, ClientError)
+
+
+def test_a_part_that_was_given_no_place_to_send_to_says_so(moto: MotoPost) -> None:
+    sqs: SQSClient = moto.sqs
+    bare = AwsOutbox(sqs, scheduler_queue=moto.urls["SchedulerQueue"], reply_prefix="shop-reply-")
+    with pytest.raises(ValueError, match="without an alert topic"):
+        bare.publish(ALERT)
+    with pytest.raises(ValueError, match="without a rejected queue"):
+        bare.reject("SubmissionQueue", "{}", [])
+
+
+def test_a_start_that_sqs_does_not_take_now_is_tried_again(moto: MotoPost) -> None:
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
+        with pytest.raises(TryAgain, match="start of ord-1"):
+            moto.outbox.send_start("ord-1", delay=SECOND)

@@ -1,0 +1,77 @@
+"""What PlanStore promises: plans by hash, once stored there for good."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.aws.control import DynamoPlans
+from roundsman.errors import UnreadableRecord
+from roundsman.plan import plan_of
+from roundsman.values import sha256
+from tests.contract.samples import PLAN
+from tests.contract.worlds import DynamoWorld, World
+from workflows.order_fulfilment import order_fulfilment
+
+OTHER = plan_of(replace(order_fulfilment, complete_within=timedelta(hours=3)))
+
+
+def test_a_plan_is_found_by_its_hash(world: World) -> None:
+    world.plans().put_plan(PLAN)
+    world.plans().put_plan(OTHER)
+    assert world.plans().plan(PLAN.hash) == PLAN
+    assert world.plans().plan(OTHER.hash) == OTHER
+
+
+def test_a_plan_that_was_not_stored_is_none_until_it_is(world: World) -> None:
+    plans = world.plans()
+    assert plans.plan(PLAN.hash) is None
+    world.plans().put_plan(PLAN)
+    assert plans.plan(PLAN.hash) == PLAN
+
+
+def test_storing_a_plan_again_is_harmless(world: World) -> None:
+    for _ in range(2):
+        world.plans().put_plan(PLAN)
+    assert world.plans().plan(PLAN.hash) == PLAN
+
+
+def test_an_instance_stores_and_reads_a_plan_once(dynamo_world: DynamoWorld) -> None:
+    calls: list[str] = []
+    dynamo_world.client.meta.events.register(
+        "before-send.dynamodb", lambda request, **_: calls.append(request.headers["X-Amz-Target"])
+    )
+    one, other = dynamo_world.plans(), dynamo_world.plans()
+    for _ in range(3):
+        one.put_plan(PLAN)
+        other.plan(PLAN.hash)
+        one.plan(PLAN.hash)
+    assert [str(call).rpartition(".")[2].strip("'") for call in calls] == ["PutItem", "GetItem"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        OTHER.text,
+        "{",
+        PLAN.text.replace('"planVersion":1', '"planVersion":2'),
+        PLAN.text.replace('"agent":"inventory",', ""),
+    ],
+)
+def test_a_plan_that_was_altered_is_not_run(dynamo_world: DynamoWorld, text: str) -> None:
+    store_text(dynamo_world, PLAN.hash, text)
+    with pytest.raises(UnreadableRecord, match=f"plan#{PLAN.hash} .* Text is not"):
+        dynamo_world.plans().plan(PLAN.hash)
+
+
+def test_a_plan_of_a_newer_kind_is_not_taken_for_one_of_this(dynamo_world: DynamoWorld) -> None:
+    newer = PLAN.text.replace('"planVersion":1', '"planVersion":2')
+    store_text(dynamo_world, sha256(newer), newer)
+    plans = DynamoPlans(dynamo_world.client, control_table=dynamo_world.tables.control)
+    with pytest.raises(UnreadableRecord, match="plan version 2; this code reads 1"):
+        plans.plan(sha256(newer))
+
+
+def store_text(world: DynamoWorld, plan_hash: str, text: str) -> None:
+    item = {"ControlId": {"S": f"plan#{plan_hash}"}, "Text": {"S": text}}
+    world.client.put_item(TableName=world.tables.control, Item=item)

@@ -1,0 +1,70 @@
+"""When a mark proves that a request was never read, and when it proves nothing.
+
+NOTED is the request whose reading was noted; THE_STEP's request is the one in question, which a
+supervisor finds overdue. The machine takes it for never read where it was sent after `read_up_to`.
+"""
+
+from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, view
+from roundsman.values import MINUTE, SECOND
+
+READ = 1_790_000_000_000
+
+
+def never_read(mark: Mark, sent_at: int, now: int) -> bool:
+    read_up_to = view(mark, now).read_up_to
+    assert read_up_to is not None
+    return sent_at > read_up_to
+
+
+def test_a_request_read_just_after_a_mark_by_an_agent_that_then_died_may_have_been_read() -> None:
+    """The agent wrote a mark, read on unnoted, and was killed; nobody reads since."""
+    mark = Mark(sent_at=READ - 100, read_at=READ)
+    for sent_at in (READ - 50, READ + SECOND, READ + NOTE_EVERY - 1):
+        for overdue_at in (sent_at + SECOND, sent_at + 30 * SECOND, sent_at + 60 * MINUTE):
+            assert not never_read(mark, sent_at, overdue_at)
+
+
+def test_a_backlog_that_was_read_unnoted_within_seconds_may_have_been_read() -> None:
+    """The first of ten requests had waited a minute and was noted; the rest followed at once."""
+    mark = Mark(sent_at=READ - MINUTE, read_at=READ)
+    assert not never_read(mark, READ - SECOND, now=READ + 30 * SECOND)
+
+
+def test_clocks_that_differ_by_seconds_prove_nothing() -> None:
+    mark = Mark(sent_at=READ, read_at=READ)
+    ahead = READ + NOTE_EVERY + 4 * SECOND  # read 4 s before it was sent, by the agent's clock
+    assert not never_read(mark, ahead, now=ahead + 30 * SECOND)
+
+
+def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() -> None:
+    mark = Mark(sent_at=READ, read_at=READ)
+    assert never_read(mark, READ + DOUBT + 1, now=READ + MINUTE)
+    assert never_read(mark, READ + DOUBT + 1, now=READ + 60 * MINUTE)
+
+
+def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
+    """A backlog of ten minutes, read all the time: a step overdue now is still in the queue."""
+    now = READ + SECOND
+    mark = Mark(sent_at=READ - 10 * MINUTE, read_at=READ)
+    assert never_read(mark, now - 60 * SECOND, now)
+    assert not never_read(mark, READ - 10 * MINUTE + DOUBT, now)
+
+
+def test_a_request_read_before_it_was_sent_has_not_waited() -> None:
+    assert view(Mark(sent_at=READ + SECOND, read_at=READ), READ).lag == 0
+
+
+def test_a_notebook_never_notes_a_time_that_has_not_come() -> None:
+    mark = Notebook().read(READ + MINUTE, now=READ)
+    assert mark == Mark(READ, READ)
+
+
+def test_one_old_redelivered_request_does_not_speak_for_its_queue() -> None:
+    notebook = Notebook()
+    first = notebook.read(READ, READ)
+    assert first is not None
+    notebook.written(first)
+    assert notebook.read(READ + 4 * SECOND, READ + 4 * SECOND) is None
+    assert notebook.read(READ - 60 * MINUTE, READ + 5 * SECOND) == Mark(
+        READ + 4 * SECOND, READ + 5 * SECOND
+    )
