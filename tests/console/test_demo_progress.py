@@ -90,18 +90,19 @@ def test_what_is_open_is_said_with_its_steps() -> None:
         )
     }
     seen = with_tasks(ended(), task("ord-1004", steps, TaskState.ACTIVE))
-    said = still_open(SENT, seen, [QueueDepth("MailRequestQueue", 2), QueueDepth("Empty", 0)], 1)
+    queues = [QueueDepth("MailRequestQueue", 2), QueueDepth("Empty", 0)]
+    said = still_open(SENT, replace(seen, hanging=1), queues)
     assert said == [
         "hangs.json (ord-1004) is open: Active: reserve_stock Processing until 10:42:07, "
         "2 failed (Overdue); charge_card Pending; create_shipment Pending; "
         "send_confirmation Pending",
         "messages are in MailRequestQueue (2)",
-        "1 calls hang at the remote services",
+        "1 call hangs at the remote services",
     ]
 
 
 def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
-    said = still_open(SENT, Snapshot(waiting=7), [], 0)
+    said = still_open(SENT, Snapshot(waiting=7), [])
     assert len(said) == len(SENT)
     assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
     assert "not sent, since the order that it repeats was never taken" in said[-1]
@@ -113,6 +114,13 @@ def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
     assert text.count("ord-1001 (good.json): Pending\n") == 1
     assert text.count("ord-1001 (good.json): Completed\n") == 1
     assert "ord-1004: reserve_stock Processed, 1 failed\n" in text
+
+
+def test_a_call_that_hangs_is_said_when_it_begins_and_when_it_ends() -> None:
+    hangs = replace(ended(), hanging=1)
+    text = shown(ended(), hangs, hangs, ended())
+    assert text.count("1 call hangs at the remote services\n") == 1
+    assert text.count("0 calls hang at the remote services\n") == 1
 
 
 def test_text_from_outside_moves_no_cursor_and_is_no_markup() -> None:

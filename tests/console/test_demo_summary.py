@@ -174,7 +174,8 @@ def test_a_message_left_in_a_queue_is_named(dead_letters: bool) -> None:
 
 
 def test_a_call_that_still_hangs_is_named() -> None:
-    assert "1 calls still hang" in only_difference(replace(good_facts(), hanging=1))
+    said = only_difference(replace(good_facts(), hanging=1))
+    assert said == "at the end, 1 call hangs at the remote services"
 
 
 def test_a_malformed_event_that_was_not_rejected_is_named() -> None:

@@ -16,11 +16,16 @@ NOT_SENT = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One look while it runs. `waiting` counts order events not yet dealt with by submission."""
+    """One look while it runs.
+
+    `waiting` counts order events not yet dealt with by submission, `hanging` the calls that hang
+    at the remote services.
+    """
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     rejections: Sequence[Rejection] = ()
     waiting: int = 0
+    hanging: int = 0
     followers_sent: bool = False
 
 
@@ -61,9 +66,7 @@ def all_settled(sent: Sequence[Sent], seen: Snapshot) -> bool:
     )
 
 
-def still_open(
-    sent: Sequence[Sent], seen: Snapshot, queues: Sequence[QueueDepth], hanging: int
-) -> list[str]:
+def still_open(sent: Sequence[Sent], seen: Snapshot, queues: Sequence[QueueDepth]) -> list[str]:
     """What is not settled and where it stands, a sentence each."""
     found = [
         f"{one.case.event} ({one.case.order_id}) is open: {_standing(one.case, seen)}"
@@ -73,9 +76,15 @@ def still_open(
     busy = [f"{depth.name} ({depth.messages})" for depth in queues if depth.messages]
     if busy:
         found.append(f"messages are in {', '.join(busy)}")
-    if hanging:
-        found.append(f"{hanging} calls hang at the remote services")
+    if seen.hanging:
+        found.append(hanging_calls(seen.hanging))
     return found
+
+
+def hanging_calls(count: int) -> str:
+    """How many calls hang, as a sentence."""
+    calls = "1 call hangs" if count == 1 else f"{count} calls hang"
+    return f"{calls} at the remote services"
 
 
 def _standing(case: Case, seen: Snapshot) -> str:

@@ -6,11 +6,13 @@ from rich.table import Table
 from roundsman_console.demo.summary import Summary
 from roundsman_console.inert import plain
 
+WIDE = 110  # columns that the table takes with every detail
+
 
 def print_summary(console: Console, summary: Summary, seconds: float) -> None:
     """Expected and actual end of each order, the effects, and what differs."""
     console.print()
-    console.print(_orders(summary))
+    console.print(_orders(summary, wide=console.width >= WIDE))
     console.print()
     _effects(console, summary)
     subjects = [alert.subject for alert in summary.alerts]
@@ -24,16 +26,17 @@ def print_summary(console: Console, summary: Summary, seconds: float) -> None:
         console.print(plain(f"- {difference}"), soft_wrap=True)
 
 
-def _orders(summary: Summary) -> Table:
+def _orders(summary: Summary, *, wide: bool) -> Table:
     table = Table(title="Expected and actual ends", title_justify="left")
-    for heading in ("Order", "Event", "What happens", "Expected", "Actual", "How"):
+    shows = ("What happens",) if wide else ()
+    for heading in ("Order", "Event", *shows, "Expected", "Actual", "How"):
         table.add_column(heading, overflow="fold")
     for verdict in summary.verdicts:
         style = "green" if verdict.ok else "red"
         table.add_row(
             plain(verdict.case.order_id),
             plain(verdict.case.event.removesuffix(".json")),
-            plain(verdict.case.shows),
+            *((plain(verdict.case.shows),) if wide else ()),
             plain(verdict.case.end),
             plain(verdict.actual, style),
             plain(_shortened(verdict.detail)),
@@ -52,10 +55,8 @@ def _effects(console: Console, summary: Summary) -> None:
         )
     )
     for effect in repeated:
-        console.print(
-            plain(f"  {effect.key}: {effect.calls} calls, {effect.effects} effect(s)"),
-            soft_wrap=True,
-        )
+        times = "1 effect" if effect.effects == 1 else f"{effect.effects} effects"
+        console.print(plain(f"  {effect.key}: {effect.calls} calls, {times}"), soft_wrap=True)
 
 
 def _shortened(text: str, most: int = 160) -> str:

@@ -108,6 +108,7 @@ def _look(bench: Bench, sent: Sequence[Sent], watch: Watch, *, followers_sent: b
         tasks=bench.tasks(),
         rejections=bench.rejections,
         waiting=waiting,
+        hanging=bench.hanging(),
         followers_sent=followers_sent,
     )
     watch.show(seen)
@@ -123,7 +124,7 @@ def _is_quiet(bench: Bench) -> bool:
 
 def _out_of_time(bench: Bench, sent: Sequence[Sent], seen: Snapshot, elapsed: float) -> Ended:
     facts = bench.facts()
-    is_open = still_open(sent, seen, facts.queues, facts.hanging)
+    is_open = still_open(sent, seen, facts.queues)
     late = [f"after {elapsed:.0f} s {sentence}" for sentence in is_open]
     return Ended(summarise(sent, facts, still_open=late), elapsed)
 
@@ -131,9 +132,13 @@ def _out_of_time(bench: Bench, sent: Sequence[Sent], seen: Snapshot, elapsed: fl
 def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
     """The emulator's log goes with it, and is wanted now."""
     kept = cache_folder(project) / "logs" / "demo-emulator.log"
-    kept.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copyfile(local.log, kept)
-    console.print(f"What the functions logged is kept in {kept}", markup=False, soft_wrap=True)
+    try:
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(local.log, kept)
+        said = f"What the functions logged is kept in {kept}"
+    except OSError as error:
+        said = f"What the functions logged cannot be kept in {kept}: {error.strerror}"
+    console.print(said, markup=False, soft_wrap=True)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ from roundsman.states import TaskState
 from roundsman.task import StepRecord, Task, idempotency_key
 from roundsman.values import Json
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, Rejection
+from roundsman_console.demo.progress import hanging_calls
 from roundsman_console.demo.scenario import Case, End, Sent
 
 
@@ -59,7 +60,7 @@ def summarise(sent: Sequence[Sent], facts: Facts, *, still_open: Sequence[str] =
         *_left_in_queues(facts),
     ]
     if facts.hanging:
-        differences.append(f"{facts.hanging} calls still hang at the remote services")
+        differences.append(f"at the end, {hanging_calls(facts.hanging)}")
     return Summary(
         verdicts=tuple(_verdict(one, sent, facts) for one in sent),
         alerts=tuple(facts.alerts),

@@ -14,7 +14,13 @@ from roundsman.states import ProcessState
 from roundsman.task import StepRecord
 from roundsman.values import SECOND
 from roundsman_console.demo.facts import AlertSeen, Rejection
-from roundsman_console.demo.progress import Snapshot, is_settled, state_of, step_standing
+from roundsman_console.demo.progress import (
+    Snapshot,
+    hanging_calls,
+    is_settled,
+    state_of,
+    step_standing,
+)
 from roundsman_console.demo.scenario import STEPS, End, Sent
 from roundsman_console.inert import plain
 from roundsman_console.task_view import STATE_STYLES, STEP_STYLES
@@ -57,6 +63,7 @@ class PlainWatch:
         self._console = console
         self._sent = sent
         self._known: dict[tuple[str, str], str] = {}
+        self._hanging = 0
 
     def show(self, seen: Snapshot) -> None:
         for one in self._sent:
@@ -66,6 +73,9 @@ class PlainWatch:
                 for name in STEPS:
                     if name in task.steps:
                         self._tell(one, name, step_standing(task.step(name)))
+        if seen.hanging != self._hanging:
+            self._hanging = seen.hanging
+            self._line(hanging_calls(seen.hanging))
 
     def _tell(self, one: Sent, step: str, standing: str) -> None:
         key = (one.case.event, step)
@@ -99,7 +109,8 @@ class LiveWatch:
         done = sum(is_settled(one, seen) for one in self._sent)
         self._bar.update(self._settled, completed=done)
         wide = self._live.console.width >= WIDE
-        self._live.update(Group(tasks_table(self._sent, seen, now(), wide=wide), self._bar))
+        below = [plain(hanging_calls(seen.hanging), "dim")] if seen.hanging else []
+        self._live.update(Group(tasks_table(self._sent, seen, now(), wide=wide), self._bar, *below))
 
     def alert(self, alert: AlertSeen) -> None:
         self._live.console.print(plain("Alert  ", "bold red"), plain(alert.subject, "bold"), sep="")
@@ -118,7 +129,8 @@ class LiveWatch:
 def tasks_table(sent: Sequence[Sent], seen: Snapshot, at: int, *, wide: bool) -> Table:
     """A row for each message that was sent: what it shows, its task's state, and its steps."""
     table = Table(box=None, pad_edge=False)
-    for heading in ("Order", *(("What happens",) if wide else ()), "Task", *STEPS):
+    steps = [name.replace("_", " ") for name in STEPS]
+    for heading in ("Order", *(("What happens",) if wide else ()), "Task", *steps):
         table.add_column(heading, overflow="fold")
     for one in sent:
         task = seen.tasks.get(one.case.order_id) if one.case.makes_a_task else None
