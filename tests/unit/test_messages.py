@@ -22,7 +22,7 @@ from roundsman.messages import (
     status_body,
 )
 from roundsman.requests import agent_of, request_for
-from roundsman.task import Owed, StepError
+from roundsman.task import Owed, StepError, StepRecord, idempotency_key
 from roundsman.values import Json
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, step
 
@@ -295,6 +295,22 @@ def test_a_request_of_a_later_attempt_keeps_its_key_and_says_that_the_outcome_is
     assert second.idempotency_key == first.idempotency_key
     assert second.lock != first.lock
     assert (second.attempt, second.outcome_unknown) == (2, True)
+
+
+@pytest.mark.parametrize(
+    ("record", "key"),
+    [
+        (StepRecord(), "ord-1/a/perform"),
+        (StepRecord(failure_count=7, locked_by="l"), "ord-1/a/perform"),
+        (StepRecord(round=2), "ord-1/a/perform/2"),
+        (StepRecord(agent="backup"), "ord-1/a/perform/backup"),
+        (StepRecord(round=3, agent="backup"), "ord-1/a/perform/3/backup"),
+    ],
+)
+def test_an_effect_has_one_key_until_another_round_or_another_agent(
+    record: StepRecord, key: str
+) -> None:
+    assert idempotency_key("ord-1", "a", "perform", record) == key
 
 
 def test_a_step_that_is_not_claimed_has_no_request() -> None:
