@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeAlias
@@ -105,10 +106,15 @@ class Driver:
                 return
         raise AssertionError(f"still busy after {most_rounds} rounds")
 
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """Of the driver itself, not of a function."""
+        client: SQSClient = boto3.client("sqs")
+        return client
+
     def work_off(self, source: EventSource) -> bool:
         """Read one batch of a queue and have it handled; False where there was none."""
-        sqs: SQSClient = boto3.client("sqs")
-        messages = sqs.receive_message(
+        messages = self.sqs.receive_message(
             QueueUrl=source.queue_url,
             MaxNumberOfMessages=source.batch_size,
             MessageSystemAttributeNames=["All"],
@@ -121,12 +127,11 @@ class Driver:
         for message in messages:
             if message["MessageId"] not in failed:
                 receipt = message["ReceiptHandle"]
-                sqs.delete_message(QueueUrl=source.queue_url, ReceiptHandle=receipt)
+                self.sqs.delete_message(QueueUrl=source.queue_url, ReceiptHandle=receipt)
         return True
 
     def _arn_of(self, queue_url: str) -> str:
-        sqs: SQSClient = boto3.client("sqs")
-        attributes = sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
+        attributes = self.sqs.get_queue_attributes(QueueUrl=queue_url, AttributeNames=["QueueArn"])
         return attributes["Attributes"]["QueueArn"]
 
 

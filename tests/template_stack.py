@@ -6,6 +6,7 @@ says which queue wakes which function and in what batches, and `function_environ
 environment each function would see, so that a test can carry messages to the handlers itself.
 """
 
+import copy
 import io
 import json
 import zipfile
@@ -82,6 +83,11 @@ def mapping_of(value: Json) -> Document:
 
 def load_template() -> Document:
     """template.yaml as written, its short intrinsics (`!Ref`) spelled out."""
+    return copy.deepcopy(_parsed_template())
+
+
+@cache
+def _parsed_template() -> Document:
     return mapping_of(yaml_parse(TEMPLATE.read_text()))
 
 

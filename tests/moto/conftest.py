@@ -1,0 +1,30 @@
+"""The world, deployed afresh for each test."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from roundsman_console.services import RemoteServices
+from tests.moto.world import Clock, World, deployed
+
+
+@pytest.fixture(scope="session")
+def clock() -> Clock:
+    """The one clock; each world sets it back to the morning."""
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def services(clock: Clock) -> Iterator[RemoteServices]:
+    """The remote services, which each world makes forget what was before it."""
+    with RemoteServices(clock=clock.at_the_services) as started:
+        yield started
+
+
+@pytest.fixture
+def world(
+    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
+) -> Iterator[World]:
+    """A deployment of its own."""
+    with deployed(monkeypatch, services, clock) as made:
+        yield made

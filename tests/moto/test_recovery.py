@@ -1,0 +1,322 @@
+"""Orders that meet trouble, from the event to their end, through the real functions."""
+
+import json
+from typing import cast
+
+import pytest
+
+from tests.moto.world import ALL_EFFECTS, MORNING, World, order
+
+STEPS = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")
+
+
+def steps_of(world: World, order_id: str) -> dict[str, dict[str, object]]:
+    """The step records as they are stored."""
+    return cast("dict[str, dict[str, object]]", world.item(order_id)["Steps"])
+
+
+def failure_counts(world: World, order_id: str) -> dict[str, object]:
+    """FailureCount of each step that has failed."""
+    counts = {name: step["FailureCount"] for name, step in steps_of(world, order_id).items()}
+    return {name: count for name, count in counts.items() if count}
+
+
+def test_an_order_is_carried_through_its_four_steps_and_its_record_shows_them(
+    world: World,
+) -> None:
+    world.submit(order("ord-1"))
+    world.run()
+    item = world.item("ord-1")
+    assert (item["State"], item["Version"]) == ("Completed", 6)
+    assert str(item["Lane"]).startswith("done#")
+    assert item["ExpiresAt"] == MORNING // 1000 + 7 * 86_400
+    steps = steps_of(world, "ord-1")
+    assert tuple(sorted(steps, key=STEPS.index)) == STEPS
+    for name, within in zip(STEPS, (30, 60, 120, 30), strict=True):
+        assert steps[name]["ProcessState"] == "Processed"
+        assert str(steps[name]["LockedBy"]).endswith(".1")
+        assert steps[name]["CompleteBy"] == MORNING + within * 1000
+        assert steps[name]["FailureCount"] == 0
+    assert len({str(step["LockedBy"]) for step in steps.values()}) == len(STEPS)
+    assert world.effects("ord-1") == ALL_EFFECTS
+    assert world.store.history("ord-1") == []
+    assert world.has_order("ord-1")
+    world.assert_nothing_is_stuck()
+
+
+def test_an_urgent_orders_requests_travel_on_the_urgent_queues_only(world: World) -> None:
+    world.submit(order("ord-1", priority="urgent"))
+    world.run()
+    assert world.task("ord-1").state == "Completed"
+    batches = [call for call in world.calls if call.operation == "SendMessageBatch"]
+    urls = {str(call.parameters["QueueUrl"]) for call in batches}
+    agents = ("Inventory", "Payment", "Shipping", "Mail")
+    assert urls == {world.url(f"{agent}UrgentRequestQueue") for agent in agents}
+
+
+def test_twenty_orders_at_once_complete_each_with_its_effects_once(world: World) -> None:
+    ids = [f"ord-{number}" for number in range(20)]
+    world.submit(*map(order, ids))
+    world.run()
+    assert {order_id: world.effects(order_id) for order_id in ids} == dict.fromkeys(
+        ids, ALL_EFFECTS
+    )
+    assert {world.task(order_id).state for order_id in ids} == {"Completed"}
+    world.assert_nothing_is_stuck()
+
+
+def test_a_transient_fault_is_retried_after_its_wait_and_counted(world: World) -> None:
+    world.faults({"operation": "POST /charges", "status": 503, "times": 1})
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state in ("Retry", "Pending")
+    world.pass_time(10, step=1)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {"charge_card": 1}
+    assert world.effects("ord-1") == ALL_EFFECTS
+    [row] = world.store.history("ord-1")
+    assert (row.kind, row.step, row.attempt) == ("failed", "charge_card", 1)
+    assert row.reason.startswith("charge_card: attempt 1 of 5 failed: TransientError")
+    world.assert_nothing_is_stuck()
+
+
+def test_a_wait_that_the_remote_service_asks_for_is_kept(world: World) -> None:
+    world.faults({"operation": "POST /charges", "status": 429, "retryAfter": 40, "times": 1})
+    world.submit(order("ord-1"))
+    world.pass_time(39, step=1)
+    assert world.task("ord-1").state == "Retry"
+    assert world.effects("ord-1") == {"inventory perform": 1}
+    world.pass_time(3, step=1)
+    assert world.task("ord-1").state == "Completed"
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_a_wait_longer_than_a_message_can_be_delayed_is_ended_by_the_supervisor(
+    world: World,
+) -> None:
+    world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 1200, "times": 1})
+    world.submit(order("ord-1"))
+    world.pass_time(1199, step=60)
+    assert world.task("ord-1").state == "Retry"
+    world.pass_time(120, step=60)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {"charge_card": 1}
+
+
+def test_an_effect_whose_answer_was_lost_happens_once(world: World) -> None:
+    world.faults({"operation": "POST /charges", "loseAnswer": True, "times": 1})
+    world.submit(order("ord-1"))
+    world.pass_time(10, step=1)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {"charge_card": 1}
+    assert world.effects("ord-1") == ALL_EFFECTS
+    calls = [
+        (entry["calls"], entry["effects"])
+        for entry in cast("list[dict[str, object]]", world.services.application.effects("ord-1"))
+        if entry["service"] == "payment"
+    ]
+    assert calls == [(2, 1)]
+
+
+def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_again(
+    world: World,
+) -> None:
+    world.clock.spans = [31_000]  # the reservation is made, but answered a second too late
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state == "Active"
+    said = [c for c in world.calls if c.function == "InventoryFunction"]
+    assert "SendMessage" not in {call.operation for call in said}
+    world.pass_time(90)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {"reserve_stock": 1}
+    assert world.effects("ord-1") == ALL_EFFECTS
+    [row] = world.store.history("ord-1")
+    assert (row.kind, row.step, row.attempt) == ("requeued", "reserve_stock", 1)
+    assert row.reason.startswith("reserve_stock: attempt 1 of 3 overdue by ")
+    world.assert_nothing_is_stuck()
+
+
+@pytest.mark.parametrize(
+    ("function", "step", "at"),
+    [
+        ("InventoryFunction", "reserve_stock", "UpdateItem"),  # before its remote call
+        ("InventoryFunction", "reserve_stock", "SendMessage"),  # after it, before its reply
+        ("PaymentFunction", "charge_card", "SendMessage"),
+        ("ShippingFunction", "create_shipment", "SendMessage"),
+        ("MailFunction", "send_confirmation", "SendMessage"),
+    ],
+)
+def test_an_agent_that_dies_during_its_call_costs_one_attempt_and_no_second_effect(
+    world: World, function: str, step: str, at: str
+) -> None:
+    world.kill(function, at=at)
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state == "Active"
+    world.pass_time(240, step=20)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {step: 1}
+    assert world.effects("ord-1") == ALL_EFFECTS
+    before = world.item("ord-1")
+    world.pass_time(1_900, step=300)  # the request that the dead function held comes again
+    assert world.item("ord-1") == before
+    assert world.effects("ord-1") == ALL_EFFECTS
+    world.assert_nothing_is_stuck()
+
+
+def test_a_submission_that_dies_between_storing_and_sending_is_made_good_by_redelivery(
+    world: World,
+) -> None:
+    world.kill("SubmissionFunction", at="SendMessage")
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.item("ord-1")["State"] == "Pending"
+    world.pass_time(70)
+    assert world.task("ord-1").state == "Completed"
+    assert world.effects("ord-1") == ALL_EFFECTS
+    world.assert_nothing_is_stuck()
+
+
+def test_an_order_whose_start_was_lost_is_started_by_the_supervisor(world: World) -> None:
+    world.submit(order("ord-1"))
+    world.run_one_batch("SubmissionQueue")
+    world.sqs.purge_queue(QueueUrl=world.stack.outputs["SchedulerQueueUrl"])
+    world.pass_time(60)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {}
+
+
+def test_a_scheduler_that_dies_between_claim_and_send_costs_no_attempt(world: World) -> None:
+    world.kill("SchedulerFunction", at="SendMessageBatch", after=2)  # the shipment's request
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").step("create_shipment").process_state == "Processing"
+    assert "shipping perform" not in world.effects("ord-1")
+    world.pass_time(90)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {}
+    assert world.effects("ord-1") == ALL_EFFECTS
+    world.assert_nothing_is_stuck()
+
+
+def test_a_supervisor_that_dies_between_requeue_and_send_costs_no_second_attempt(
+    world: World,
+) -> None:
+    world.clock.spans = [31_000]
+    world.submit(order("ord-1"))
+    world.run()
+    world.kill("SupervisorFunction", at="SendMessage")
+    world.clock.now += 30_000
+    with pytest.raises(BaseException, match="SupervisorFunction"):
+        world.supervise()
+    assert world.task("ord-1").step("reserve_stock").process_state == "Pending"
+    world.pass_time(120)
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {"reserve_stock": 1}
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_every_message_delivered_once_more_changes_nothing(world: World) -> None:
+    world.submit(order("ord-1"))
+    world.run()
+    before = world.item("ord-1")
+    world.resend(list(world.calls))
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.item("ord-1") == before
+    assert world.effects("ord-1") == ALL_EFFECTS
+    assert world.rejected() == []
+    world.assert_nothing_is_stuck()
+
+
+def test_a_declined_card_is_archived_because_it_needs_undo_and_alerts_without_order_contents(
+    world: World,
+) -> None:
+    alerts = world.alert_queue()
+    event = {**order("ord-1"), "paymentToken": "tok_declined"}
+    world.submit(event)
+    world.run()
+    task = world.task("ord-1")
+    assert task.state == "Archived"
+    assert task.ending is not None
+    assert task.ending.why == (
+        "charge_card: failed for good: CardDeclined: POST answered 402; needs undo"
+    )
+    assert str(world.item("ord-1")["Lane"]).startswith("archived#")
+    assert "ExpiresAt" not in world.item("ord-1")
+    assert world.effects("ord-1") == {"inventory perform": 1}
+    [envelope] = world.bodies(alerts)
+    subject, alert = json.loads(envelope)["Subject"], json.loads(json.loads(envelope)["Message"])
+    assert subject == "Roundsman: order_fulfilment ord-1 archived"
+    assert alert["reason"] == task.ending.why
+    assert alert["steps"] == {
+        "reserve_stock": "Processed",
+        "charge_card": "Error",
+        "create_shipment": "Pending",
+        "send_confirmation": "Pending",
+    }
+    assert (alert["step"], alert["attempts"], alert["look"]) == (
+        "charge_card",
+        1,
+        "roundsman show ord-1",
+    )
+    for secret in ("tok_declined", "c-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
+        assert secret not in envelope
+    world.assert_nothing_is_stuck()
+
+
+def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(world: World) -> None:
+    alerts = world.alert_queue()
+    world.faults({"operation": "POST /charges", "status": 503})
+    world.submit(order("ord-1"))
+    world.pass_time(180)
+    task = world.task("ord-1")
+    assert task.state == "Archived"
+    assert task.step("charge_card").process_state == "Error"
+    assert failure_counts(world, "ord-1") == {"charge_card": 5}
+    assert task.ending is not None
+    assert task.ending.why.startswith("charge_card: attempt 5 of 5 failed: TransientError")
+    assert task.ending.why.endswith("needs undo")
+    assert len(world.store.history("ord-1")) == 5
+    [envelope] = world.bodies(alerts)
+    assert json.loads(json.loads(envelope)["Message"])["attempts"] == 5
+    assert world.effects("ord-1") == {"inventory perform": 1}
+    world.assert_nothing_is_stuck()
+
+
+def test_an_agent_that_never_answers_is_given_three_attempts_and_then_a_person_is_told(
+    world: World,
+) -> None:
+    alerts = world.alert_queue()
+    for _ in range(3):
+        world.kill("InventoryFunction", at="UpdateItem")
+    world.submit(order("ord-1"))
+    world.pass_time(600, step=20)
+    task = world.task("ord-1")
+    assert task.state == "Archived"
+    assert failure_counts(world, "ord-1") == {"reserve_stock": 3}
+    assert task.ending is not None
+    assert task.ending.why.startswith("reserve_stock: attempt 3 of 3 overdue by ")
+    assert len(world.bodies(alerts)) == 1
+    assert world.effects("ord-1") == {}
+
+
+def test_a_task_whose_plan_is_not_stored_is_archived_with_the_reason(world: World) -> None:
+    alerts = world.alert_queue()
+    world.submit(order("ord-1"), order("ord-2"))
+    world.run_one_batch("SubmissionQueue")
+    plan = world.task("ord-1").plan
+    world.dynamodb.delete_item(
+        TableName=world.stack.outputs["ControlTableName"],
+        Key={"ControlId": {"S": f"plan#{plan}"}},
+    )
+    world.run()
+    for order_id in ("ord-1", "ord-2"):
+        task = world.task(order_id)
+        assert task.state == "Archived"
+        assert task.ending is not None
+        assert task.ending.why == f"its plan {plan[:12]} is not stored"
+        assert world.effects(order_id) == {}
+    assert len(world.bodies(alerts)) == 2
+    world.assert_nothing_is_stuck()

@@ -1,0 +1,1 @@
+"""Many instances of the real scheduler at once, on DynamoDB's own engine."""
