@@ -5,7 +5,7 @@ send; the message is acknowledged (the call returns) only after what it caused w
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from roundsman.delivery import Delivered, deliver_owed
 from roundsman.errors import TryAgain
@@ -25,7 +25,7 @@ from roundsman.messages import AgentRequest, Command, Reply
 from roundsman.plan import Plan
 from roundsman.ports import AgentBoard, Clock, OrderStore, Outbox, PlanStore, Superseded, TaskStore
 from roundsman.requests import agent_of, request_for
-from roundsman.task import StepError, Task
+from roundsman.task import Task
 from roundsman.values import MINUTE, Json, sha256
 
 RACES = 10
@@ -33,9 +33,6 @@ RACES = 10
 
 LONGEST_DELAY = 15 * MINUTE
 """SQS's longest DelaySeconds; what is later is found through the due index."""
-
-ERROR_TYPE_LIMIT = 64
-ERROR_MESSAGE_LIMIT = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +87,7 @@ class Scheduler:
             key=reply.idempotency_key,
             outcome=reply.outcome,
             result=reply.result,
-            error=_bounded(reply.error),
+            error=reply.error,
             retry_after=reply.retry_after,
         )
         return self._handle(reply.task_id, event, claimant)
@@ -171,12 +168,3 @@ class Scheduler:
             self._outbox.send_inspect(task_id, delay=delay)
         except TryAgain:
             return
-
-
-def _bounded(error: StepError | None) -> StepError | None:
-    """Errors as records keep them: an agent's message must not fill the item."""
-    if error is None:
-        return None
-    return replace(
-        error, type=error.type[:ERROR_TYPE_LIMIT], message=error.message[:ERROR_MESSAGE_LIMIT]
-    )
