@@ -1,0 +1,385 @@
+"""Whole orders with a fault at every single call of every part.
+
+Submission, scheduler, agent and supervisor run in one process, over queues that redeliver what
+was not acknowledged, and on a clock that jumps to whatever comes next. For each story, one run
+without faults counts the calls; then each call in turn fails in each way there is.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from itertools import count
+
+import pytest
+
+from roundsman.agent import Agent, Perform, StepRequest
+from roundsman.alerts import Alert
+from roundsman.birth import Wishes
+from roundsman.due import Lane
+from roundsman.errors import PermanentError, Problem, TransientError, TryAgain
+from roundsman.messages import (
+    AgentRequest,
+    Command,
+    Reply,
+    read_command,
+    read_reply,
+    read_request,
+)
+from roundsman.plan import plan_of
+from roundsman.states import ProcessState, TaskState
+from roundsman.values import MINUTE, SECOND, Json, canonical_json
+from roundsman.workflow import Archive, Retry, Undo, Wait, Workflow
+from tests.unit.machine_world import REPLY_TO, step, workflow
+from tests.unit.shell_world import (
+    CONDITIONAL_WRITES,
+    MESSAGES,
+    ORDER_ID,
+    Crash,
+    Fault,
+    Faults,
+    Shells,
+    as_object,
+)
+
+VISIBLE_AFTER = {"orders": 60, "commands": 60, "replies": 60, "requests": 180}
+"""Seconds until what was not acknowledged comes again."""
+
+PASS_EVERY = 15 * SECOND
+STEPS_AT_MOST = 300
+TWO_SECONDS = Retry(max_attempts=4, first_delay=timedelta(seconds=2))
+
+
+@dataclass(order=True)
+class Mail:
+    """A message in a queue."""
+
+    visible_at: int
+    number: int
+    queue: str = field(compare=False)
+    body: str = field(compare=False)
+
+
+class Remote:
+    """A remote service: each effect once for each key, and a script of how calls end."""
+
+    def __init__(self, script: dict[str, Sequence[str]]) -> None:
+        self._script = {name: list(ends) for name, ends in script.items()}
+        self.effects: set[str] = set()
+        self.calls: list[str] = []
+
+    def perform(self, request: StepRequest) -> Json:
+        """The last end in a step's script is that of every further call."""
+        self.calls.append(request.step)
+        ends = self._script.get(request.step, ["done"])
+        end = ends.pop(0) if len(ends) > 1 else ends[0]
+        if end == "unavailable":
+            raise TransientError("503")
+        if end == "refused":
+            raise PermanentError("CardDeclined", "insufficient funds")
+        if end == "hangs":
+            raise Crash("the agent hangs until its function is ended")
+        self.effects.add(request.idempotency_key)
+        if end == "answer lost":
+            raise Crash("the agent dies with its answer")
+        return {"done": request.step}
+
+
+class System:
+    """Everything there is, for one order."""
+
+    def __init__(self, story: "Story", faults: Faults) -> None:
+        self.faults = faults
+        self.shells = Shells(plan_of(story.workflow), wishes=story.wishes)
+        self.remote = Remote(story.script)
+        self.agent = agent_of(story.workflow, self.remote)
+        self.mail: list[Mail] = []
+        self.statuses: list[dict[str, Json]] = []
+        self.alerts: list[str] = []
+        self.crashes = 0
+        self._numbers = count(1)
+        self._last_pass = 0
+        self.send("orders", story.workflow.name)
+
+    # --- Outbox ------------------------------------------------------------------------------
+
+    def send(self, queue: str, body: str, delay: int = 0) -> None:
+        self.mail.append(Mail(self.shells.now + delay, next(self._numbers), queue, body))
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        for _, _, request in requests:
+            self.send("requests", request.body())
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        self.send("commands", Command(kind="start", task_id=task_id).body(), delay)
+
+    def send_inspect(self, task_id: str, *, delay: int) -> None:
+        self.send("commands", Command(kind="inspect", task_id=task_id).body(), delay)
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        self.statuses.append(as_object(body))
+        return True
+
+    def publish(self, alert: Alert) -> None:
+        self.alerts.append(alert.attributes["kind"])
+
+    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
+        raise AssertionError(f"{queue}: {problems}")
+
+    # --- The course of things ----------------------------------------------------------------
+
+    def run(self) -> "System":
+        """Until nothing is on its way and nothing is watched."""
+        for _ in range(STEPS_AT_MOST):
+            if not self._step():
+                return self
+        raise AssertionError(f"still going: {self.shells.store.tasks()} {self.mail}")
+
+    def _step(self) -> bool:
+        mail = min(self.mail, default=None)
+        look_at = self._next_look()
+        if mail is not None and (look_at is None or mail.visible_at <= look_at):
+            self._pass_time(mail.visible_at)
+            mail.visible_at = self.shells.now + VISIBLE_AFTER[mail.queue] * SECOND
+            if self._survives(lambda: self._handle(mail)):
+                self.mail.remove(mail)
+            return True
+        if look_at is not None:
+            self._pass_time(look_at)
+            self._last_pass = self.shells.now
+            self._survives(self._make_pass)
+            return True
+        return False
+
+    def _next_look(self) -> int | None:
+        watched = [
+            task.due_at
+            for task in self.shells.store.tasks()
+            if task.lane.startswith(f"{Lane.OPEN}#")
+        ]
+        return max(min(watched), self._last_pass + PASS_EVERY) if watched else None
+
+    def _pass_time(self, until: int) -> None:
+        self.shells.now = max(self.shells.now + 5, until)
+
+    def _survives(self, act: Callable[[], None]) -> bool:
+        """Whether the invocation came to its end; otherwise its message is not acknowledged."""
+        try:
+            act()
+        except (Crash, TryAgain):
+            self.crashes += 1
+            return False
+        return True
+
+    def _make_pass(self) -> None:
+        supervisor = self.shells.supervisor(self.faults, to=self)
+        supervisor.make_pass(stop_at=self.shells.now + MINUTE)
+
+    def _handle(self, mail: Mail) -> None:
+        message, instance = f"message-{mail.number}", f"{next(self._numbers):04x}"
+        scheduler = self.shells.scheduler(self.faults, to=self, instance=instance)
+        if mail.queue == "orders":
+            submission = self.shells.submission(self.faults, to=self)
+            submission.submit(self.shells.new_order())
+        elif mail.queue == "commands":
+            scheduler.command(read_command(mail.body), message)
+        elif mail.queue == "replies":
+            scheduler.reply(read_reply(mail.body), message)
+        else:
+            self._answer(read_request(mail.body))
+
+    def _answer(self, request: AgentRequest) -> None:
+        ends_at = self.shells.now + MINUTE
+        answer = self.agent.answer(request, clock=self.shells.clock, function_ends_at=ends_at)
+        if isinstance(answer, Reply):
+            body = answer.body()
+            self.faults.around("reply", lambda: self.send("replies", body))
+
+
+def agent_of(made: Workflow, remote: Remote) -> Agent:
+    agent = Agent("worker")
+    for each in made.steps:
+        perform: Perform = remote.perform
+        agent.performs(each)(lambda request, perform=perform: perform(request))
+    return agent
+
+
+# --- The stories -----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Story:
+    """An order, how the remote service behaves, and how it must end, whatever fails."""
+
+    workflow: Workflow
+    end: TaskState
+    script: dict[str, Sequence[str]] = field(default_factory=dict)
+    wishes: Wishes = field(default_factory=lambda: Wishes(reply_to=REPLY_TO))
+    failed: str | None = None
+
+    @property
+    def statuses(self) -> list[str]:
+        if self.wishes.reply_to is None:
+            return []
+        last = "completed" if self.end is TaskState.COMPLETED else "failed"
+        return ["received", "started", last]
+
+
+reserve = step("reserve", retry=TWO_SECONDS)
+charge = step("charge", reserve, retry=TWO_SECONDS)
+ship = step("ship", charge, retry=TWO_SECONDS)
+pack = step("pack", reserve, retry=TWO_SECONDS)
+gift = step("gift", reserve, retry=TWO_SECONDS, when="input.total > `1000`")
+confirm = step("confirm", charge, pack, gift, retry=TWO_SECONDS)
+patient = step("charge", reserve, retry=TWO_SECONDS, on_failure=Wait(timedelta(minutes=1), 1))
+
+LINE = workflow(reserve, charge, ship)
+PAIR = workflow(reserve, charge)
+DIAMOND = workflow(reserve, charge, pack, gift, confirm)
+
+STORIES = {
+    "success": Story(LINE, TaskState.COMPLETED),
+    "success without replyTo": Story(LINE, TaskState.COMPLETED, wishes=Wishes()),
+    "success with retention zero": Story(
+        workflow(reserve, retain_for=timedelta(milliseconds=1)),
+        TaskState.COMPLETED,
+        wishes=Wishes(reply_to=REPLY_TO, retain_for=0),
+    ),
+    "branches and a condition": Story(DIAMOND, TaskState.COMPLETED),
+    "a transient fault": Story(PAIR, TaskState.COMPLETED, {"charge": ["unavailable", "done"]}),
+    "an agent that hangs": Story(PAIR, TaskState.COMPLETED, {"charge": ["hangs", "done"]}),
+    "an answer that is lost": Story(PAIR, TaskState.COMPLETED, {"charge": ["answer lost", "done"]}),
+    "a scheduled start": Story(
+        PAIR, TaskState.COMPLETED, wishes=Wishes(reply_to=REPLY_TO, start_at=1_800_000_600_000)
+    ),
+    "a start in a day": Story(
+        PAIR, TaskState.COMPLETED, wishes=Wishes(reply_to=REPLY_TO, start_at=1_800_086_400_000)
+    ),
+    "a declined card": Story(PAIR, TaskState.ARCHIVED, {"charge": ["refused"]}, failed="charge"),
+    "a declined card beside a step": Story(
+        workflow(reserve, charge, pack, on_failure=Archive()),
+        TaskState.ARCHIVED,
+        {"charge": ["refused"]},
+        failed="charge",
+    ),
+    "exhausted attempts": Story(
+        workflow(reserve, patient, on_failure=Undo()),
+        TaskState.ARCHIVED,
+        {"charge": ["unavailable"]},
+        failed="charge",
+    ),
+    "a service that hangs for ever": Story(
+        PAIR, TaskState.ARCHIVED, {"charge": ["hangs"]}, failed="charge"
+    ),
+}
+
+
+def check(story: Story, system: System) -> None:
+    """All that must be so at the end, whatever failed on the way."""
+    shells, task = system.shells, system.shells.task()
+    assert task.state is story.end
+    assert not shells.unwatched, "an open task always has a due entry that is early enough"
+    assert not shells.troubles, "no record was taken for a broken one"
+    assert not task.owed
+    lane = Lane.ARCHIVED if story.end is TaskState.ARCHIVED else Lane.DONE
+    assert task.lane.startswith(f"{lane}#")
+    check_messages(story, system)
+    check_effects(story, system)
+    check_steps(story, system)
+
+
+def check_steps(story: Story, system: System) -> None:
+    """Of a task that failed, a step beside the one that failed may have lost its answer."""
+    done = {ProcessState.PROCESSED, ProcessState.SKIPPED}
+    for name, record in system.shells.task().steps.items():
+        if name == story.failed:
+            assert record.process_state is ProcessState.ERROR
+        elif story.failed is None:
+            assert record.process_state in done
+        else:
+            assert record.process_state in done | {ProcessState.ERROR}
+
+
+def check_messages(story: Story, system: System) -> None:
+    """Each status and alert came at least once; a repeated one is the same; `seq` rises."""
+    seqs = {str(status["status"]): status["seq"] for status in system.statuses}
+    assert sorted(seqs, key=lambda name: int(str(seqs[name]))) == story.statuses
+    assert len(set(seqs.values())) == len(seqs)
+    assert all(status["seq"] == seqs[str(status["status"])] for status in system.statuses)
+    archived = ["task_archived"] if story.end is TaskState.ARCHIVED else []
+    assert sorted(set(system.alerts)) == archived
+
+
+def check_effects(story: Story, system: System) -> None:
+    """One key for each step, in every attempt: so its effect happened once at most."""
+    effects = system.remote.effects
+    steps = system.shells.task().steps
+    assert effects <= {f"{ORDER_ID}/{name}/perform" for name in steps}
+    for name, record in steps.items():
+        if record.process_state is ProcessState.PROCESSED:
+            assert f"{ORDER_ID}/{name}/perform" in effects
+
+
+def variants(calls: Sequence[str]) -> Iterator[tuple[int, Fault]]:
+    """Each call, with each way in which it can fail."""
+    for number, name in enumerate(calls, start=1):
+        for fault in Fault:
+            if fault is Fault.REFUSED:
+                continue  # not a fault that passes
+            if fault is Fault.ANSWER_LOST and name not in CONDITIONAL_WRITES:
+                continue
+            if fault is Fault.SWALLOWED and name not in MESSAGES:
+                continue
+            yield number, fault
+
+
+def undisturbed(story: Story) -> System:
+    system = System(story, Faults()).run()
+    check(story, system)
+    return system
+
+
+@pytest.mark.parametrize("name", STORIES)
+def test_every_order_comes_to_its_end_whatever_single_call_fails(name: str) -> None:
+    story = STORIES[name]
+    plain = undisturbed(story)
+    failures = {n: r.failure_count for n, r in plain.shells.task().steps.items()}
+    for number, fault in variants(plain.faults.calls):
+        system = System(story, Faults().at(number, fault)).run()
+        said = f"{fault} at call {number}, {plain.faults.calls[number - 1]}"
+        try:
+            check(story, system)
+        except AssertionError as error:
+            raise AssertionError(f"{said}: {error}") from error
+        for each, record in system.shells.task().steps.items():
+            assert record.failure_count <= failures.get(each, 0) + 1, f"{said}: {each}"
+
+
+@pytest.mark.parametrize("name", ["a transient fault", "an agent that hangs", "a declined card"])
+def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(name: str) -> None:
+    story = STORIES[name]
+    for number in range(1, len(undisturbed(story).faults.calls) + 1):
+        for later in (1, 2, 3, 5):
+            for first in (Fault.CRASH_AFTER, Fault.UNKNOWN):
+                faults = Faults().at(number, first).at(number + later, Fault.CRASH_AFTER)
+                try:
+                    check(story, System(story, faults).run())
+                except AssertionError as error:
+                    said = f"{first} at call {number}, a crash {later} calls later"
+                    raise AssertionError(f"{said}: {error}") from error
+
+
+def test_without_faults_each_thing_is_said_and_sent_once() -> None:
+    for story in STORIES.values():
+        system = undisturbed(story)
+        assert [status["status"] for status in system.statuses] == story.statuses
+        assert len(system.alerts) == (story.end is TaskState.ARCHIVED)
+
+
+def test_a_healthy_order_is_carried_by_messages_alone() -> None:
+    system = undisturbed(STORIES["success without replyTo"])
+    assert system.remote.calls == ["reserve", "charge", "ship"]
+    assert "due" not in system.faults.calls, "no supervisor was needed"
+    assert system.shells.store.history(ORDER_ID) == []
+    assert canonical_json(system.shells.task().results()) == (
+        '{"charge":{"done":"charge"},"reserve":{"done":"reserve"},"ship":{"done":"ship"}}'
+    )
