@@ -1,7 +1,6 @@
 """What TaskStore and OrderStore promise, one call after another."""
 
 from dataclasses import replace
-from itertools import islice
 
 import pytest
 
@@ -329,10 +328,3 @@ def test_what_utf8_cannot_say_is_stored_all_the_same(world: World) -> None:
     row = world.store.order("ord-1001")
     assert row is not None
     assert row.content == content
-
-
-def test_a_lane_is_read_lazily(world: World) -> None:
-    for n in range(3):
-        stored(world, replace(born(f"t-{n}"), lane="open#3", shard=3, due_at=NOW + n))
-    entries = world.store.due("open#3", FOREVER)
-    assert list(islice(entries, 1)) == [DueEntry("t-0", NOW)]

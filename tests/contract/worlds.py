@@ -91,6 +91,7 @@ class DynamoWorld(World):
             orders_table=self.tables.orders,
             tasks_table=self.tables.tasks,
             history_table=self.tables.history,
+            page=2,  # so that few entries are already several pages
         )
 
     def plans(self) -> PlanStore:

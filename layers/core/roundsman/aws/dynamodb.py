@@ -51,7 +51,7 @@ if TYPE_CHECKING:
 
 DUE_INDEX = "due"
 PAGE = 250
-"""Entries a page: a pass that has little time left has not paid for thousands it never visits."""
+"""Due entries a page: a pass that has little time left has not paid for those it never visits."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
 NO_SUCH_TASK = "attribute_not_exists(TaskId)"
@@ -67,7 +67,8 @@ DUE_EARLIER = "DueAt < :at"
 class DynamoStore:
     """TaskStore and OrderStore over DynamoDB. Its instances share nothing and may be many.
 
-    `history_table` is None for a part that never writes history (submission).
+    `history_table` is None for a part that never writes history (submission). `page` is how many
+    due entries are read at once.
     """
 
     def __init__(
@@ -77,8 +78,10 @@ class DynamoStore:
         orders_table: str,
         tasks_table: str,
         history_table: str | None,
+        page: int = PAGE,
     ) -> None:
         self._client = client
+        self._page = page
         self._orders = orders_table
         self._tasks = tasks_table
         self._history = history_table
@@ -273,7 +276,7 @@ class DynamoStore:
             "KeyConditionExpression": "Lane = :lane AND DueAt <= :until",
             "ExpressionAttributeValues": {":lane": text(lane), ":until": number(until)},
             "ScanIndexForward": True,
-            "Limit": PAGE,
+            "Limit": self._page,
         }
         while True:
             with aws_errors(f"reading what is due in {lane}"):
