@@ -76,7 +76,12 @@ def _ended_by_any_signal() -> Iterator[None]:
         del number, frame  # given by signal, whatever the function wants
         raise KeyboardInterrupt
 
-    before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGHUP)}
+    # SIGINT too: a shell's background job begins with it ignored, and must end on request all the
+    # same. A SIGHUP that is ignored stays so: that is what nohup asks for.
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ended) for number in numbers}
     try:
         yield
     except KeyboardInterrupt:
