@@ -28,9 +28,18 @@ class Delivered:
 
 
 def deliver_owed(
-    task: Task, plan: Plan | None, *, seen: int, tasks: TaskStore, outbox: Outbox, clock: Clock
+    task: Task,
+    plan: Plan | None,
+    *,
+    seen: int,
+    tasks: TaskStore,
+    outbox: Outbox,
+    clock: Clock,
+    only: str | None = None,
 ) -> Delivered:
     """Send what was decided after version `seen`, and what others have owed for too long.
+
+    With `only`, nothing but what has this name.
 
     What another handler decided a moment ago it is sending itself. Each thing is sent at least
     once. One that fails for now stays owed and delays nothing else; a status that can never
@@ -40,6 +49,8 @@ def deliver_owed(
     given_up: list[Owed] = []
     still_owed: list[Owed] = []
     for owed in sorted(task.owed, key=lambda owed: (owed.kind != "alert", owed.seq)):
+        if only is not None and owed.name != only:
+            continue
         if owed.seq <= seen and clock() - owed.at < START_WITHIN:
             continue
         try:

@@ -66,7 +66,7 @@ class Submission:
         row = OrderRow(order.order_id, order.content, order.content_hash, now)
         found = self._tasks.create(row, task)
         if isinstance(found, Created):
-            self._announce(task, order.plan)
+            self._announce(task)
             return Submitted(True, "accepted")
         if found.order.content_hash != order.content_hash:
             raise RejectedOrder(
@@ -77,24 +77,34 @@ class Submission:
             )
         if found.task is None:
             return Submitted(False, "the same order again; its task is over and was removed")
-        self._announce_again(found.task, order.plan)
+        self._announce_again(found.task)
         return Submitted(False, "the same order again; nothing new")
 
-    def _announce(self, task: Task, plan: Plan) -> None:
+    def _announce(self, task: Task) -> None:
         """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
-        self._deliver(task, plan)
+        self._deliver_received(task)
         self._send_start(task)
 
-    def _announce_again(self, task: Task, plan: Plan) -> None:
+    def _announce_again(self, task: Task) -> None:
         if any(owed.name == RECEIVED for owed in task.owed):
-            self._deliver(task, plan)
+            self._deliver_received(task)
         elif task.reply_to is not None:
             self._repeat_received(task, task.reply_to)
         if not task.ended:
             self._send_start(task)
 
-    def _deliver(self, task: Task, plan: Plan) -> None:
-        deliver_owed(task, plan, seen=0, tasks=self._tasks, outbox=self._outbox, clock=self._clock)
+    def _deliver_received(self, task: Task) -> None:
+        """What else a task of long ago may owe is not submission's to tell: it has no alert
+        topic, and its plan may be a newer one than the task's."""
+        deliver_owed(
+            task,
+            None,
+            seen=0,
+            tasks=self._tasks,
+            outbox=self._outbox,
+            clock=self._clock,
+            only=RECEIVED,
+        )
 
     def _repeat_received(self, task: Task, reply_to: str) -> None:
         received = Owed("status", RECEIVED, 1, task.created_at, "")
