@@ -186,6 +186,14 @@ def test_what_could_not_be_sent_stays_owed(world: World) -> None:
     assert open_entries(world, task)
 
 
+def test_clearing_leaves_an_entry_that_was_rearmed_in_between(world: World) -> None:
+    task = saved(world, owing(stored(world), "received"))
+    later = task.due_at + MINUTE
+    assert world.store.rearm(task, later) == Saved()
+    assert world.store.clear_owed(without_owed(task, NOW)) == Saved()
+    assert loaded(world) == replace(task, owed=(), due_at=later)
+
+
 def test_clearing_changes_nothing_about_a_newer_decision(world: World) -> None:
     task = saved(world, owing(stored(world), "received"))
     newer = saved(world, owing(task, "received", "started"))
