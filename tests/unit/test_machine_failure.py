@@ -102,6 +102,13 @@ def test_an_error_that_the_plan_never_retries_is_for_good_whatever_the_agent_say
     assert decision.reason == "a: failed for good: CardDeclined: funds"
 
 
+def test_the_longest_type_that_a_plan_may_name_is_found_in_its_list() -> None:
+    longest = "E" * 100
+    world = started(step("a", retry=Retry(not_on=(longest,))))
+    world.reply("a", Outcome.TRANSIENT, error=StepError(longest, "x" * 5_000))
+    assert world.task_state() is TaskState.ARCHIVED
+
+
 def test_a_permanent_failure_is_not_retried_and_counts_no_failure() -> None:
     world = started()
     decision = world.is_refused("a")

@@ -196,6 +196,12 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         lambda: Retry(not_on=cast(Any, "CardDeclined")),
         r'not_on must be a tuple of error types, such as \("CardDeclined",\), not \'CardDeclined\'',
     ),
+    (
+        "a type that is longer than what is kept of one",
+        lambda: Retry(not_on=("E" * 101,)),
+        r"not_on: 'EEE.*would never match; an error's type has 1 to 100 bytes",
+    ),
+    ("an empty type", lambda: Retry(not_on=("",)), r"not_on: '' would never match"),
     ("not_on with a class", lambda: Retry(not_on=cast(Any, (ValueError,))), r"tuple of error"),
     (
         "too long a compensation",

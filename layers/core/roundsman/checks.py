@@ -6,6 +6,7 @@ from datetime import timedelta
 from roundsman.errors import DefinitionError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
+LONGEST_ERROR_TYPE = 100  # bytes; a record keeps no more of one, and agents send no more
 LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
 SHORTEST_DURATION = timedelta(milliseconds=1)  # records keep milliseconds
 LONGEST_DURATION = timedelta(days=3650)  # later instants soon leave the calendar, and are mistakes

@@ -6,6 +6,7 @@ An absent step record means a step that nothing has happened to: Pending, never 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from roundsman.checks import LONGEST_ERROR_TYPE
 from roundsman.states import END_STATES, ProcessState, TaskState
 from roundsman.values import Json
 
@@ -26,7 +27,7 @@ class StepError:
         It goes into the record, the history, an alert and a status, and a record that outgrew
         its 400 KB could never be written again.
         """
-        return StepError(_cut(self.type, 100), _cut(self.message, 1_000))
+        return StepError(_cut(self.type, LONGEST_ERROR_TYPE), _cut(self.message, 1_000))
 
 
 def _cut(text: str, size: int) -> str:

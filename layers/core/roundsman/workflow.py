@@ -12,6 +12,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from roundsman.checks import (
+    LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,
     check_duration,
@@ -87,6 +88,12 @@ class Retry:
         if self.first_delay > self.max_delay:
             raise DefinitionError("Retry: first_delay is longer than max_delay; raise max_delay")
         check_tuple("Retry: not_on", self.not_on, (str,), 'error types, such as ("CardDeclined",)')
+        for error_type in self.not_on:
+            if not 0 < len(error_type.encode()) <= LONGEST_ERROR_TYPE:
+                raise DefinitionError(
+                    f"Retry: not_on: {error_type!r} would never match; an error's type has "
+                    f"1 to {LONGEST_ERROR_TYPE} bytes"
+                )
 
 
 @dataclass(frozen=True, kw_only=True)
