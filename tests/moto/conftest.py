@@ -28,3 +28,12 @@ def world(
     """A deployment of its own."""
     with deployed(monkeypatch, services, clock) as made:
         yield made
+
+
+@pytest.fixture
+def world_of_batches(
+    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
+) -> Iterator[World]:
+    """One whose agents, too, take ten messages at once; by default they take one."""
+    with deployed(monkeypatch, services, clock, {"AgentBatchSize": "10"}) as made:
+        yield made

@@ -152,6 +152,15 @@ class World(Driver):
         """Read and handle until no queue has anything to read; what is delayed stays."""
         self.run_until_idle()
 
+    @property
+    def running(self) -> str:
+        """The function that is being called now; empty while the test itself acts."""
+        return self._running
+
+    def redeploy(self) -> None:
+        """New instances of every function, with the code as it is now."""
+        self._handlers.clear()
+
     def source(self, queue: str) -> EventSource:
         """The event source of a queue, by its logical id (`SubmissionQueue`)."""
         (found,) = [s for s in self.stack.mappings if s.queue_url == self.url(queue)]
@@ -345,7 +354,12 @@ def order(order_id: str, **processing: object) -> dict[str, object]:
 
 
 @contextmanager
-def deployed(patch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock) -> Iterator[World]:
+def deployed(
+    patch: pytest.MonkeyPatch,
+    services: RemoteServices,
+    clock: Clock,
+    parameters: Mapping[str, str] | None = None,
+) -> Iterator[World]:
     """A world of its own from the real template, with services that remember nothing.
 
     `services` tell the time by `clock.at_the_services`; starting them once saves the translation
@@ -357,5 +371,6 @@ def deployed(patch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock) 
     patch.setattr(roundsman.aws.clock, "time", clock)
     patch.setattr(moto.core.utils, "utcnow", clock.utcnow)
     with mock_aws():
-        stack = create_stack_on_moto(dict.fromkeys(SERVICE_URLS, services.url))
+        addresses = dict.fromkeys(SERVICE_URLS, services.url)
+        stack = create_stack_on_moto({**addresses, **(parameters or {})})
         yield World(stack, services, clock)
