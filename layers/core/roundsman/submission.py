@@ -1,9 +1,9 @@
 """Submission: an order and its task, both or neither, once for each order id."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from roundsman.birth import RECEIVED, Wishes, new_task
-from roundsman.delivery import deliver_owed
+from roundsman.delivery import Delivered, deliver_owed
 from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.messages import status_body
 from roundsman.plan import Plan
@@ -33,6 +33,7 @@ class Submitted:
 
     created: bool
     reason: str
+    delivered: Delivered = field(default_factory=Delivered)
 
 
 class Submission:
@@ -66,8 +67,7 @@ class Submission:
         row = OrderRow(order.order_id, order.content, order.content_hash, now)
         found = self._tasks.create(row, task)
         if isinstance(found, Created):
-            self._announce(task)
-            return Submitted(True, "accepted")
+            return Submitted(True, "accepted", self._announce(task))
         if found.order.content_hash != order.content_hash:
             raise RejectedOrder(
                 [Problem("orderId", "taken: an order with this id and other content exists")],
@@ -77,26 +77,29 @@ class Submission:
             )
         if found.task is None:
             return Submitted(False, "the same order again; its task is over and was removed")
-        self._announce_again(found.task)
-        return Submitted(False, "the same order again; nothing new")
+        delivered = self._announce_again(found.task)
+        return Submitted(False, "the same order again; nothing new", delivered)
 
-    def _announce(self, task: Task) -> None:
+    def _announce(self, task: Task) -> Delivered:
         """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
-        self._deliver_received(task)
+        delivered = self._deliver_received(task)
         self._send_start(task)
+        return delivered
 
-    def _announce_again(self, task: Task) -> None:
+    def _announce_again(self, task: Task) -> Delivered:
+        delivered = Delivered()
         if any(owed.name == RECEIVED for owed in task.owed):
-            self._deliver_received(task)
+            delivered = self._deliver_received(task)
         elif task.reply_to is not None:
             self._repeat_received(task, task.reply_to)
         if not task.ended:
             self._send_start(task)
+        return delivered
 
-    def _deliver_received(self, task: Task) -> None:
+    def _deliver_received(self, task: Task) -> Delivered:
         """What else a task of long ago may owe is not submission's to tell: it has no alert
         topic, and its plan may be a newer one than the task's."""
-        deliver_owed(
+        return deliver_owed(
             task,
             None,
             seen=0,

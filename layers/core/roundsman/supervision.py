@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 from roundsman.alerts import trouble_alert
-from roundsman.delivery import deliver_owed
+from roundsman.delivery import Delivered, deliver_owed
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Decision, Inspect, InspectAt, StartTask
@@ -36,6 +36,7 @@ class PassReport:
     lag: int = 0
     finished: bool = True
     reasons: list[tuple[str, str]] = field(default_factory=list)
+    delivered: list[tuple[str, Delivered]] = field(default_factory=list)
 
 
 class Supervisor:
@@ -65,13 +66,16 @@ class Supervisor:
     def make_pass(self, *, stop_at: int) -> PassReport:
         """Visit every task that is due now, until `stop_at` (epoch ms) at the latest.
 
-        Passes begin at different shards, so that one that always runs out of time still reaches
-        them all; what it did not reach is still due for the next.
+        Each pass begins at a shard drawn by lot, so that passes that always run out of time still
+        reach them all; what one did not reach is still due for the next.
         """
         report = PassReport()
         now = self._clock()
-        first = now // MINUTE % self._shards
+        first = int(self._jitter() * self._shards)
         for offset in range(self._shards):
+            if self._clock() >= stop_at:
+                report.finished = False
+                break
             shard = (first + offset) % self._shards
             try:
                 self._visit_shard(shard, now, stop_at, report)
@@ -120,7 +124,12 @@ class Supervisor:
             report.superseded += 1
             return
         self._count(task, decision, report)
-        self._send(task, plan, decision)
+        try:
+            self._send(task, plan, decision, report)
+        except CallRefused as refused:  # by the stack, not for this record: nothing to postpone
+            report.troubled += 1
+            self._on_trouble(task_id, refused)
+            raise TryAgain(f"{task_id}: {refused}") from refused
         if decision.task is task and not task.owed:
             self._tasks.rearm(task, due(task, now))
             report.rearmed += 1
@@ -133,7 +142,9 @@ class Supervisor:
         saved = self._tasks.save(moved_on, seen=task.version, history=decision.history)
         return not isinstance(saved, Superseded)
 
-    def _send(self, before: Task, plan: Plan | None, decision: Decision) -> None:
+    def _send(
+        self, before: Task, plan: Plan | None, decision: Decision, report: PassReport
+    ) -> None:
         task_id = before.task_id
         for command in decision.commands:
             if isinstance(command, StartTask):
@@ -142,7 +153,7 @@ class Supervisor:
                 delay = max(0, command.at - self._clock())
                 if delay <= LONGEST_DELAY:
                     self._outbox.send_inspect(task_id, delay=delay)
-        deliver_owed(
+        delivered = deliver_owed(
             decision.task,
             plan,
             seen=before.version,
@@ -150,6 +161,7 @@ class Supervisor:
             outbox=self._outbox,
             clock=self._clock,
         )
+        report.delivered.append((task_id, delivered))
 
     def _count(self, before: Task, decision: Decision, report: PassReport) -> None:
         if decision.task is not before or decision.commands:

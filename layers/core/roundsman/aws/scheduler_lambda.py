@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
+from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
@@ -57,10 +58,6 @@ def _report(event: str, handled: Handled) -> None:
         "decided",
         extra={"event": event, "state": task.state if task else None, "reason": handled.reason},
     )
-    for given_up in handled.delivered.given_up:
-        count("StatusesGivenUp")
-        logger().warning("status given up: no such reply queue", extra={"status": given_up.name})
-    for owed in handled.delivered.still_owed:
-        logger().warning("not sent yet; still owed", extra={"owed": owed.name})
+    report_delivered(handled.delivered)
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:
         count("TasksArchived" if task.state is TaskState.ARCHIVED else "TasksCompleted")

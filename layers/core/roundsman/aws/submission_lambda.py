@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
+from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import submission_parts
 from roundsman.aws.settings import SubmissionSettings
@@ -41,6 +42,7 @@ def submission_handler(
                 submitted = submission.submit(order)
                 count("OrdersAccepted" if submitted.created else "OrdersRepeated")
                 logger().info("order", extra={"reason": submitted.reason})
+                report_delivered(submitted.delivered)
         except RejectedOrder as rejected:
             _tell_rejected(rejected)
             raise

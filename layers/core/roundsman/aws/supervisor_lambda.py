@@ -4,6 +4,7 @@ import random
 from collections.abc import Callable
 
 from roundsman.aws.clock import now, sleep
+from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger, measure, where
 from roundsman.aws.parts import supervisor_parts
 from roundsman.aws.settings import SupervisorSettings
@@ -44,7 +45,7 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
 
 def _log_trouble(task_id: str, problem: Exception) -> None:
     with log_keys(task_id=task_id):
-        logger().error("a record could not be handled; postponed", extra=where(problem))
+        logger().error("a record could not be handled", extra=where(problem))
 
 
 def _report(report: PassReport) -> None:
@@ -56,6 +57,9 @@ def _report(report: PassReport) -> None:
     for task_id, reason in report.reasons:
         with log_keys(task_id=task_id):
             logger().info("inspected", extra={"reason": reason})
+    for task_id, delivered in report.delivered:
+        with log_keys(task_id=task_id):
+            report_delivered(delivered)
     logger().info(
         "pass done",
         extra={
