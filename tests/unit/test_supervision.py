@@ -1,0 +1,523 @@
+"""The supervisor: visits what may be overdue, moves it on, and lets nothing stop its rounds."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from functools import partial
+from typing import cast
+
+import pytest
+
+from roundsman.due import START_WITHIN, Lane, lane_key, shard_of
+from roundsman.errors import RoundsmanError, SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.events import Outcome
+from roundsman.messages import Command
+from roundsman.ports import DueEntry
+from roundsman.states import ProcessState, TaskState
+from roundsman.supervision import LONGEST_POSTPONEMENT, PassReport, Supervisor, keep_passing
+from roundsman.values import MINUTE, SECOND
+from roundsman.workflow import Archive, Retry
+from tests.unit.machine_world import T0, plan, step
+from tests.unit.shell_world import ORDER_ID, SHARDS, Crash, Fault, Faults, FaultyStore, Shells
+
+first = step("first")
+second = step("second", first, complete_within=timedelta(seconds=5))
+LINE = plan(first, second)
+LATER = T0 + 60 * MINUTE
+
+HEAD = next(f"head-{n}" for n in range(99) if shard_of(f"head-{n}", SHARDS) == 0)
+BESIDE = [f"beside-{n}" for n in range(99) if shard_of(f"beside-{n}", SHARDS) == 0][:5]
+
+
+def submitted(made: Shells) -> Shells:
+    made.submit()
+    made.outbox.sent.clear()
+    return made
+
+
+def started() -> Shells:
+    """Its first step is under way, and its agent will never answer."""
+    shells = submitted(Shells(LINE))
+    shells.start()
+    shells.outbox.sent.clear()
+    return shells
+
+
+def passed(shells: Shells, faults: Faults | None = None) -> PassReport:
+    return shells.supervisor(faults).make_pass(stop_at=shells.now + MINUTE)
+
+
+# --- Moving on what is overdue ---------------------------------------------------------------
+
+
+def test_a_task_that_is_not_due_costs_no_look() -> None:
+    shells = started()
+    faults = Faults()
+    report = passed(shells, faults)
+    assert report.looked_at == 0
+    assert faults.calls == ["due"] * SHARDS
+
+
+def test_an_overdue_step_is_requeued_and_its_start_is_sent_but_never_claimed() -> None:
+    shells = started()
+    report = passed(shells.wait(31))
+    record = shells.task().step("first")
+    assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
+    assert record.failure_count == 1
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+    assert shells.requests() == []
+    assert (report.looked_at, report.recovered, report.archived) == (1, 1, 0)
+    assert report.lag == SECOND
+    assert "attempt 1 of 3 overdue by 1 s" in report.reasons[0][1]
+
+
+def test_a_step_that_nobody_claimed_is_sent_again_at_no_attempts_cost() -> None:
+    shells = started()
+    passed(shells.wait(31))
+    for _ in range(5):  # each Start is lost
+        shells.outbox.sent.clear()
+        passed(shells.wait(31))
+        assert shells.commands() == [("start", ORDER_ID, 0)]
+        assert shells.task().step("first").failure_count == 1
+    shells.start("m-after-all")
+    assert shells.requested() == ["first"]
+
+
+@pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.NOT_DONE, Fault.REFUSED])
+def test_a_requeue_whose_send_failed_is_sent_half_a_minute_later(fault: Fault) -> None:
+    shells = started()
+    try:
+        passed(shells.wait(31), Faults().on("send_start", fault))
+    except Crash:
+        assert fault is Fault.CRASH_BEFORE
+    assert shells.commands() == []
+    entry = shells.open_entry()
+    assert entry is not None
+    assert entry <= shells.now + START_WITHIN
+    passed(shells.wait(31))
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+    assert shells.task().step("first").failure_count == 1
+
+
+def test_a_refused_send_is_reported_but_no_record_is_blamed_for_it() -> None:
+    shells = submitted(Shells(LINE))
+    for _ in range(8):
+        report = passed(shells.wait(60), Faults().on("send_start", Fault.REFUSED))
+        assert report.troubled == 1
+    assert shells.alerts() == []
+    assert passed(shells.wait(1)).recovered == 1, "the next pass after the repair sends it"
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+
+
+def test_the_last_attempt_overdue_archives_the_task_with_its_alert() -> None:
+    shells = submitted(Shells(plan(step("first", retry=Retry(max_attempts=1)))))
+    shells.start()
+    report = passed(shells.wait(31))
+    assert shells.task().state is TaskState.ARCHIVED
+    assert shells.alerts() == ["task_archived"]
+    assert shells.statuses() == ["started", "failed"]
+    assert report.archived == 1
+    assert shells.open_entry() is None
+
+
+def test_a_task_past_its_own_end_is_archived() -> None:
+    shells = submitted(Shells(plan(first, on_failure=Archive())))
+    passed(shells.wait(3_600))
+    assert shells.task().state is TaskState.ARCHIVED
+
+
+def test_what_another_decided_first_is_left_to_it() -> None:
+    shells = started()
+    shells.wait(31)
+    faults = Faults()
+
+    def rival(call: str) -> None:
+        if call == "save":
+            faults.before_each(lambda _: None)
+            shells.reply("first")
+
+    report = passed(shells, faults.before_each(rival))
+    assert (report.superseded, report.recovered) == (1, 0)
+    assert shells.commands() == []
+    assert shells.task().step("first").process_state is ProcessState.PROCESSED
+
+
+def test_a_write_whose_answer_was_lost_is_followed_up_half_a_minute_later() -> None:
+    shells = started()
+    passed(shells.wait(31), Faults().on("save", Fault.ANSWER_LOST))
+    assert shells.task().step("first").failure_count == 1
+    passed(shells.wait(31))
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+    assert shells.task().step("first").failure_count == 1
+
+
+# --- The due entry ---------------------------------------------------------------------------
+
+
+def test_a_look_that_changes_nothing_moves_the_entry_to_what_is_due_next() -> None:
+    shells = started()
+    shells.wait(2)
+    shells.reply("first")
+    complete_by = shells.task().step("second").complete_by
+    assert complete_by is not None
+    shells.now = complete_by - 1
+    stale = replace(shells.task(), due_at=shells.now)
+    shells.store.rearm(stale, shells.now)
+    report = passed(shells)
+    assert (report.looked_at, report.rearmed, report.recovered) == (1, 1, 0)
+    assert shells.open_entry() == complete_by
+    assert passed(shells).looked_at == 0
+
+
+def test_a_step_with_an_early_end_is_watched_though_the_entry_was_moved_far_ahead() -> None:
+    patient = step("first", complete_within=timedelta(minutes=14))
+    shells = submitted(Shells(plan(patient, replace(second, after=(patient,)))))
+    shells.start()
+    passed(shells.wait(31))
+    assert shells.open_entry() == T0 + 14 * MINUTE
+    shells.reply("first", faults=Faults().on("send_requests", Fault.SWALLOWED))
+    assert shells.open_entry() == shells.now + 5 * SECOND
+    passed(shells.wait(6))
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+
+
+def test_a_rearm_never_overwrites_a_decision_made_after_the_look() -> None:
+    shells = started()
+    shells.wait(1)
+    shells.store.rearm(shells.task(), shells.now)
+    faults = Faults()
+
+    def rival(call: str) -> None:
+        if call == "rearm":
+            faults.before_each(lambda _: None)
+            shells.reply("first")
+
+    passed(shells, faults.before_each(rival))
+    complete_by = shells.task().step("second").complete_by
+    entry = shells.open_entry()
+    assert entry is not None
+    assert complete_by is not None
+    assert entry <= complete_by
+    assert shells.unwatched == []
+
+
+class StaleIndex(FaultyStore):
+    """An index that still shows what has moved on."""
+
+    entries: tuple[DueEntry, ...] = ()
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        yield from self.entries if lane == lane_key(Lane.OPEN, 0) else ()
+        yield from super().due(lane, until)
+
+
+def supervisor_over(shells: Shells, store: FaultyStore) -> Supervisor:
+    return Supervisor(
+        tasks=store,
+        plans=shells.plans,
+        board=shells.board,
+        outbox=shells.outbox,
+        clock=shells.clock,
+        jitter=lambda: 0.0,
+        shards=SHARDS,
+        on_trouble=lambda task_id, problem: shells.troubles.append(task_id),
+    )
+
+
+def test_entries_of_tasks_that_are_gone_ended_or_not_due_change_nothing() -> None:
+    shells = started()
+    shells.reply("first")
+    shells.reply("second")
+    shells.submit("ord-2")
+    shells.outbox.sent.clear()
+    before = shells.store.tasks()
+    store = StaleIndex(shells.store, Faults(), shells.look)
+    names = ("nobody", ORDER_ID, "ord-2")
+    store.entries = tuple(DueEntry(name, T0 - MINUTE) for name in names)
+    report = supervisor_over(shells, store).make_pass(stop_at=LATER)
+    assert report.looked_at == 3
+    assert (report.archived, report.troubled, report.deferred) == (0, 0, 0)
+    assert [replace(task, due_at=0) for task in shells.store.tasks()] == [
+        replace(task, due_at=0) for task in before
+    ]
+    assert {task_id for _, task_id, _ in shells.commands()} <= {"ord-2"}, "a Start is harmless"
+
+
+# --- Broken records --------------------------------------------------------------------------
+
+
+def shard_with_a_poison(spoil: Callable[[Shells], None]) -> Shells:
+    """One shard: at its head a record that cannot be handled, behind it five that are due."""
+    shells = Shells(LINE)
+    shells.submit(HEAD)
+    shells.wait(1)
+    for name in BESIDE:
+        shells.submit(name)
+    shells.outbox.sent.clear()
+    spoil(shells)
+    return shells
+
+
+def unreadable(shells: Shells, error: RoundsmanError) -> None:
+    shells.store.make_unreadable(HEAD, error)
+
+
+def impossible(shells: Shells) -> None:
+    """A record that can be read, but for which the table has no line."""
+    task = shells.task(HEAD)
+    shells.store.save(replace(task, version=2, state=TaskState.UNDOING), seen=task.version)
+
+
+POISONS: dict[str, Callable[[Shells], None]] = {
+    "a record that cannot be read": partial(
+        unreadable, error=UnreadableRecord(HEAD, "CompleteBy", "is missing")
+    ),
+    "a record that makes the machine fail": impossible,
+}
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest(poison: str) -> None:
+    shells = shard_with_a_poison(POISONS[poison])
+    report = passed(shells.wait(31))
+    assert {task_id for _, task_id, _ in shells.commands()} == set(BESIDE)
+    assert report.troubled == 1
+    assert shells.troubles == [HEAD]
+    assert shells.alerts() == ["task_unreadable"]
+
+
+@pytest.mark.parametrize("poison", POISONS)
+def test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_each_time(poison: str) -> None:
+    shells = shard_with_a_poison(POISONS[poison])
+    for name in BESIDE:
+        shells.store.remove_task(name)
+    shells.wait(31)
+    waits = []
+    for times in range(1, 14):
+        report = passed(shells)
+        assert (report.looked_at, report.troubled) == (1, 1)
+        assert shells.alerts() == ["task_unreadable"] * times
+        entry = shells.open_entry(HEAD)
+        assert entry is not None
+        waits.append(entry - shells.now)
+        shells.now = entry - 1
+        assert passed(shells).looked_at == 0
+        shells.now = entry
+    assert waits[:5] == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE]
+    assert waits[-1] == LONGEST_POSTPONEMENT == max(waits)
+
+
+@pytest.mark.parametrize("call", ["trouble", "publish", "postpone"])
+@pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.REFUSED])
+def test_a_broken_record_that_cannot_be_put_off_stops_nothing_either(
+    call: str, fault: Fault
+) -> None:
+    shells = shard_with_a_poison(POISONS["a record that cannot be read"])
+    passed(shells.wait(31), Faults().on(call, fault))
+    assert {task_id for _, task_id, _ in shells.commands()} == set(BESIDE)
+    alerts = len(shells.alerts())
+    passed(shells.wait(1))
+    assert len(shells.alerts()) == alerts + 1, "still due, so seen by the next pass"
+
+
+def test_a_record_of_newer_code_is_left_where_it_is_for_newer_code() -> None:
+    shells = shard_with_a_poison(partial(unreadable, error=SchemaTooNew(HEAD)))
+    before = shells.task(HEAD)
+    report = passed(shells.wait(31))
+    assert (report.deferred, report.troubled) == (1, 0)
+    assert shells.task(HEAD) == before
+    assert shells.alerts() == []
+    assert {task_id for _, task_id, _ in shells.commands()} == set(BESIDE)
+
+
+def test_a_repaired_record_begins_its_waits_anew() -> None:
+    shells = Shells(LINE)
+    shells.submit(HEAD)
+    impossible(shells)
+    for _ in range(3):
+        passed(shells.wait(3_600))
+    task = shells.task(HEAD)
+    repaired = replace(task, version=3, state=TaskState.PENDING, complete_by=shells.now + MINUTE)
+    shells.store.save(repaired, seen=2)
+    shells.store.save(replace(repaired, version=4, state=TaskState.UNDOING), seen=3)
+    shells.wait(3_600)
+    passed(shells)
+    assert shells.open_entry(HEAD) == shells.now + MINUTE
+
+
+# --- Failures of AWS -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("call", ["load", "plan", "save", "send_start"])
+def test_what_fails_for_now_defers_one_task_and_not_its_neighbours(call: str) -> None:
+    shells = Shells(LINE)
+    for name in BESIDE:
+        shells.submit(name)
+    for name in BESIDE:
+        shells.scheduler().command(Command(kind="start", task_id=name), f"m-{name}")
+    shells.outbox.sent.clear()
+    report = passed(shells.wait(31), Faults().on(call, Fault.NOT_DONE, nth=1))
+    assert report.deferred == 1
+    assert len(shells.commands()) == len(BESIDE) - 1
+    assert shells.alerts() == []
+    passed(shells.wait(31))
+    assert {task_id for _, task_id, _ in shells.commands()} == set(BESIDE)
+
+
+def test_a_shard_that_cannot_be_read_does_not_stop_the_others() -> None:
+    shells = Shells(LINE)
+    names = [f"ord-{n}" for n in range(20)]
+    for name in names:
+        shells.submit(name)
+    shells.outbox.sent.clear()
+    report = passed(shells.wait(31), Faults().on("due", Fault.NOT_DONE, nth=2))
+    sent = {task_id for _, task_id, _ in shells.commands()}
+    shards = {shard_of(name, SHARDS) for name in names if name not in sent}
+    assert len(shards) == 1
+    assert not report.finished
+    passed(shells)
+    assert {task_id for _, task_id, _ in shells.commands()} == set(names)
+
+
+# --- Time ------------------------------------------------------------------------------------
+
+
+@dataclass
+class Slow:
+    """Tasks in every shard that stay due, and a supervisor for whom each look takes a second."""
+
+    shells: Shells = field(default_factory=lambda: Shells(LINE))
+    lots: list[float] = field(default_factory=list)
+    visited: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for n in range(40):
+            self.shells.submit(f"ord-{n}")
+        self.shells.outbox.sent.clear()
+
+    def make_pass(self, seconds: int) -> PassReport:
+        faults = Faults().on("send_start", Fault.NOT_DONE)
+
+        def spend(call: str) -> None:
+            if call == "load":
+                self.shells.wait(1)
+
+        supervisor = self.shells.supervisor(
+            faults.before_each(spend), jitter=lambda: self.lots.pop(0) if self.lots else 0.5
+        )
+        report = supervisor.make_pass(stop_at=self.shells.now + seconds * SECOND)
+        self.visited += [task_id for task_id, _ in report.reasons]
+        self.calls = faults.calls
+        return report
+
+
+def test_a_pass_stops_at_its_time_and_reads_nothing_more() -> None:
+    slow = Slow()
+    slow.shells.wait(60)
+    began = slow.shells.now
+    report = slow.make_pass(seconds=3)
+    assert not report.finished
+    assert report.looked_at == 3
+    assert slow.shells.now == began + 3 * SECOND
+    assert slow.calls.count("due") == 1, "no further shard is even asked for"
+
+
+def test_passes_that_always_run_out_of_time_still_reach_every_shard() -> None:
+    slow = Slow()
+    slow.shells.wait(60)
+    for lot in (0.0, 0.25, 0.5, 0.75, 0.999):
+        slow.lots = [lot]
+        slow.make_pass(seconds=2)
+        slow.shells.wait(4 * 60)
+    assert {shard_of(task_id, SHARDS) for task_id in slow.visited} == set(range(SHARDS))
+
+
+def test_a_pass_that_has_time_visits_everything_wherever_it_begins() -> None:
+    for lot in (0.0, 0.3, 0.6, 0.999999):
+        slow = Slow(lots=[lot])
+        slow.shells.wait(60)
+        assert slow.make_pass(seconds=100).looked_at == 40
+
+
+@dataclass
+class Rounds:
+    """A clock that only sleeping and passes move, and what happened when."""
+
+    now: int = T0
+    lasts: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    slept: list[int] = field(default_factory=list)
+    reports: list[PassReport] = field(default_factory=list)
+    stop_ats: list[int] = field(default_factory=list)
+
+    def sleep(self, duration: int) -> None:
+        assert duration > 0
+        self.slept.append(duration)
+        self.now += duration
+
+    def make_pass(self, *, stop_at: int) -> PassReport:
+        self.at.append((self.now - T0) // SECOND)
+        self.stop_ats.append(stop_at)
+        self.now += self.lasts.pop(0) if self.lasts else 0
+        return PassReport()
+
+    def keep(self, *, interval: int, passes: int, seconds: int) -> "Rounds":
+        keep_passing(
+            cast("Supervisor", self),
+            interval=interval * SECOND,
+            passes=passes,
+            stop_at=T0 + seconds * SECOND,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            report=self.reports.append,
+        )
+        return self
+
+
+def test_a_minutes_interval_is_one_pass_without_any_sleep() -> None:
+    rounds = Rounds().keep(interval=60, passes=1, seconds=85)
+    assert (rounds.at, rounds.slept, len(rounds.reports)) == ([0], [], 1)
+
+
+def test_a_shorter_interval_is_several_passes_from_start_to_start() -> None:
+    rounds = Rounds(lasts=[3_000, 1_000]).keep(interval=20, passes=3, seconds=85)
+    assert rounds.at == [0, 20, 40]
+    assert rounds.slept == [17_000, 19_000]
+    assert len(rounds.reports) == 3
+    assert rounds.stop_ats == [T0 + 85 * SECOND] * 3
+
+
+def test_a_pass_that_took_too_long_is_followed_at_once_and_then_the_rhythm_holds() -> None:
+    rounds = Rounds(lasts=[25_000]).keep(interval=20, passes=3, seconds=85)
+    assert rounds.at == [0, 25, 40]
+
+
+def test_no_pass_begins_after_the_time_is_over_nor_is_any_slept_for() -> None:
+    rounds = Rounds(lasts=[1_000]).keep(interval=20, passes=3, seconds=20)
+    assert (rounds.at, rounds.slept) == ([0], [])
+    rounds = Rounds(lasts=[50_000]).keep(interval=20, passes=3, seconds=40)
+    assert rounds.at == [0]
+    assert Rounds().keep(interval=20, passes=3, seconds=0).at == []
+
+
+def test_each_passes_report_is_given_out_though_a_later_pass_dies() -> None:
+    class Dying(Rounds):
+        def make_pass(self, *, stop_at: int) -> PassReport:
+            if self.at:
+                raise TryAgain("gone")
+            return super().make_pass(stop_at=stop_at)
+
+    rounds = Dying()
+    with pytest.raises(TryAgain):
+        rounds.keep(interval=20, passes=3, seconds=85)
+    assert len(rounds.reports) == 1
+
+
+def test_what_was_told_and_what_is_still_owed_is_in_the_report() -> None:
+    shells = submitted(Shells(plan(first, on_failure=Archive())))
+    shells.start()
+    shells.reply("first", Outcome.PERMANENT, faults=Faults().on("publish", Fault.NOT_DONE))
+    report = passed(shells.wait(31), Faults().on("publish", Fault.NOT_DONE))
+    [(task_id, delivered)] = report.delivered
+    assert task_id == ORDER_ID
+    assert [owed.name for owed in delivered.still_owed] == ["task_archived"]
