@@ -34,6 +34,18 @@ def test_keys_are_gone_also_when_the_work_inside_raised(capsys: pytest.CaptureFi
     assert "task_id" not in lines(capsys)[0]
 
 
+def test_a_key_that_is_set_inside_another_is_again_what_it_was_outside(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    with log_keys(task_id="ord-1", step="reserve_stock"):
+        with log_keys(step="charge_card", attempt=1):
+            pass
+        logger().info("outside")
+    [outside] = lines(capsys)
+    assert (outside["task_id"], outside["step"]) == ("ord-1", "reserve_stock")
+    assert "attempt" not in outside
+
+
 def test_metrics_are_sent_once_when_the_handler_ends(capsys: pytest.CaptureFixture[str]) -> None:
     @observed
     def handler(name: str) -> str:

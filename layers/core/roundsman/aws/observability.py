@@ -69,13 +69,16 @@ def measure(name: str, milliseconds: float) -> None:
 
 @contextmanager
 def log_keys(**fields: str | int | None) -> Iterator[None]:
-    """Put these fields on every line that this thread logs inside; gone afterwards."""
+    """Put these fields on every line that this thread logs inside; afterwards all is as before."""
     log = logger()
+    before = log.thread_safe_get_current_keys()
+    hidden = {name: before[name] for name in fields if name in before}
     log.thread_safe_append_keys(**fields)
     try:
         yield
     finally:
         log.thread_safe_remove_keys(fields)
+        log.thread_safe_append_keys(**hidden)
 
 
 def observed(handler: Callable[P, R]) -> Callable[P, R]:
