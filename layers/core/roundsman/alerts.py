@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roundsman.plan import Plan
+from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState
 from roundsman.task import Owed, StepRecord, Task
 from roundsman.values import Json, canonical_json, iso
@@ -24,9 +25,11 @@ def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
     """The alert that a decision owed: what failed, since when, how often tried, what stands."""
     step = task.ending.step if task.ending else None
     record = task.step(step) if step else None
+    failed_undos = _in(task, ProcessState.UNDO_ERROR)
+    severity = "critical" if failed_undos else "error"
     document: dict[str, Json] = {
         "alert": owed.name,
-        "severity": "error",
+        "severity": severity,
         "taskId": task.task_id,
         "workflow": task.workflow,
         "state": task.state.value,
@@ -38,7 +41,10 @@ def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
         "lastError": _error(record),
         "steps": {name: task.step(name).process_state.value for name in _names(task, plan)},
         "mayHaveHappened": _standing(task),
+        "undone": _in(task, ProcessState.UNDONE),
+        "undoFailed": failed_undos,
         "look": f"roundsman show {task.task_id}",
+        "resubmit": f"roundsman resubmit {task.task_id} --reason '...'",
     }
     return Alert(
         subject=subject(f"Roundsman: {task.workflow} {task.task_id} archived"),
@@ -47,7 +53,7 @@ def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
             "kind": owed.name,
             "workflow": task.workflow,
             "step": step or "none",
-            "severity": "error",
+            "severity": severity,
         },
     )
 
@@ -99,9 +105,9 @@ def _error(record: StepRecord | None) -> Json:
 
 
 def _standing(task: Task) -> list[Json]:
-    """The steps that were ever claimed: each may have had its effect, whatever it answered."""
-    return [
-        name
-        for name, record in sorted(task.steps.items())
-        if record.started_at is not None and record.process_state is not ProcessState.SKIPPED
-    ]
+    """The steps whose effect may stand, whatever they answered."""
+    return [name for name, record in sorted(task.steps.items()) if effect_may_stand(record)]
+
+
+def _in(task: Task, state: ProcessState) -> list[Json]:
+    return [n for n, record in sorted(task.steps.items()) if record.process_state is state]

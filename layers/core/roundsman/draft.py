@@ -9,9 +9,11 @@ from dataclasses import replace
 from typing import TypedDict, Unpack
 
 from roundsman.due import START_WITHIN, placed
-from roundsman.events import Command, Decision, HistoryRow
+from roundsman.events import Asked, Command, Decision, Event, HistoryRow, Inspect, Replied, Start
+from roundsman.history import seq
 from roundsman.plan import Plan
-from roundsman.states import DONE, ProcessState, TaskState
+from roundsman.standing import left_to_undo, without_compensation
+from roundsman.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.task import UNTOUCHED, Ending, Owed, StepError, StepRecord, Task
 from roundsman.transitions import (
     Move,
@@ -23,8 +25,13 @@ from roundsman.transitions import (
 )
 from roundsman.values import Json
 
-HISTORY_ROWS = 1_000
-"""Room for the rows of one decision in the history's range key: `Seq` is version * this + row."""
+STATUSES = {
+    TaskState.COMPLETED: "completed",
+    TaskState.ARCHIVED: "failed",
+    TaskState.UNDONE: "undone",
+    TaskState.CANCELLED: "cancelled",
+}
+"""What an application is told at each end."""
 
 
 class StepChanges(TypedDict, total=False):
@@ -38,12 +45,15 @@ class StepChanges(TypedDict, total=False):
     finished_at: int | None
     result: Json
     error: StepError | None
+    acts_until: int | None
+    outcome_unknown: bool
 
 
 class Draft:
     """One decision on one task at one instant."""
 
     def __init__(self, task: Task, now: int) -> None:
+        self.before = task
         self.task = task
         self.now = now
         self.steps = dict(task.steps)
@@ -89,7 +99,28 @@ class Draft:
 
     def start_by(self, at: int) -> int:
         """When a step that is ready at this instant should have been started, at the latest."""
-        return min(at + START_WITHIN, self.task.complete_by)
+        by = at + START_WITHIN
+        return by if self.ending else min(by, self.task.complete_by)
+
+    def done_before(self, event: Event) -> bool:
+        """Whether the event is a command that was done already."""
+        if isinstance(event, Start | Replied | Inspect):
+            return False
+        return event.asked.command_id in self.task.command_ids
+
+    def new_round(self, name: str) -> None:
+        """From here on the step's effects have keys of their own."""
+        record = self.steps[name]
+        self.steps[name] = replace(record, round=record.round + 1)
+
+    def begin_anew(self, name: str) -> None:
+        """As if the step had never been touched, but for the keys that are spent."""
+        record = self.step(name)
+        step_transition(record.process_state, StepEvent.BEGUN_ANEW)
+        if record.started_at is None:
+            del self.steps[name]
+        else:
+            self.steps[name] = StepRecord(round=record.round + 1)
 
     def fail(self, name: str, event: StepEvent, error: StepError) -> None:
         """The step failed for good. Time-outs and transient replies count, a refusal does not."""
@@ -104,11 +135,13 @@ class Draft:
             error=error,
         )
 
-    def end(self, how: TaskState, why: str, step: str | None = None) -> None:
-        """Take no further step forward. The first reason holds."""
-        if self.ending is None:
-            self.ending = Ending(how, why, step)
-            self.note(why)
+    def end(self, ending: Ending) -> bool:
+        """Take no further step forward. The first ending holds; whether this is it."""
+        if self.ending is not None:
+            return False
+        self.ending = ending
+        self.note(ending.why)
+        return True
 
     def note(self, reason: str) -> None:
         """Add to the decision's reason."""
@@ -120,47 +153,86 @@ class Draft:
         if command not in self._commands:
             self._commands.append(command)
 
-    def record(self, kind: str, step: str | None, attempt: int | None, reason: str) -> None:
-        """Add a line to the task's history."""
-        seq = (self.task.version + 1) * HISTORY_ROWS + len(self._history)
-        self._history.append(HistoryRow(seq, self.now, kind, step, attempt, reason))
+    def record(
+        self,
+        kind: str,
+        step: str | None,
+        attempt: int | None,
+        reason: str,
+        asked: Asked | None = None,
+    ) -> None:
+        """Add a line to the task's history; `asked` where a person's command is the cause."""
+        by, command_id = (asked.by, asked.command_id) if asked else (None, None)
+        at = seq(self.before.version + 1, len(self._history))
+        row = HistoryRow(at, self.now, kind, step, attempt, reason, by, command_id)
+        self._history.append(row)
         self.note(reason)
 
     def unchanged(self, reason: str) -> Decision:
         """Nothing is stored; the commands are those that a redelivery repeats."""
-        return Decision(self.task, tuple(self._commands), reason)
+        return Decision(self.before, tuple(self._commands), reason)
 
     def decision(self, plan: Plan | None, event: TaskEvent) -> Decision:
         """Close the draft. Raises NoTransition where the outcome is not in the table."""
-        changed = self.steps != self.task.steps or self.ending != self.task.ending
+        changed = (
+            self.task is not self.before
+            or self.steps != self.before.steps
+            or self.ending != self.before.ending
+        )
         state = self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
         # Time alone moves a task only out of Scheduled; a wait that is over is ended by a step.
-        starts = self.task.state is TaskState.SCHEDULED and state is not TaskState.SCHEDULED
+        starts = self.before.state is TaskState.SCHEDULED and state is not TaskState.SCHEDULED
         if not changed and not starts:
             return self.unchanged(reason)
-        check_task_move(self.task.state, event, state)
-        version = self.task.version + 1
+        check_task_move(self.before.state, event, state)
+        self._say_what_stays(plan, state)
+        version = self.before.version + 1
         task = replace(
             self.task,
             state=state,
             version=version,
             steps=self.steps,
             ending=self.ending,
-            ended_at=self.now if state in (TaskState.COMPLETED, TaskState.ARCHIVED) else None,
+            ended_at=self.now if state in END_STATES else None,
             owed=self.task.owed + self._promised(state, version),
         )
         return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
 
     def _state(self, plan: Plan | None) -> TaskState:
-        under_way = any(r.process_state is ProcessState.PROCESSING for r in self.steps.values())
-        if self.ending and not under_way:
-            return self.ending.how
-        if plan and all(self.step(name).process_state in DONE for name in plan.steps):
+        if self.ending and not self._unfinished(plan):
+            return self._end_state(plan, self.ending)
+        if not self.ending and plan and self._all_done(plan):
             return TaskState.COMPLETED
-        if self.waits_for_its_time():
+        if not self.ending and self.waits_for_its_time():
             return TaskState.SCHEDULED
         return live_state(((r.process_state, r.not_before) for r in self.steps.values()), self.now)
+
+    def _all_done(self, plan: Plan) -> bool:
+        return all(self.step(name).process_state in DONE for name in plan.steps)
+
+    def _unfinished(self, plan: Plan | None) -> bool:
+        """Whether an ending task still waits for answers, or has compensations to make."""
+        if any(record.under_way for record in self.steps.values()):
+            return True
+        undo = self.ending is not None and self.ending.undo
+        return undo and plan is not None and bool(left_to_undo(plan, self.steps))
+
+    def _end_state(self, plan: Plan | None, ending: Ending) -> TaskState:
+        """An undo that failed, or that nobody knows how to make, is a person's matter."""
+        states = {record.process_state for record in self.steps.values()}
+        if ending.undo and (plan is None or ProcessState.UNDO_ERROR in states):
+            return TaskState.ARCHIVED
+        return ending.how
+
+    def _say_what_stays(self, plan: Plan | None, state: TaskState) -> None:
+        """An undone task says which effects nothing could undo."""
+        if plan is None or self.ending is None or not self.ending.undo:
+            return
+        stays = without_compensation(plan, self.steps)
+        if state in (TaskState.UNDONE, TaskState.CANCELLED) and stays:
+            why = f"{self.ending.why}; without compensation: {', '.join(stays)}"
+            self.ending = replace(self.ending, why=why)
 
     def _promised(self, state: TaskState, version: int) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending."""
@@ -173,10 +245,8 @@ class Draft:
         if state is TaskState.ARCHIVED:
             found.append(owed("alert", "task_archived", why))
         if self.task.reply_to:
-            if not self.task.steps and self.steps:
+            if not self.before.steps and self.steps:
                 found.append(owed("status", "started"))
-            if state is TaskState.COMPLETED:
-                found.append(owed("status", "completed"))
-            if state is TaskState.ARCHIVED:
-                found.append(owed("status", "failed", why))
+            if state in STATUSES:
+                found.append(owed("status", STATUSES[state], why))
         return tuple(found)

@@ -38,9 +38,14 @@ def shard_of(task_id: str, shards: int) -> int:
 
 def due(task: Task, now: int) -> int:
     """The earliest instant (epoch ms) at which something about an open task may be overdue."""
-    instants = [_under_way(record) for record in task.steps.values()]
+    instants = [record.complete_by for record in task.steps.values() if record.under_way]
+    waiting = ProcessState.PENDING if task.ending is None else ProcessState.UNDOING
+    instants += [
+        _waiting(record, now)
+        for record in task.steps.values()
+        if record.process_state is waiting and not record.under_way
+    ]
     if task.ending is None:
-        instants += [_waiting(record, now) for record in task.steps.values()]
         instants.append(task.complete_by)
         if not task.steps:
             instants.append(task.start_at if task.start_at > now else now + START_WITHIN)
@@ -49,13 +54,7 @@ def due(task: Task, now: int) -> int:
     return min((at for at in instants if at is not None), default=now + START_WITHIN)
 
 
-def _under_way(record: StepRecord) -> int | None:
-    return record.complete_by if record.process_state is ProcessState.PROCESSING else None
-
-
 def _waiting(record: StepRecord, now: int) -> int | None:
-    if record.process_state is not ProcessState.PENDING:
-        return None
     waits = record.not_before is not None and record.not_before > now
     return record.not_before if waits else record.complete_by
 

@@ -78,6 +78,10 @@ class NoTransition(RoundsmanError):
     """A pair of state and event that the transition table does not have: a defect, not a race."""
 
 
+class Refused(RoundsmanError):
+    """A command that makes no sense for the task as it is; says why, and changes nothing."""
+
+
 class SchemaTooNew(RoundsmanError):
     """A record written by newer code than this; left alone for a newer instance."""
 

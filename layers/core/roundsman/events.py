@@ -63,7 +63,82 @@ class Inspect:
     """A timer ran out: look for anything overdue. Never claims."""
 
 
-Event: TypeAlias = Start | Replied | Inspect
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """Who asked for something, why, and on what view of the task.
+
+    A command acts once, by its id; and only on the version its sender saw, where it names one.
+    """
+
+    command_id: str
+    by: str
+    reason: str = ""
+    seen_version: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resubmit:
+    """Go on with a task that a failure has ended: the failed steps, or those that are named."""
+
+    asked: Asked
+    steps: tuple[str, ...] = ()
+    fresh_key: bool = False
+    again: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class UndoAsked:
+    """Compensate whatever may have happened."""
+
+    asked: Asked
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel:
+    """Stop; with `undo`, compensate first."""
+
+    asked: Asked
+    undo: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Resolve:
+    """A person knows the outcome of a step: it did happen, with this result, or it did not."""
+
+    asked: Asked
+    step: str
+    did: bool
+    result: Json = None
+
+
+@dataclass(frozen=True, slots=True)
+class Extend:
+    """More time: to a step that is at its agent, or to the task where no step is named."""
+
+    asked: Asked
+    seconds: int
+    step: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class RunNow:
+    """Wait no longer for the task's time, or for a step's next attempt."""
+
+    asked: Asked
+
+
+OperatorEvent: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow
+COMMAND_KINDS: Mapping[type[OperatorEvent], str] = {
+    Resubmit: "resubmit",
+    UndoAsked: "undo",
+    Cancel: "cancel",
+    Resolve: "resolve",
+    Extend: "extend",
+    RunNow: "run",
+}
+"""What each is called in messages, in the history and on the command line."""
+
+Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,7 +181,10 @@ Command: TypeAlias = SendRequest | StartTask | InspectAt
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of a task's history: a failed attempt, a recovery, an undo or an operator's act."""
+    """One line of a task's history: a failed attempt, a recovery, an undo or an operator's act.
+
+    `by` and `command_id` say whose act it was, and in answer to which command.
+    """
 
     seq: int
     at: int
@@ -114,6 +192,8 @@ class HistoryRow:
     step: str | None
     attempt: int | None
     reason: str
+    by: str | None = None
+    command_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,9 +64,17 @@ class Fields:
         """A whole number, or None where it is absent or null."""
         return None if self._value.get(name) is None else self.number(name)
 
-    def flag(self, name: str) -> bool:
-        """True or false; false where it is absent."""
-        value = self._value.get(name, False)
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings; none where it is absent or null."""
+        value = self._value.get(name) or []
+        if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
+            return tuple(value)
+        self.problem(name, "must be a list of strings that are not empty")
+        return ()
+
+    def flag(self, name: str, *, absent: bool = False) -> bool:
+        """True or false; `absent` where it is not there."""
+        value = self._value.get(name, absent)
         if isinstance(value, bool):
             return value
         self.problem(name, "must be true or false")

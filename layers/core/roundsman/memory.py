@@ -75,6 +75,11 @@ class MemoryStore:
             rows.update({row.seq: row for row in fitting(history)})
             return Saved()
 
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        """Store a row that no decision goes with; storing it again is harmless."""
+        with self._lock:
+            self._history.setdefault(task_id, {})[row.seq] = row
+
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that what this version owed was sent; the version is not raised."""
         with self._lock:

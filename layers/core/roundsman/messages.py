@@ -1,4 +1,4 @@
-"""The messages between the parts, as text: requests, replies, commands and statuses.
+"""The messages between the parts, as text: requests, replies and statuses.
 
 Every reader checks the whole message and raises InvalidMessage with all of its problems; every
 writer's text is read back by its reader. Instants and durations on these wires are in ms, except
@@ -18,7 +18,6 @@ from roundsman.values import Json, canonical_json, iso, parse_json
 VERSION = 1
 TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 OPERATIONS = ("perform", "undo")
-COMMAND_KINDS = ("start", "inspect")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,10 +67,10 @@ class AgentRequest:
 
 def read_request(body: str) -> AgentRequest:
     """The request in a message's text. Raises InvalidMessage."""
-    fields = Fields(_object(body))
-    _check_version(fields)
+    fields = Fields(read_object(body))
+    check_version(fields)
     request = AgentRequest(
-        task_id=_task_id(fields),
+        task_id=read_task_id(fields),
         workflow=fields.text("workflow"),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
@@ -130,11 +129,11 @@ class Reply:
 
 def read_reply(body: str) -> Reply:
     """The reply in a message's text. Raises InvalidMessage."""
-    fields = Fields(_object(body))
-    _check_version(fields)
+    fields = Fields(read_object(body))
+    check_version(fields)
     error = fields.optional_object("error")
     reply = Reply(
-        task_id=_task_id(fields),
+        task_id=read_task_id(fields),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
         lock=fields.text("lock"),
@@ -150,27 +149,6 @@ def read_reply(body: str) -> Reply:
         fields.problem("error", f"a {reply.outcome} reply says why")
     fields.done()
     return reply
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Command:
-    """What the stack and its operators ask the scheduler to do with one task."""
-
-    kind: str
-    task_id: str
-
-    def body(self) -> str:
-        """The message's text."""
-        return canonical_json({"version": VERSION, "kind": self.kind, "taskId": self.task_id})
-
-
-def read_command(body: str) -> Command:
-    """The command in a message's text. Raises InvalidMessage."""
-    fields = Fields(_object(body))
-    _check_version(fields)
-    command = Command(kind=fields.one_of("kind", COMMAND_KINDS), task_id=_task_id(fields))
-    fields.done()
-    return command
 
 
 def status_body(task: Task, owed: Owed) -> str:
@@ -213,7 +191,8 @@ def rejection_body(queue: str, body: str, problems: tuple[Problem, ...]) -> str:
     )
 
 
-def _object(body: str) -> Mapping[str, Json]:
+def read_object(body: str) -> Mapping[str, Json]:
+    """The JSON object in a message's text. Raises InvalidMessage."""
     try:
         value = parse_json(body)
     except ValueError as error:
@@ -228,7 +207,8 @@ def _object(body: str) -> Mapping[str, Json]:
     return value
 
 
-def _check_version(fields: Fields) -> None:
+def check_version(fields: Fields) -> None:
+    """Note a version that this code does not read."""
     version = fields.optional("version")
     if version is None:
         fields.problem("version", "missing")
@@ -236,7 +216,7 @@ def _check_version(fields: Fields) -> None:
         fields.problem("version", f"{version!r}; this code reads {VERSION}")
 
 
-def _task_id(fields: Fields) -> str:
+def read_task_id(fields: Fields) -> str:
     """No other id was ever given to a task, and the store refuses a key that is too long."""
     task_id = fields.text("taskId")
     if task_id and not TASK_ID.fullmatch(task_id):

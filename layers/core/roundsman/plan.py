@@ -8,6 +8,8 @@ explicitly: a default that changes in the code later must not change what an old
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
+from graphlib import TopologicalSorter
+from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from roundsman.values import Json, canonical_json, milliseconds, parse_json, sha256
@@ -95,6 +97,19 @@ class Plan:
     def hash(self) -> str:
         """The SHA-256 of the plan's text, 64 hex digits."""
         return sha256(self.text)
+
+    def before(self, step: str) -> frozenset[str]:
+        """All steps that the step comes after, directly or not."""
+        return self._before[step]
+
+    @cached_property
+    def _before(self) -> Mapping[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()
+        for name in order:
+            after = self.steps[name].after
+            found[name] = frozenset(chain(after, *(found[other] for other in after)))
+        return found
 
     @cached_property
     def has_conditions(self) -> bool:

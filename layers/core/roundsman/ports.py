@@ -85,6 +85,9 @@ class TaskStore(Protocol):
     ) -> Saved | Superseded:
         """Store a decision on the version that was seen, with its history rows, or nothing."""
 
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        """Store a row that no decision goes with; storing it again is harmless."""
+
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that what this version owed was sent.
 

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.states import ProcessState
-from roundsman.task import Task, idempotency_key
+from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of
 from roundsman.values import Json
 
 
@@ -15,18 +15,22 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
     claimed = record.process_state is ProcessState.PROCESSING
     if not claimed or record.locked_by is None or record.complete_by is None:
         raise ValueError(f"{step} of {task.task_id} is not claimed")
+    operation = operation_of(record)
+    perform_key = idempotency_key(task.task_id, step, PERFORM, record)
+    undoes = operation == UNDO
     return AgentRequest(
         task_id=task.task_id,
         workflow=task.workflow,
         step=step,
-        operation="perform",
+        operation=operation,
         lock=record.locked_by,
-        idempotency_key=idempotency_key(task.task_id, step, "perform", record),
+        idempotency_key=idempotency_key(task.task_id, step, operation, record),
+        perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
         complete_by=record.complete_by,
-        outcome_unknown=record.failure_count > 0,
+        outcome_unknown=record.outcome_unknown if undoes else record.failure_count > 0,
         input=order,
-        results=_results_before(plan, task, step),
+        results=_results_for(plan, task, step),
         sent_at=now,
     )
 
@@ -36,12 +40,10 @@ def agent_of(plan: Plan, task: Task, step: str) -> str:
     return task.step(step).agent or plan.steps[step].agent
 
 
-def _results_before(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
-    before: set[str] = set()
-    ahead = [*plan.steps[step].after]
-    while ahead:
-        name = ahead.pop()
-        if name not in before:
-            before.add(name)
-            ahead.extend(plan.steps[name].after)
-    return {name: result for name, result in task.results().items() if name in before}
+def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
+    """What the steps before it answered; for an undo, also what the step itself did."""
+    found = {name: result for name, result in task.results().items() if name in plan.before(step)}
+    record = task.step(step)
+    if operation_of(record) == UNDO and not record.outcome_unknown:
+        found[step] = record.result
+    return found

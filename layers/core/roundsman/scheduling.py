@@ -7,9 +7,11 @@ send; the message is acknowledged (the call returns) only after what it caused w
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from roundsman.commands import INSPECT, Command
 from roundsman.delivery import Delivered, deliver_owed
-from roundsman.errors import TryAgain
+from roundsman.errors import InvalidMessage, NoTransition, Problem, Refused, TryAgain
 from roundsman.events import (
+    COMMAND_KINDS,
     Claimant,
     Decision,
     Event,
@@ -20,8 +22,9 @@ from roundsman.events import (
     Start,
     StartTask,
 )
+from roundsman.history import refusal
 from roundsman.machine import decide
-from roundsman.messages import AgentRequest, Command, Reply
+from roundsman.messages import AgentRequest, Reply
 from roundsman.plan import Plan
 from roundsman.ports import AgentBoard, Clock, OrderStore, Outbox, PlanStore, Superseded, TaskStore
 from roundsman.requests import agent_of, request_for
@@ -73,7 +76,7 @@ class Scheduler:
     def command(self, command: Command, message_id: str) -> Handled:
         """Do what a command asks. Raises TryAgain; repeating it is harmless."""
         claimant = self._claimant(message_id)
-        event = Inspect() if command.kind == "inspect" else Start(claimant)
+        event = command.event or (Inspect() if command.kind == INSPECT else Start(claimant))
         return self._handle(command.task_id, event, claimant)
 
     def reply(self, reply: Reply, message_id: str) -> Handled:
@@ -99,9 +102,12 @@ class Scheduler:
         for _ in range(RACES):
             task = self._tasks.load(task_id, self._clock())
             if task is None:
-                return Handled("no such task; its retention is over, or it never was")
+                return self._gone(event)
             plan = self._plans.plan(task.plan)
-            decision = self._decide(plan, task, event, claimant)
+            try:
+                decision = self._decide(plan, task, event, claimant)
+            except Refused as refused:
+                return self._refused(task, event, str(refused))
             if decision.task is not task:
                 # A refusal may also be this very write, its answer lost: the record then shows
                 # this message's own claims, and deciding again repeats just their requests.
@@ -110,6 +116,22 @@ class Scheduler:
                     continue
             return self._send(plan, task, decision)
         raise TryAgain(f"{task_id}: lost the race {RACES} times")
+
+    def _gone(self, event: Event) -> Handled:
+        """Late messages of a removed task are ordinary; a person's command is put aside."""
+        why = "no such task; its retention is over, or it never was"
+        if isinstance(event, Start | Replied | Inspect):
+            return Handled(why)
+        raise InvalidMessage([Problem("taskId", why)])
+
+    def _refused(self, task: Task, event: Event, why: str) -> Handled:
+        """Whoever asked finds the reason in the task's history."""
+        if isinstance(event, Start | Replied | Inspect):
+            raise NoTransition(why)  # the stack's own events are never refused
+        kind = COMMAND_KINDS[type(event)]
+        row = refusal(kind, event.asked, why, task.version, self._clock())
+        self._tasks.add_history(task.task_id, row)
+        return Handled(row.reason, task, task)
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
         """An inspection that finds something to start is followed by Start, in the same write."""

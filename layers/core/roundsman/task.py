@@ -42,6 +42,8 @@ class StepRecord:
     `complete_by` is, while Processing, the end of the agent's right to act; while Pending and
     ready, the time by which the step should have been started. `started_at` is when the
     current attempt was claimed. `agent` is set where it is not the plan's first.
+    `acts_until` is how long a copy of an earlier request may still act, where that is ahead.
+    `outcome_unknown` says of a step that is undone that its effect was never confirmed.
     """
 
     process_state: ProcessState = ProcessState.PENDING
@@ -55,7 +57,30 @@ class StepRecord:
     error: StepError | None = None
     agent: str | None = None
     round: int = 1
+    acts_until: int | None = None
+    outcome_unknown: bool = False
 
+    @property
+    def under_way(self) -> bool:
+        """Whether a request is out: the step is Processing, or its undo is at the agent."""
+        if self.process_state is ProcessState.UNDOING:
+            return self.locked_by is not None
+        return self.process_state is ProcessState.PROCESSING
+
+    @property
+    def refused(self) -> bool:
+        """Whether the step's only attempt was refused by the remote service, in so many words."""
+        return (
+            self.process_state is ProcessState.ERROR
+            and self.failure_count == 0
+            and self.started_at is not None
+            and self.error is not None
+            and self.error.type not in NO_REFUSALS
+        )
+
+
+NO_REFUSALS = frozenset({"ResultTooLarge", "ResultNotJson"})
+"""Errors for good of steps whose effect took place all the same."""
 
 UNTOUCHED = StepRecord()
 
@@ -76,11 +101,15 @@ class Owed:
 
 @dataclass(frozen=True, slots=True)
 class Ending:
-    """The task takes no further step forward: how it will end, and what it failed of."""
+    """The task takes no further step forward: how it will end, and what it failed of.
+
+    `undo` says that what may have happened is compensated first.
+    """
 
     how: TaskState
     why: str
     step: str | None = None
+    undo: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +118,7 @@ class Task:
 
     `lane` and `due_at` are the keys of the `due` index (see `roundsman.due`). `complete_by`
     counts from `start_at`. `retain_for` is in ms. `expires_at` (epoch ms) is set once the task
-    may be removed.
+    may be removed. `command_ids` are the last operators' commands that were done.
     """
 
     task_id: str
@@ -113,6 +142,7 @@ class Task:
     tenant: str | None = None
     reply_to: str | None = None
     correlation_id: str | None = None
+    command_ids: tuple[str, ...] = ()
 
     @property
     def ended(self) -> bool:
@@ -130,6 +160,16 @@ class Task:
             for name, record in self.steps.items()
             if record.process_state is ProcessState.PROCESSED
         }
+
+
+PERFORM, UNDO = "perform", "undo"
+
+_UNDOES = frozenset({ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UNDO_ERROR})
+
+
+def operation_of(record: StepRecord) -> str:
+    """What the step is at, by its state: to perform, or to undo."""
+    return UNDO if record.process_state in _UNDOES else PERFORM
 
 
 def idempotency_key(task_id: str, step: str, operation: str, record: StepRecord) -> str:

@@ -34,6 +34,12 @@ class StepEvent(StrEnum):
     WAITS_ON = "attempts exhausted, waits"
     EXHAUSTED = "attempts exhausted"
     REFUSED = "failed for good"
+    UNDO_BEGUN = "undo begun"
+    EXTENDED = "given more time"
+    RESUBMITTED = "resubmitted"
+    BEGUN_ANEW = "begun anew"
+    RESOLVED_DONE = "resolved: it happened"
+    RESOLVED_NOT_DONE = "resolved: it did not happen"
     STALE = "late or repeated reply"
 
 
@@ -73,6 +79,40 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
     (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
     (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
+    # Undo: of whatever was ever claimed, and by the same kind of attempts.
+    (P.PENDING, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.PROCESSED, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.ERROR, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.CLAIMED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.UNCLAIMED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.RETRY_DUE): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.SUCCEEDED): Move(P.UNDONE),
+    (P.UNDOING, StepEvent.FAILED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.OVERDUE): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.UNREAD): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
+    (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
+    (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
+    (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
+    (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
+    # What a person says.
+    (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
+    (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
+    (P.PROCESSING, StepEvent.EXTENDED): Move(P.PROCESSING),
+    (P.UNDOING, StepEvent.EXTENDED): Move(P.UNDOING),
+    (P.PENDING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.PROCESSING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.ERROR, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.UNDOING, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
+    (P.UNDO_ERROR, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
+    (P.PENDING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.ERROR, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.PENDING, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.PROCESSED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.SKIPPED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.ERROR, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.UNDONE, StepEvent.BEGUN_ANEW): Move(P.PENDING),
 }
 
 
@@ -82,6 +122,12 @@ class TaskEvent(StrEnum):
     START = "Start"
     REPLIED = "Replied"
     INSPECT = "Inspect"
+    RESUBMIT = "Resubmit"
+    UNDO_ASKED = "UndoAsked"
+    CANCEL = "Cancel"
+    RESOLVE = "Resolve"
+    EXTEND = "Extend"
+    RUN_NOW = "RunNow"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,29 +137,98 @@ class MayBecome:
     states: frozenset[T]
 
 
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A person asked for what makes no sense in this state; they are told so, in this sentence."""
+
+    why: str
+
+
 def _to(*states: T) -> MayBecome:
     return MayBecome(frozenset(states))
 
 
-TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay] = {
-    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
+_ENDS = (T.COMPLETED, T.ARCHIVED)
+_UNDO_ENDS = (T.UNDONE, T.ARCHIVED, T.CANCELLED)
+
+_OVER: Mapping[T, str] = {
+    T.COMPLETED: "the task is completed",
+    T.UNDONE: "the task is undone",
+    T.ARCHIVED: "the task is archived and waits for a person",
+    T.CANCELLED: "the task is cancelled",
+}
+
+TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
+    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
-    (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED),
-    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
-    (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
-    (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED),
-    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED),
-    (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, T.COMPLETED, T.ARCHIVED),
-    (T.ACTIVE, TaskEvent.INSPECT): _to(T.PENDING, T.RETRY, T.ARCHIVED),
-    (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
-    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, T.COMPLETED, T.ARCHIVED),
-    (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED),
-    (T.COMPLETED, TaskEvent.START): Stay("the task is completed"),
-    (T.COMPLETED, TaskEvent.REPLIED): Stay("the task is completed"),
-    (T.COMPLETED, TaskEvent.INSPECT): Stay("the task is completed"),
-    (T.ARCHIVED, TaskEvent.START): Stay("the task is archived and waits for a person"),
-    (T.ARCHIVED, TaskEvent.REPLIED): Stay("the task is archived and waits for a person"),
-    (T.ARCHIVED, TaskEvent.INSPECT): Stay("the task is archived and waits for a person"),
+    (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
+    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.INSPECT): _to(
+        T.PENDING, T.RETRY, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.UNDOING, TaskEvent.START): _to(),
+    (T.UNDOING, TaskEvent.REPLIED): _to(*_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.INSPECT): _to(T.ARCHIVED),
+    **{
+        (state, event): Stay(why)
+        for state, why in _OVER.items()
+        for event in (TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT)
+    },
+    # What a person asks.
+    **{
+        (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
+        for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
+    },
+    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(T.PENDING, T.UNDOING),
+    (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
+    (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
+    (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
+    (T.PENDING, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
+    (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("it is being undone already"),
+    (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("it is completed: what it did is settled"),
+    (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("it is undone already"),
+    (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.CANCELLED, TaskEvent.UNDO_ASKED): Refusal("it is cancelled"),
+    (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
+    (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
+    (T.RETRY, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
+    (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
+    (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
+    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
+    (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
+    (T.PENDING, TaskEvent.RESOLVE): _to(T.COMPLETED),
+    (T.ACTIVE, TaskEvent.RESOLVE): _to(T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING),
+    (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, T.COMPLETED),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(*_UNDO_ENDS),
+    (T.ARCHIVED, TaskEvent.RESOLVE): _to(T.PENDING, T.COMPLETED, T.UNDONE, T.CANCELLED),
+    (T.COMPLETED, TaskEvent.RESOLVE): Refusal("it is completed: every outcome is known"),
+    (T.UNDONE, TaskEvent.RESOLVE): Refusal("it is undone: every outcome is known"),
+    (T.CANCELLED, TaskEvent.RESOLVE): Refusal("it is cancelled"),
+    (T.SCHEDULED, TaskEvent.EXTEND): _to(),
+    (T.PENDING, TaskEvent.EXTEND): _to(),
+    (T.ACTIVE, TaskEvent.EXTEND): _to(),
+    (T.RETRY, TaskEvent.EXTEND): _to(),
+    (T.UNDOING, TaskEvent.EXTEND): _to(),
+    **{(state, TaskEvent.EXTEND): Refusal(why) for state, why in _OVER.items()},
+    (T.SCHEDULED, TaskEvent.RUN_NOW): _to(T.PENDING),
+    (T.RETRY, TaskEvent.RUN_NOW): _to(T.PENDING),
+    **{
+        (state, TaskEvent.RUN_NOW): Refusal("it does not wait for a time")
+        for state in T
+        if state not in (T.SCHEDULED, T.RETRY)
+    },
 }
 
 
@@ -125,7 +240,7 @@ def step_transition(state: P, event: StepEvent) -> Move | Stay:
     return found
 
 
-def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay:
+def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
     """What an event may do to a task. Raises NoTransition for a pair that cannot be."""
     found = TASKS.get((state, event))
     if found is None:
@@ -144,7 +259,10 @@ def check_task_move(before: T, event: TaskEvent, after: T) -> None:
 def live_state(steps: Iterable[tuple[P, int | None]], now: int) -> T:
     """The state of a started task that has not ended: from its steps' states and `not_before`."""
     found = list(steps)
-    if any(state is P.PROCESSING for state, _ in found):
+    states = {state for state, _ in found}
+    if P.UNDOING in states:
+        return T.UNDOING
+    if P.PROCESSING in states:
         return T.ACTIVE
     waits = (at for state, at in found if state is P.PENDING and at is not None)
     return T.RETRY if any(at > now for at in waits) else T.PENDING

@@ -80,6 +80,8 @@ def task_item(task: Task) -> Item:
     _put(item, "Tenant", task.tenant)
     _put(item, "ReplyTo", task.reply_to)
     _put(item, "CorrelationId", task.correlation_id)
+    if task.command_ids:
+        item["CommandIds"] = {"L": [text(one) for one in task.command_ids]}
     return item
 
 
@@ -126,6 +128,9 @@ def _step(step: StepRecord) -> Item:
     _put(item, "Agent", step.agent)
     if step.round != 1:
         item["Round"] = number(step.round)
+    _put(item, "ActsUntil", step.acts_until)
+    if step.outcome_unknown:
+        item["OutcomeUnknown"] = {"BOOL": True}
     return item
 
 
@@ -142,6 +147,8 @@ def _owed(owed: Owed) -> Item:
 def _ending(ending: Ending) -> Item:
     item: Item = {"How": text(ending.how.value), "Why": text(ending.why)}
     _put(item, "Step", ending.step)
+    if ending.undo:
+        item["Undo"] = {"BOOL": True}
     return item
 
 
@@ -177,6 +184,7 @@ def read_task(item: "Mapping[str, Value]") -> Task:
         tenant=reader.optional_text("Tenant"),
         reply_to=reader.optional_text("ReplyTo"),
         correlation_id=reader.optional_text("CorrelationId"),
+        command_ids=reader.texts("CommandIds"),
     )
 
 
@@ -194,6 +202,8 @@ def _read_step(reader: ItemReader) -> StepRecord:
         error=StepError(error.text("Type"), error.text("Message")) if error else None,
         agent=reader.optional_text("Agent"),
         round=reader.number("Round", 1),
+        acts_until=reader.optional_number("ActsUntil"),
+        outcome_unknown=reader.flag("OutcomeUnknown"),
     )
 
 
@@ -209,7 +219,12 @@ def _read_owed(reader: ItemReader) -> Owed:
 
 def _read_ending(reader: ItemReader) -> Ending:
     how = reader.one_of(TaskState, "How")
-    return Ending(how=how, why=reader.text("Why"), step=reader.optional_text("Step"))
+    return Ending(
+        how=how,
+        why=reader.text("Why"),
+        step=reader.optional_text("Step"),
+        undo=reader.flag("Undo"),
+    )
 
 
 def order_item(order: OrderRow) -> Item:
@@ -244,6 +259,8 @@ def history_item(task_id: str, row: HistoryRow) -> Item:
     }
     _put(item, "Step", row.step)
     _put(item, "Attempt", row.attempt)
+    _put(item, "By", row.by)
+    _put(item, "CommandId", row.command_id)
     return item
 
 
@@ -257,4 +274,6 @@ def read_history(item: "Mapping[str, Value]") -> HistoryRow:
         step=reader.optional_text("Step"),
         attempt=reader.optional_number("Attempt"),
         reason=reader.text("Reason"),
+        by=reader.optional_text("By"),
+        command_id=reader.optional_text("CommandId"),
     )

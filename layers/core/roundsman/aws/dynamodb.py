@@ -164,6 +164,13 @@ class DynamoStore:
             return Superseded()
         return Saved()
 
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        """Store a row that no decision goes with; storing it again is harmless."""
+        if self._history is None:
+            raise ValueError("this store was made without a history table")
+        with aws_errors(f"adding to the history of the task {task_id}"):
+            self._client.put_item(TableName=self._history, Item=history_item(task_id, row))
+
     def _save_with_history(
         self, task_id: str, item: Item, condition: Item, history: Sequence[HistoryRow]
     ) -> None:

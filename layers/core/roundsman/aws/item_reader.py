@@ -89,6 +89,25 @@ class ItemReader:
             self._wrong(name, "is not a map")
         return {key: self._map(value, f"{name}.{key}") for key, value in found.items()}
 
+    def flag(self, name: str) -> bool:
+        """True or false; false where it is absent."""
+        if name not in self._item:
+            return False
+        found = self._item[name].get("BOOL")
+        if not isinstance(found, bool):
+            self._wrong(name, "is not true or false")
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings; none where it is absent."""
+        if name not in self._item:
+            return ()
+        found = [value.get("S") for value in self._item[name].get("L") or [{}]]
+        texts = tuple(value for value in found if isinstance(value, str))
+        if len(texts) != len(found):
+            self._wrong(name, "is not a list of strings")
+        return texts
+
     def list_of_maps(self, name: str) -> list["ItemReader"]:
         """A list of maps; empty where it is absent."""
         if name not in self._item:

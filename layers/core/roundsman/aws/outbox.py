@@ -5,8 +5,9 @@ from typing import TYPE_CHECKING
 
 from roundsman.alerts import Alert
 from roundsman.aws.errors import aws_errors, is_transient
+from roundsman.commands import INSPECT, START, Command
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
-from roundsman.messages import AgentRequest, Command
+from roundsman.messages import AgentRequest
 from roundsman.reply_queues import usable_reply_queue
 from roundsman.values import SECOND
 from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_text, rejection_text, wire_text
@@ -90,11 +91,11 @@ class AwsOutbox:
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
-        self._command(Command(kind="start", task_id=task_id), delay)
+        self._command(Command(START, task_id), delay)
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
-        self._command(Command(kind="inspect", task_id=task_id), delay)
+        self._command(Command(INSPECT, task_id), delay)
 
     def _command(self, command: Command, delay: int) -> None:
         """Rounded up: a command that comes a moment early finds nothing to do."""

@@ -10,9 +10,9 @@ from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
-from roundsman.messages import read_command, read_reply
+from roundsman.commands import read_command
+from roundsman.messages import read_reply
 from roundsman.scheduling import Handled, Scheduler
-from roundsman.states import TaskState
 
 
 def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
@@ -60,4 +60,4 @@ def _report(event: str, handled: Handled) -> None:
     )
     report_delivered(handled.delivered)
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:
-        count("TasksArchived" if task.state is TaskState.ARCHIVED else "TasksCompleted")
+        count(f"Tasks{task.state}")

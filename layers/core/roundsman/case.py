@@ -1,0 +1,34 @@
+"""One decision being made: the plan, what is known of the world, and the draft it changes."""
+
+from dataclasses import dataclass
+
+from roundsman.draft import Draft
+from roundsman.events import Agents, AgentView
+from roundsman.plan import Plan, StepPlan
+from roundsman.states import DONE
+from roundsman.values import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What the parts of the machine pass on to one another. Only `draft` changes."""
+
+    plan: Plan
+    draft: Draft
+    order: Json
+    agents: Agents
+    jitter: float
+
+    @property
+    def now(self) -> int:
+        """The decision's instant, epoch ms."""
+        return self.draft.now
+
+    def agent(self, step: StepPlan) -> AgentView:
+        """What is known of the queue that the step's requests go to."""
+        agent = self.draft.step(step.name).agent or step.agent
+        return self.agents.get(f"{agent}/{self.draft.task.priority}", AgentView())
+
+    def all_done(self) -> bool:
+        """Whether every step is Processed or Skipped."""
+        return all(self.draft.step(name).process_state in DONE for name in self.plan.steps)

@@ -1,0 +1,51 @@
+"""How a task ends that cannot go on: the strategy of the failure that came first.
+
+An ending task claims no new step and repeats none; what is under way is let finish. Its step's
+strategy decides, after the point of no return Archive in any case; an operator's word overrides.
+"""
+
+from roundsman.case import Case
+from roundsman.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import UNDO, Ending, StepError, operation_of
+from roundsman.transitions import StepEvent
+from roundsman.values import clock_time, spoken
+
+
+def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why: str) -> None:
+    """No attempt of the step's operation is left, or none would help."""
+    record = case.draft.step(step.name)
+    attempt = record.failure_count + 1 if record.started_at is not None else None
+    undo = operation_of(record) == UNDO
+    case.draft.fail(step.name, event, error)
+    case.draft.record("undo failed" if undo else "failed", step.name, attempt, why)
+    if undo:
+        return  # the other compensations go on; the task ends Archived after them
+    _end(case, step.on_failure, why, step.name)
+
+
+def end_if_overdue(case: Case) -> None:
+    """A task that is not complete in time has failed, whatever its steps are at."""
+    task = case.draft.task
+    if case.draft.ending or task.complete_by > case.now or case.all_done():
+        return
+    late = spoken(case.now - task.complete_by)
+    why = f"the task was not complete by {clock_time(task.complete_by)} ({late} ago)"
+    if case.draft.end(_ending(case, case.plan.on_failure, why, None)):
+        case.draft.record("failed", None, None, why)
+
+
+def _end(case: Case, strategy: StrategyPlan, why: str, step: str) -> None:
+    case.draft.end(_ending(case, strategy, why, step))
+
+
+def _ending(case: Case, strategy: StrategyPlan, why: str, step: str | None) -> Ending:
+    final = strategy.then if isinstance(strategy, WaitPlan) else strategy
+    if isinstance(final, UndoPlan) and not _past_no_return(case):
+        return Ending(TaskState.UNDONE, why, step, undo=True)
+    return Ending(TaskState.ARCHIVED, why, step)
+
+
+def _past_no_return(case: Case) -> bool:
+    point = case.plan.point_of_no_return
+    return point is not None and case.draft.step(point).process_state is ProcessState.PROCESSED

@@ -1,0 +1,219 @@
+"""What an operator asks of one task. The table says in which states it is heard at all.
+
+Each refusal is a sentence. What a person says overrides what the plan would do: an operator's
+ending replaces a failure's, and a resolved step is taken at the person's word.
+"""
+
+from dataclasses import replace
+
+from roundsman.case import Case
+from roundsman.errors import Refused
+from roundsman.events import (
+    COMMAND_KINDS,
+    Cancel,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+    UndoAsked,
+)
+from roundsman.plan import StepPlan
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Ending
+from roundsman.transitions import StepEvent
+from roundsman.values import SECOND, clock_time, spoken
+
+KEPT_COMMANDS = 10
+"""How many command ids a record remembers; SQS forgets a message after 14 days at the latest."""
+
+
+def operate(case: Case, event: OperatorEvent) -> None:
+    """Do what was asked. Raises Refused, and then nothing is stored."""
+    draft, asked = case.draft, event.asked
+    if asked.seen_version not in (None, draft.before.version):
+        raise Refused(
+            f"the task has changed since you looked (version {asked.seen_version}, now "
+            f"{draft.before.version}): look again"
+        )
+    said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
+    match event:
+        case Resubmit():
+            _resubmit(case, event)
+        case UndoAsked():
+            _end(case, Ending(TaskState.UNDONE, f"undo asked by {said}", undo=True))
+        case Cancel():
+            _end(case, Ending(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
+        case Resolve():
+            _resolve(case, event)
+        case Extend():
+            _extend(case, event)
+        case RunNow():
+            _run_now(case)
+    ids = (*draft.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
+    draft.task = replace(draft.task, command_ids=ids)
+    step = event.step if isinstance(event, Resolve | Extend) else None
+    kind = COMMAND_KINDS[type(event)]
+    draft.record(kind, step, None, f"{kind} by {said}", asked)
+
+
+def _end(case: Case, ending: Ending) -> None:
+    """A person's word on how the task ends; the failure that came before stays its reason."""
+    before = case.draft.ending
+    step = before.step if before else None
+    case.draft.ending = replace(ending, step=step)
+    case.draft.note(ending.why)
+
+
+# --- Resubmit ----------------------------------------------------------------------------------
+
+
+def _resubmit(case: Case, event: Resubmit) -> None:
+    if case.draft.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
+        _begin_anew(case, event)
+        return
+    failed_undos = _in_state(case, ProcessState.UNDO_ERROR)
+    chosen = failed_undos or _in_state(case, ProcessState.ERROR)
+    if event.steps:
+        strange = [name for name in event.steps if name not in {step.name for step in chosen}]
+        if strange:
+            raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
+        chosen = [step for step in chosen if step.name in event.steps]
+    for step in chosen:
+        _set_back(case, step, fresh_key=event.fresh_key)
+    if not failed_undos and not _in_state(case, ProcessState.ERROR):
+        case.draft.ending = None
+    _give_time(case)
+
+
+def _set_back(case: Case, step: StepPlan, *, fresh_key: bool) -> None:
+    record = case.draft.step(step.name)
+    undoes = record.process_state is ProcessState.UNDO_ERROR
+    if fresh_key and undoes:
+        raise Refused(f"{step.name}: an undo keeps its key; a fresh one might undo twice")
+    if fresh_key and not record.refused:
+        raise Refused(
+            f"{step.name}: it may have had its effect under its key; resolve it, or resubmit it "
+            "with its key kept"
+        )
+    case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+    if fresh_key:
+        case.draft.new_round(step.name)
+
+
+def _begin_anew(case: Case, event: Resubmit) -> None:
+    """All over again, under new keys: a remote service answers a spent key with a refusal."""
+    if not event.again:
+        state = case.draft.before.state.lower()
+        raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
+    for name in list(case.draft.steps):
+        case.draft.begin_anew(name)
+    case.draft.ending = None
+    _give_time(case)
+
+
+def _give_time(case: Case) -> None:
+    """A resubmitted task has its whole time again."""
+    task = case.draft.task
+    allowed = task.complete_by - task.start_at
+    case.draft.task = replace(task, start_at=case.now, complete_by=case.now + allowed)
+
+
+# --- Resolve -----------------------------------------------------------------------------------
+
+
+def _resolve(case: Case, event: Resolve) -> None:
+    step = _step(case, event.step)
+    record = case.draft.step(step.name)
+    if record.process_state in (ProcessState.UNDO_ERROR, ProcessState.UNDOING):
+        _resolve_undo(case, step, event)
+        return
+    if record.started_at is None:
+        raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
+    if record.process_state not in (
+        ProcessState.ERROR,
+        ProcessState.PENDING,
+        ProcessState.PROCESSING,
+    ):
+        raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if event.did:
+        case.draft.move(
+            step.name,
+            StepEvent.RESOLVED_DONE,
+            result=event.result,
+            finished_at=case.now,
+            not_before=None,
+            error=None,
+        )
+    else:
+        case.draft.requeue(step.name, StepEvent.RESOLVED_NOT_DONE, failure_count=0, error=None)
+    _go_on(case)
+
+
+def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
+    if not event.did:
+        raise Refused(
+            f"{step.name}: its effect stands; undo it by hand and resolve it as done, "
+            "or resubmit the task"
+        )
+    case.draft.move(
+        step.name, StepEvent.RESOLVED_DONE, finished_at=case.now, not_before=None, error=None
+    )
+
+
+def _go_on(case: Case) -> None:
+    """An archived task that has no failed step left goes on, with its whole time again."""
+    ending = case.draft.ending
+    if ending is None or ending.how is not TaskState.ARCHIVED:
+        return
+    if not _in_state(case, ProcessState.ERROR):
+        case.draft.ending = None
+        _give_time(case)
+
+
+# --- Extend and RunNow -------------------------------------------------------------------------
+
+
+def _extend(case: Case, event: Extend) -> None:
+    """More time: to the task, or to one step, and to the task then as far as that needs it."""
+    more = event.seconds * SECOND
+    task = case.draft.task
+    if event.step is None:
+        case.draft.task = replace(task, complete_by=task.complete_by + more)
+        case.draft.note(f"to be complete by {clock_time(task.complete_by + more)}")
+        return
+    step = _step(case, event.step)
+    record = case.draft.step(step.name)
+    if not record.under_way or record.complete_by is None:
+        raise Refused(f"{step.name} is not at its agent: there is nothing to extend")
+    by = record.complete_by + more
+    if record.process_state is ProcessState.PROCESSING:
+        case.draft.task = replace(task, complete_by=max(task.complete_by, by))
+    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by)
+    case.draft.note(f"{step.name}: {spoken(more)} more, until {clock_time(by)}")
+
+
+def _run_now(case: Case) -> None:
+    """Wait no longer: neither for the task's time nor for a step's next attempt."""
+    if case.draft.before.state is TaskState.SCHEDULED:
+        _give_time(case)
+        return
+    for step in case.plan.steps.values():
+        record = case.draft.step(step.name)
+        if record.process_state is ProcessState.PENDING and record.not_before is not None:
+            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
+
+
+def _in_state(case: Case, state: ProcessState) -> list[StepPlan]:
+    return [
+        step
+        for step in case.plan.steps.values()
+        if case.draft.step(step.name).process_state is state
+    ]
+
+
+def _step(case: Case, name: str) -> StepPlan:
+    step = case.plan.steps.get(name)
+    if step is None:
+        raise Refused(f"the workflow has no step {name}; it has {', '.join(case.plan.steps)}")
+    return step

@@ -1,0 +1,87 @@
+"""The way forward: which steps can start, their conditions, and what they answer."""
+
+from roundsman.attempts import claim
+from roundsman.case import Case
+from roundsman.conditions import holds
+from roundsman.ending import give_up
+from roundsman.events import Claimant
+from roundsman.plan import StepPlan
+from roundsman.states import DONE, ProcessState
+from roundsman.task import StepError
+from roundsman.transitions import StepEvent
+from roundsman.values import Json, size_in_bytes
+
+RESULTS_LIMIT = 200 * 1024
+"""Bytes of all results of a task: an item holds 400 KB, and a request carries them all."""
+
+
+def ready_to_perform(case: Case) -> list[StepPlan]:
+    """The steps that can be claimed now; none while the task is ending."""
+    if case.draft.ending:
+        return []
+    return [step for step in case.plan.steps.values() if _is_ready(case, step)]
+
+
+def claim_ready(case: Case, claimant: Claimant) -> None:
+    """Claim all that can start; a skipped step may let others start, so look again.
+
+    A condition that fails ends the task, and what was not claimed before it stays unclaimed.
+    """
+    while ready := ready_to_perform(case):
+        for step in ready:
+            if not case.draft.ending and _condition_holds(case, step):
+                claim(case, step, claimant)
+
+
+def succeeded(case: Case, step: StepPlan, result: Json) -> None:
+    """The step is done; or failed for good where its result is larger than the record can hold."""
+    problem = _too_large(case, step, result)
+    if problem is not None:
+        error = StepError("ResultTooLarge", problem)
+        give_up(case, step, StepEvent.REFUSED, error, f"{step.name}: {problem}")
+        return
+    case.draft.move(
+        step.name,
+        StepEvent.SUCCEEDED,
+        finished_at=case.now,
+        not_before=None,
+        result=result,
+        error=None,
+    )
+    case.draft.note(f"{step.name}: processed")
+
+
+def _is_ready(case: Case, step: StepPlan) -> bool:
+    record = case.draft.step(step.name)
+    if record.process_state is not ProcessState.PENDING:
+        return False
+    if record.not_before is not None and record.not_before > case.now:
+        return False
+    return all(case.draft.step(name).process_state in DONE for name in step.after)
+
+
+def _condition_holds(case: Case, step: StepPlan) -> bool:
+    """Evaluate `when` once, as the step first becomes ready; the record keeps the outcome."""
+    record = case.draft.step(step.name)
+    if step.when is None or record.started_at is not None or record.not_before is not None:
+        return True
+    try:
+        if holds(step.when, case.order, case.draft.results()):
+            return True
+    except ValueError as problem:
+        error = StepError("ConditionFailed", str(problem))
+        give_up(case, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {problem}")
+        return False
+    case.draft.move(step.name, StepEvent.CONDITION_FALSE, finished_at=case.now)
+    case.draft.note(f"{step.name}: skipped, {step.when} is false")
+    return False
+
+
+def _too_large(case: Case, step: StepPlan, result: Json) -> str | None:
+    size = size_in_bytes(result)
+    if size > step.result_limit:
+        return f"the result has {size} bytes; the plan allows {step.result_limit}"
+    total = size + size_in_bytes(case.draft.results())
+    if total > RESULTS_LIMIT:
+        return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
+    return None

@@ -1,0 +1,35 @@
+"""Which effects of a task may stand: all that was ever claimed, until it is undone."""
+
+from collections.abc import Mapping
+
+from roundsman.plan import Plan
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord
+
+
+def effect_may_stand(record: StepRecord) -> bool:
+    """Whether the step was ever claimed and not undone: no outcome proves that nothing happened."""
+    return record.started_at is not None and record.process_state is not ProcessState.UNDONE
+
+
+def is_to_undo(record: StepRecord) -> bool:
+    """Whether the step's undo, if it has one, is still to be made or under way."""
+    return effect_may_stand(record) and record.process_state is not ProcessState.UNDO_ERROR
+
+
+def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
+    """The steps that have a compensation which is still to be made."""
+    return [
+        name
+        for name, record in steps.items()
+        if name in plan.steps and plan.steps[name].compensation and is_to_undo(record)
+    ]
+
+
+def without_compensation(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
+    """The steps whose effect may stand and that nothing can undo."""
+    return [
+        name
+        for name, record in steps.items()
+        if name in plan.steps and plan.steps[name].compensation is None and effect_may_stand(record)
+    ]
