@@ -71,19 +71,20 @@ def handle_batch(
 
 
 def _handle_or_reject(message: Message, handle: Callable[[Message], None], outbox: Outbox) -> None:
+    which = {"queue": message.queue, "message_id": message.message_id}
     try:
         handle(message)
     except InvalidMessage as problem:
         outbox.reject(message.queue, message.body, problem.problems)
         count("RejectedMessages")
         paths = [p.path for p in problem.problems]  # not the messages: they may quote the input
-        logger().warning("message rejected", extra={"queue": message.queue, "paths": paths})
+        logger().warning("message rejected", extra={**which, "paths": paths})
     except TryAgain as problem:
-        logger().warning("not handled; it comes again", extra={"why": str(problem)})
+        logger().warning("not handled; it comes again", extra={**which, "why": str(problem)})
         raise
     except Exception as problem:
         count("HandlerErrors")
-        logger().error("handler failed; the message comes again", extra=where(problem))
+        logger().error("handler failed; the message comes again", extra={**which, **where(problem)})
         raise
 
 
