@@ -183,6 +183,7 @@ def test_a_batch_of_which_everything_fails_is_answered_and_raises_nothing() -> N
         ValueError(f"could not read {CANARY}"),
         TryAgain("ord-1: throttled"),
         InvalidMessage([Problem("lines[0].quantity", f"{CANARY} is not a number")]),
+        InvalidMessage([Problem(f"lines[0].{CANARY}", "unknown field")]),
     ],
 )
 def test_no_log_line_holds_what_a_message_said(
@@ -194,6 +195,7 @@ def test_no_log_line_holds_what_a_message_said(
     assert CANARY not in written.out + written.err
     [line] = [json.loads(text) for text in written.out.splitlines()]
     assert line["level"] in ("WARNING", "ERROR")
+    assert (line["queue"], line["message_id"]) == (QUEUE, "id-0")
 
 
 def test_an_unexpected_error_is_logged_by_its_type_and_its_place(
