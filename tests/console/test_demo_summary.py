@@ -173,6 +173,10 @@ def test_a_message_left_in_a_queue_is_named(dead_letters: bool) -> None:
     assert said == "PaymentRequestDeadLetterQueue still holds 1 message"
 
 
+def test_a_run_whose_queues_were_not_looked_at_fails() -> None:
+    assert only_difference(replace(good_facts(), queues=())) == "no queue was looked at"
+
+
 def test_a_call_that_still_hangs_is_named() -> None:
     said = only_difference(replace(good_facts(), hanging=1))
     assert said == "at the end, 1 call hangs at the remote services"
@@ -255,4 +259,5 @@ def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
     assert (hangs["expected"], hangs["actual"], hangs["ok"]) == ("Completed", "Completed", True)
     assert hangs["failureCounts"] == {"reserve_stock": 1}
     assert found["alerts"][0]["orderId"] == "ord-1005"
+    assert found["queues"] == {"lookedAt": 2, "messages": 0}
     assert {"key", "orderId", "service", "effects", "calls"} == set(found["effects"][0])

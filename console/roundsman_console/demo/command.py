@@ -11,6 +11,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
+from roundsman.errors import RoundsmanError
 from roundsman.values import Json
 from roundsman_console.demo.report import print_summary
 from roundsman_console.demo.run import Ended, run_demo
@@ -55,6 +56,8 @@ def _run(console: Console, timeout: float) -> Ended:
         raise ConsoleError(str(error)) from error
     except (ClientError, BotoCoreError) as error:
         raise ConsoleError(aws_sentence(error)) from error
+    except RoundsmanError as error:
+        raise ConsoleError(f"{error}.") from error
 
 
 def _nothing_ran(sentence: str) -> dict[str, Json]:
@@ -63,6 +66,7 @@ def _nothing_ran(sentence: str) -> dict[str, Json]:
         "orders": [],
         "alerts": [],
         "effects": [],
+        "queues": {"lookedAt": 0, "messages": 0},
         "differences": [sentence],
         "seconds": 0.0,
     }

@@ -7,7 +7,7 @@ from roundsman.due import settled as task_settled
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord, Task
 from roundsman.values import clock_time
-from roundsman_console.demo.facts import QueueDepth, Rejection
+from roundsman_console.demo.facts import Rejection
 from roundsman_console.demo.scenario import STEPS, Case, End, Sent
 
 WAITING = "sent"
@@ -66,19 +66,13 @@ def all_settled(sent: Sequence[Sent], seen: Snapshot) -> bool:
     )
 
 
-def still_open(sent: Sequence[Sent], seen: Snapshot, queues: Sequence[QueueDepth]) -> list[str]:
-    """What is not settled and where it stands, a sentence each."""
-    found = [
+def still_open(sent: Sequence[Sent], seen: Snapshot) -> list[str]:
+    """Which messages are not settled and where they stand, a sentence each."""
+    return [
         f"{one.case.event} ({one.case.order_id}) is open: {_standing(one.case, seen)}"
         for one in sent
         if not is_settled(one, seen)
     ]
-    busy = [f"{depth.name} ({depth.messages})" for depth in queues if depth.messages]
-    if busy:
-        found.append(f"messages are in {', '.join(busy)}")
-    if seen.hanging:
-        found.append(hanging_calls(seen.hanging))
-    return found
 
 
 def hanging_calls(count: int) -> str:

@@ -66,7 +66,9 @@ class Bench:
 
     def new_rejections(self) -> list[Rejection]:
         """What the RejectedQueue got since this was last asked; it is taken from there."""
-        found = [_rejection(body) for body in drained(self._sqs, self._outputs["RejectedQueueUrl"])]
+        found = [
+            read_rejection(body) for body in drained(self._sqs, self._outputs["RejectedQueueUrl"])
+        ]
         self._rejections += found
         return found
 
@@ -119,10 +121,14 @@ class Bench:
             yield from page["Items"]
 
 
-def _rejection(text: str) -> Rejection:
-    found = json.loads(text)
-    problems = tuple((str(each["path"]), str(each["message"])) for each in found["problems"])
-    return Rejection(body=str(found["body"]), problems=problems)
+def read_rejection(text: str) -> Rejection:
+    """What a message of the RejectedQueue says; one in another form is its own text."""
+    try:
+        found = json.loads(text)
+        problems = tuple((str(each["path"]), str(each["message"])) for each in found["problems"])
+        return Rejection(body=str(found["body"]), problems=problems)
+    except (ValueError, TypeError, KeyError):
+        return Rejection(body=text, problems=())
 
 
 def _effect(found: Json) -> Effect:

@@ -17,6 +17,8 @@ def print_summary(console: Console, summary: Summary, seconds: float) -> None:
     _effects(console, summary)
     subjects = [alert.subject for alert in summary.alerts]
     console.print(plain(f"Alerts: {len(subjects)} ({'; '.join(subjects) or 'none'})"))
+    left = sum(depth.messages for depth in summary.queues)
+    console.print(plain(f"Queues: {len(summary.queues)}, with {left} messages left in them"))
     differences = summary.all_differences()
     if not differences:
         console.print(plain(f"All is as expected, after {seconds:.0f} s.", "bold green"))

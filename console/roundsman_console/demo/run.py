@@ -124,8 +124,7 @@ def _is_quiet(bench: Bench) -> bool:
 
 def _out_of_time(bench: Bench, sent: Sequence[Sent], seen: Snapshot, elapsed: float) -> Ended:
     facts = bench.facts()
-    is_open = still_open(sent, seen, facts.queues)
-    late = [f"after {elapsed:.0f} s {sentence}" for sentence in is_open]
+    late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
     return Ended(summarise(sent, facts, still_open=late), elapsed)
 
 

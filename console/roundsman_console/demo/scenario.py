@@ -97,7 +97,8 @@ CASES: tuple[Case, ...] = (
         order_id="ord-1004",
         shows="inventory hangs past complete-by",
         end=End.COMPLETED,
-        # Longer than the step's complete-by, so that the late call lands after the retry.
+        # Longer than the step's complete-by. Whether the late call or the retry comes first, they
+        # have one key.
         fault={"operation": "POST /reservations", "hang": 45, "times": 1},
         processed=STEPS,
         failures={reserve_stock.name: ONCE},

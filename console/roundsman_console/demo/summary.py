@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from roundsman.states import TaskState
 from roundsman.task import StepRecord, Task, idempotency_key
 from roundsman.values import Json
-from roundsman_console.demo.facts import AlertSeen, Effect, Facts, Rejection
+from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.progress import hanging_calls
 from roundsman_console.demo.scenario import Case, End, Sent
 
@@ -33,6 +33,7 @@ class Summary:
     verdicts: tuple[Verdict, ...]
     alerts: tuple[AlertSeen, ...]
     effects: tuple[Effect, ...]
+    queues: tuple[QueueDepth, ...]
     differences: tuple[str, ...]
 
     @property
@@ -65,6 +66,7 @@ def summarise(sent: Sequence[Sent], facts: Facts, *, still_open: Sequence[str] =
         verdicts=tuple(_verdict(one, sent, facts) for one in sent),
         alerts=tuple(facts.alerts),
         effects=tuple(facts.effects),
+        queues=tuple(facts.queues),
         differences=tuple(differences),
     )
 
@@ -94,6 +96,10 @@ def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
             }
             for effect in summary.effects
         ],
+        "queues": {
+            "lookedAt": len(summary.queues),
+            "messages": sum(depth.messages for depth in summary.queues),
+        },
         "differences": list(summary.all_differences()),
         "seconds": round(seconds, 1),
     }
@@ -288,6 +294,8 @@ def _unexpected_alerts(sent: Sequence[Sent], facts: Facts) -> list[str]:
 
 
 def _left_in_queues(facts: Facts) -> list[str]:
+    if not facts.queues:
+        return ["no queue was looked at"]
     return [
         f"{depth.name} still holds {depth.messages} message{'s' if depth.messages > 1 else ''}"
         for depth in facts.queues

@@ -28,6 +28,12 @@ class Claimant:
         return token is not None and token.rpartition(".")[0].endswith(f"-{self.nonce}")
 
 
+def attempt_of(token: str) -> int | None:
+    """Which attempt a lock token belongs to; None where it is no token of ours."""
+    number = token.rpartition(".")[2]
+    return int(number) if number.isdecimal() and len(number) <= 9 else None
+
+
 @dataclass(frozen=True, slots=True)
 class Start:
     """Start whatever is ready. Harmless at any time, any number of times."""

@@ -18,8 +18,9 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
+from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
-from roundsman.errors import InvalidMessage, TryAgain
+from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.ports import Outbox
 
 if TYPE_CHECKING:
@@ -52,6 +53,9 @@ def handle_batch(
     """
     records = event.get("Records")
     entries = list(records) if isinstance(records, list) else []
+    if not entries:
+        logger().warning("an event without messages")
+        return {"batchItemFailures": []}
     came_before = max((_receives(entry) for entry in entries), default=1)
     crashed = came_before > 1 and len(entries) > 1
     if crashed:
@@ -59,15 +63,30 @@ def handle_batch(
 
     def handle_record(record: SQSRecord) -> None:
         message = _message(record)
-        _handle_or_reject(message, handle, outbox)
+        _handle_and_log(message, handle, outbox)
         if crashed:
             url = f"{queue_url_beside.rpartition('/')[0]}/{message.queue}"
-            sqs.delete_message(QueueUrl=url, ReceiptHandle=record.receipt_handle)
+            _delete(sqs, url, record.receipt_handle, message)
 
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)
     return process_partial_response(
         event={"Records": entries}, record_handler=handle_record, processor=processor
     )
+
+
+def _handle_and_log(message: Message, handle: Callable[[Message], None], outbox: Outbox) -> None:
+    try:
+        _handle_or_reject(message, handle, outbox)
+    except TryAgain as problem:
+        logger().warning(
+            "not handled; it comes again", extra={**_which(message), "why": str(problem)}
+        )
+        raise
+    except Exception as problem:
+        count("HandlerErrors")
+        extra = {**_which(message), **where(problem)}
+        logger().error("handler failed; the message comes again", extra=extra)
+        raise
 
 
 def _handle_or_reject(message: Message, handle: Callable[[Message], None], outbox: Outbox) -> None:
@@ -76,15 +95,22 @@ def _handle_or_reject(message: Message, handle: Callable[[Message], None], outbo
     except InvalidMessage as problem:
         outbox.reject(message.queue, message.body, problem.problems)
         count("RejectedMessages")
-        paths = [p.path for p in problem.problems]  # not the messages: they may quote the input
-        logger().warning("message rejected", extra={"queue": message.queue, "paths": paths})
-    except TryAgain as problem:
-        logger().warning("not handled; it comes again", extra={"why": str(problem)})
-        raise
-    except Exception as problem:
-        count("HandlerErrors")
-        logger().error("handler failed; the message comes again", extra=where(problem))
-        raise
+        # How many and no more: what they say, and even the names of fields, quote the input.
+        extra = {**_which(message), "problems": len(problem.problems)}
+        logger().warning("message rejected", extra=extra)
+
+
+def _delete(sqs: "SQSClient", url: str, receipt_handle: str, message: Message) -> None:
+    """Where it fails, the batch's answer still acknowledges what was handled."""
+    try:
+        with aws_errors("deleting a message that was handled"):
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=receipt_handle)
+    except (TryAgain, CallRefused) as problem:
+        logger().warning("not deleted early", extra={**_which(message), "why": str(problem)})
+
+
+def _which(message: Message) -> dict[str, str]:
+    return {"queue": message.queue, "message_id": message.message_id}
 
 
 def _message(record: SQSRecord) -> Message:

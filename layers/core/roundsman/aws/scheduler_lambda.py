@@ -11,6 +11,7 @@ from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.commands import read_command
+from roundsman.events import attempt_of
 from roundsman.messages import read_reply
 from roundsman.scheduling import Handled, Scheduler
 
@@ -37,7 +38,8 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
                 _report(command.kind, scheduler.command(command, message.message_id))
         else:
             reply = read_reply(message.body)
-            with log_keys(task_id=reply.task_id, step=reply.step):
+            attempt = attempt_of(reply.lock)
+            with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt):
                 _report(f"reply {reply.outcome}", scheduler.reply(reply, message.message_id))
 
     return lambda event: handle_batch(

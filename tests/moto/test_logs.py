@@ -1,0 +1,104 @@
+"""What the functions write while orders of every kind pass: enough to follow, nothing to hide."""
+
+import json
+
+import pytest
+
+from tests.moto.world import World, order
+
+LINES_OF_NO_TASK = {"message rejected", "pass done"}
+LINES_OF_AN_ATTEMPT = {"request sent", "attempted", "silent"}
+
+
+def secretive(order_id: str, **changes: object) -> dict[str, object]:
+    """An order that has something recognizable in every field."""
+    return {
+        **order(order_id),
+        "customerId": "canary-customer",
+        "lines": [{"sku": "canary-sku", "quantity": 4711, "unitPrice": "73.31"}],
+        "paymentToken": "canary-token",
+        "shippingAddress": {
+            "name": "canary-name",
+            "street": "canary-street",
+            "city": "canary-city",
+            "postalCode": "canary-postal",
+            "country": "BE",
+        },
+        "processing": {"correlationId": "canary-correlation"},
+        **changes,
+    }
+
+
+CONTENTS = ("canary", "4711", "73.31", "345363.41", "tok_declined")
+
+
+@pytest.fixture
+def lines(world: World, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+    """All that was written while orders completed, failed, were retried, overdue and refused."""
+    alerts = world.alert_queue()
+    world.faults(
+        {
+            "orderId": "flaky",
+            "operation": "POST /charges",
+            "status": 503,
+            "times": 1,
+            "body": {"error": "Overloaded", "message": "canary-answer"},
+        },
+        {"orderId": "lost", "operation": "POST /charges", "loseAnswer": True, "times": 1},
+        {
+            "orderId": "odd",
+            "operation": "POST /shipments",
+            "status": 422,
+            "times": 1,
+            "body": {"error": "canary of many words", "message": "canary-answer"},
+        },
+    )
+    world.kill("InventoryFunction", at="SendMessage")
+    world.submit(secretive("killed"))
+    world.run()
+    world.submit(
+        *map(secretive, ("good", "flaky", "lost", "odd")),
+        secretive("declined", paymentToken="tok_declined"),
+        secretive("wrong", currency="canary", lines="canary"),
+        secretive("good", customerId="canary-other"),
+        json.dumps(secretive("cut"))[:-5],
+        json.dumps(secretive("twice"))[:-1] + ', "customerId": "canary"}',
+    )
+    world.pass_time(60)
+    for source in world.stack.mappings:
+        name = next(n for n, url in world.stack.resources.items() if url == source.queue_url)
+        world.send(name, secretive("misplaced"), '{"canary')
+    world.pass_time(120)
+    ends = {name: world.task(name).state.value for name in ("good", "flaky", "lost", "killed")}
+    assert set(ends.values()) == {"Completed"}, ends
+    assert {world.task(name).state.value for name in ("odd", "declined")} == {"Archived"}
+    told = world.bodies(alerts)
+    assert len(told) == 2
+    assert not any(word in alert for word in CONTENTS for alert in told)
+    return [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+
+
+def test_nothing_that_was_ordered_is_logged_and_every_line_says_whom_it_is_about(
+    lines: list[dict[str, object]],
+) -> None:
+    for line in lines:
+        text = json.dumps(line)
+        assert not any(word in text for word in CONTENTS), text
+    logged = [line for line in lines if "_aws" not in line]  # the others are metrics
+    assert {str(line["service"]) for line in logged} >= {
+        "submission",
+        "scheduler",
+        "supervisor",
+        "inventory",
+        "payment",
+        "shipping",
+        "mail",
+    }
+    for line in logged:
+        assert line["message"] in LINES_OF_NO_TASK or line.get("task_id"), line
+    attempts = [line for line in logged if line["message"] in LINES_OF_AN_ATTEMPT]
+    replies = [line for line in logged if str(line.get("event")).startswith("reply ")]
+    for line in attempts + replies:
+        assert line["step"], line
+        assert line["attempt"], line
+    assert {line["attempt"] for line in attempts if line["task_id"] == "killed"} == {1, 2}

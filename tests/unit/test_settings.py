@@ -1,0 +1,132 @@
+"""Settings: what the template sets is read, and what it forgot is named."""
+
+import json
+from typing import Protocol
+
+import pytest
+
+from roundsman.aws.settings import (
+    AgentSettings,
+    SchedulerSettings,
+    SettingMissing,
+    SubmissionSettings,
+    SupervisorSettings,
+)
+
+URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack"
+REQUEST_QUEUES = {"payment": {"normal": f"{URL}-p", "urgent": f"{URL}-pu"}}
+
+SUBMISSION = {
+    "ORDERS_TABLE": "orders",
+    "TASKS_TABLE": "tasks",
+    "CONTROL_TABLE": "control",
+    "SCHEDULER_QUEUE_URL": f"{URL}-s",
+    "REJECTED_QUEUE_URL": f"{URL}-r",
+    "REPLY_QUEUE_PREFIX": "stack-reply-",
+    "DUE_SHARDS": "16",
+}
+SCHEDULER = {
+    "ORDERS_TABLE": "orders",
+    "TASKS_TABLE": "tasks",
+    "CONTROL_TABLE": "control",
+    "HISTORY_TABLE": "history",
+    "SCHEDULER_QUEUE_URL": f"{URL}-s",
+    "REJECTED_QUEUE_URL": f"{URL}-r",
+    "ALERT_TOPIC_ARN": "arn:aws:sns:eu-west-1:123456789012:alerts",
+    "REPLY_QUEUE_PREFIX": "stack-reply-",
+    "REQUEST_QUEUE_URLS": json.dumps(REQUEST_QUEUES),
+}
+SUPERVISOR = {
+    "ORDERS_TABLE": "orders",
+    "TASKS_TABLE": "tasks",
+    "CONTROL_TABLE": "control",
+    "HISTORY_TABLE": "history",
+    "SCHEDULER_QUEUE_URL": f"{URL}-s",
+    "ALERT_TOPIC_ARN": "arn:aws:sns:eu-west-1:123456789012:alerts",
+    "REPLY_QUEUE_PREFIX": "stack-reply-",
+    "DUE_SHARDS": "16",
+    "SUPERVISOR_INTERVAL_SECONDS": "20",
+}
+AGENT = {
+    "CONTROL_TABLE": "control",
+    "REPLY_QUEUE_URL": f"{URL}-a",
+    "REJECTED_QUEUE_URL": f"{URL}-r",
+}
+
+
+class FromEnv(Protocol):
+    def from_env(self, env: dict[str, str]) -> object: ...
+
+
+FUNCTIONS: dict[str, tuple[FromEnv, dict[str, str]]] = {
+    "submission": (SubmissionSettings, SUBMISSION),
+    "scheduler": (SchedulerSettings, SCHEDULER),
+    "supervisor": (SupervisorSettings, SUPERVISOR),
+    "agent": (AgentSettings, AGENT),
+}
+
+MISSING = [(function, name) for function, (_, env) in FUNCTIONS.items() for name in env]
+
+
+def test_each_variable_becomes_the_setting_of_its_name() -> None:
+    assert SubmissionSettings.from_env(SUBMISSION) == SubmissionSettings(
+        orders_table="orders",
+        tasks_table="tasks",
+        control_table="control",
+        scheduler_queue_url=f"{URL}-s",
+        rejected_queue_url=f"{URL}-r",
+        reply_queue_prefix="stack-reply-",
+        due_shards=16,
+    )
+    assert SchedulerSettings.from_env(SCHEDULER) == SchedulerSettings(
+        orders_table="orders",
+        tasks_table="tasks",
+        control_table="control",
+        history_table="history",
+        scheduler_queue_url=f"{URL}-s",
+        rejected_queue_url=f"{URL}-r",
+        alert_topic_arn="arn:aws:sns:eu-west-1:123456789012:alerts",
+        reply_queue_prefix="stack-reply-",
+        request_queue_urls=REQUEST_QUEUES,
+    )
+    assert SupervisorSettings.from_env(SUPERVISOR) == SupervisorSettings(
+        orders_table="orders",
+        tasks_table="tasks",
+        control_table="control",
+        history_table="history",
+        scheduler_queue_url=f"{URL}-s",
+        alert_topic_arn="arn:aws:sns:eu-west-1:123456789012:alerts",
+        reply_queue_prefix="stack-reply-",
+        due_shards=16,
+        interval=20_000,
+    )
+    assert AgentSettings.from_env(AGENT) == AgentSettings(
+        control_table="control",
+        reply_queue_url=f"{URL}-a",
+        rejected_queue_url=f"{URL}-r",
+    )
+
+
+@pytest.mark.parametrize(("function", "name"), MISSING)
+@pytest.mark.parametrize("empty", [False, True])
+def test_a_variable_that_is_missing_or_empty_is_named(
+    function: str, name: str, empty: bool
+) -> None:
+    settings, env = FUNCTIONS[function]
+    left = {**env, name: ""} if empty else {key: env[key] for key in env if key != name}
+    with pytest.raises(SettingMissing, match=rf"{name} is not set"):
+        settings.from_env(left)
+
+
+@pytest.mark.parametrize("value", ["0", "-1", "1.5", "many", " 16", "1e3", "²"])
+def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
+    with pytest.raises(SettingMissing, match="DUE_SHARDS must be a whole number above 0"):
+        SubmissionSettings.from_env({**SUBMISSION, "DUE_SHARDS": value})
+
+
+@pytest.mark.parametrize(
+    "value", ["payment", "[]", "3", '{"payment": "url"}', '{"payment": ["url"]}', "{", "null"]
+)
+def test_request_queues_that_are_not_agents_with_their_urls_are_refused(value: str) -> None:
+    with pytest.raises(SettingMissing, match="REQUEST_QUEUE_URLS must be JSON"):
+        SchedulerSettings.from_env({**SCHEDULER, "REQUEST_QUEUE_URLS": value})
