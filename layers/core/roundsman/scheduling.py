@@ -9,7 +9,14 @@ from dataclasses import dataclass, field
 
 from roundsman.commands import INSPECT, Command
 from roundsman.delivery import Delivered, deliver_owed
-from roundsman.errors import InvalidMessage, NoTransition, Problem, Refused, TryAgain
+from roundsman.errors import (
+    InvalidMessage,
+    NoTransition,
+    Problem,
+    Refused,
+    TryAgain,
+    UnknownAgent,
+)
 from roundsman.events import (
     COMMAND_KINDS,
     Claimant,
@@ -17,6 +24,7 @@ from roundsman.events import (
     Event,
     Inspect,
     InspectAt,
+    Outcome,
     Replied,
     SendRequest,
     Start,
@@ -28,7 +36,7 @@ from roundsman.messages import AgentRequest, Reply
 from roundsman.plan import Plan
 from roundsman.ports import AgentBoard, Clock, OrderStore, Outbox, PlanStore, Superseded, TaskStore
 from roundsman.requests import agent_of, request_for
-from roundsman.task import Task
+from roundsman.task import StepError, Task, idempotency_key, operation_of
 from roundsman.values import MINUTE, Json, sha256
 
 RACES = 10
@@ -114,7 +122,7 @@ class Scheduler:
                 saved = self._tasks.save(decision.task, seen=task.version, history=decision.history)
                 if isinstance(saved, Superseded):
                     continue
-            return self._send(plan, task, decision)
+            return self._send(plan, task, decision, claimant)
         raise TryAgain(f"{task_id}: lost the race {RACES} times")
 
     def _gone(self, event: Event) -> Handled:
@@ -152,8 +160,13 @@ class Scheduler:
             raise TryAgain(f"{order_id}: its order row is gone")
         return row.content
 
-    def _send(self, plan: Plan | None, before: Task, decision: Decision) -> Handled:
-        requests = self._send_requests(plan, decision) if plan else ()
+    def _send(
+        self, plan: Plan | None, before: Task, decision: Decision, claimant: Claimant
+    ) -> Handled:
+        try:
+            requests = self._send_requests(plan, decision) if plan else ()
+        except UnknownAgent as unknown:
+            return self._unsendable(unknown, plan, decision, claimant)
         delivered = deliver_owed(
             decision.task,
             plan,
@@ -176,6 +189,36 @@ class Scheduler:
             [(agent_of(plan, task, r.step), task.priority, r) for r in requests]
         )
         return tuple(requests)
+
+    def _unsendable(
+        self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant
+    ) -> Handled:
+        """The stack has no queue for an agent that the plan names.
+
+        As with a step that has no handler, code and plan are of different age, and a deployment
+        may bring the agent (back): the attempt has failed for now, with the reason in words.
+        """
+        task = decision.task
+        name = next(
+            command.step
+            for command in decision.commands
+            if isinstance(command, SendRequest)
+            and plan is not None
+            and agent_of(plan, task, command.step) == unknown.agent
+        )
+        record = task.step(name)
+        operation = operation_of(record)
+        event = Replied(
+            claimant=claimant,
+            step=name,
+            operation=operation,
+            lock=record.locked_by or "",
+            key=idempotency_key(task.task_id, name, operation, record),
+            outcome=Outcome.TRANSIENT,
+            error=StepError("UnknownAgent", str(unknown)),
+            retry_after=MINUTE,
+        )
+        return self._handle(task.task_id, event, claimant)
 
     def _send_inspects(self, decision: Decision) -> None:
         for command in decision.commands:
