@@ -4,7 +4,6 @@ from collections.abc import Mapping
 
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
-from roundsman.states import ProcessState
 from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of
 from roundsman.values import Json
 
@@ -12,8 +11,7 @@ from roundsman.values import Json
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
     """The request of the step's current claim. Raises ValueError where it has none."""
     record = task.step(step)
-    claimed = record.process_state is ProcessState.PROCESSING
-    if not claimed or record.locked_by is None or record.complete_by is None:
+    if not record.under_way or record.locked_by is None or record.complete_by is None:
         raise ValueError(f"{step} of {task.task_id} is not claimed")
     operation = operation_of(record)
     perform_key = idempotency_key(task.task_id, step, PERFORM, record)
