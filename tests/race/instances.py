@@ -23,7 +23,8 @@ from botocore.compat import HTTPHeaders
 from roundsman.aws.control import DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.birth import Wishes, new_task
-from roundsman.messages import AgentRequest, Command, read_request
+from roundsman.commands import Command
+from roundsman.messages import AgentRequest, read_request
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
 from tests.contract.tables import Tables, create_tables

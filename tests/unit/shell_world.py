@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from roundsman.alerts import Alert
 from roundsman.birth import Wishes
+from roundsman.commands import Command
+from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import HistoryRow, Outcome
@@ -23,7 +25,7 @@ from roundsman.memory import (
     SentRequest,
     SentStatus,
 )
-from roundsman.messages import AgentRequest, Command, Reply
+from roundsman.messages import AgentRequest, Reply
 from roundsman.plan import Plan
 from roundsman.ports import Created, DueEntry, Exists, OrderRow, Outbox, Saved, Superseded
 from roundsman.scheduling import Scheduler
@@ -203,6 +205,9 @@ class FaultyOutbox:
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         self._faults.around("send_inspect", lambda: self._inner.send_inspect(task_id, delay=delay))
+
+    def send_command(self, command: Command) -> None:
+        self._faults.around("send_command", lambda: self._inner.send_command(command))
 
     def send_status(self, queue_url: str, body: str) -> bool:
         return self._faults.around("send_status", lambda: self._inner.send_status(queue_url, body))

@@ -15,16 +15,10 @@ import pytest
 from roundsman.agent import Agent, Perform, StepRequest
 from roundsman.alerts import Alert
 from roundsman.birth import Wishes
+from roundsman.commands import Command, read_command
 from roundsman.due import Lane
 from roundsman.errors import PermanentError, Problem, TransientError, TryAgain
-from roundsman.messages import (
-    AgentRequest,
-    Command,
-    Reply,
-    read_command,
-    read_reply,
-    read_request,
-)
+from roundsman.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman.plan import plan_of
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import MINUTE, SECOND, Json, canonical_json
@@ -114,6 +108,9 @@ class System:
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         self.send("commands", Command(kind="inspect", task_id=task_id).body(), delay)
+
+    def send_command(self, command: Command) -> None:
+        self.send("commands", command.body())
 
     def send_status(self, queue_url: str, body: str) -> bool:
         self.statuses.append(as_object(body))

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.commands import Command
 from roundsman.delivery import CLEARING_RACES
 from roundsman.due import START_WITHIN
 from roundsman.errors import TryAgain
 from roundsman.events import Outcome
-from roundsman.messages import Command
 from roundsman.states import TaskState
 from roundsman.workflow import Archive
 from tests.unit.machine_world import REPLY_TO, plan, step

@@ -2,10 +2,10 @@
 
 import pytest
 
-from roundsman.draft import HISTORY_ROWS
 from roundsman.errors import TryAgain
 from roundsman.events import Outcome
-from roundsman.machine import RESULTS_LIMIT
+from roundsman.history import ROWS_A_VERSION
+from roundsman.performing import RESULTS_LIMIT
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import Json, size_in_bytes
@@ -252,6 +252,6 @@ def test_history_rows_are_numbered_by_version_and_unique() -> None:
     world = World(plan(a, step("c")))
     world.start()
     decision = world.overdue("a")
-    assert [row.seq for row in decision.history] == [3 * HISTORY_ROWS, 3 * HISTORY_ROWS + 1]
+    assert [row.seq for row in decision.history] == [3 * ROWS_A_VERSION, 3 * ROWS_A_VERSION + 1]
     assert {row.step for row in decision.history} == {"a", "c"}
     assert {row.attempt for row in decision.history} == {1}

@@ -9,13 +9,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.birth import Wishes
+from roundsman.commands import Command, read_command
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.events import Outcome
 from roundsman.messages import (
     AgentRequest,
-    Command,
     Reply,
-    read_command,
     read_reply,
     read_request,
     rejection_body,

@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.commands import Command
 from roundsman.delivery import Delivered
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Outcome
 from roundsman.memory import SentRequest
-from roundsman.messages import Command, read_request
+from roundsman.messages import read_request
 from roundsman.scheduling import LONGEST_DELAY, RACES
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError

@@ -5,8 +5,9 @@ from threading import Condition, Thread
 
 import pytest
 
+from roundsman.commands import Command
 from roundsman.events import Outcome
-from roundsman.messages import Command, Reply
+from roundsman.messages import Reply
 from roundsman.plan import Plan
 from roundsman.states import ProcessState
 from tests.unit.machine_world import plan, step

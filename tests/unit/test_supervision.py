@@ -7,10 +7,10 @@ from functools import partial
 
 import pytest
 
+from roundsman.commands import Command
 from roundsman.due import START_WITHIN, Lane, lane_key, shard_of
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.events import Outcome
-from roundsman.messages import Command
 from roundsman.ports import DueEntry
 from roundsman.states import ProcessState, TaskState
 from roundsman.supervision import LONGEST_POSTPONEMENT, PassReport, Supervisor
