@@ -7,16 +7,19 @@ from roundsman.aws.observability import observed
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.submission_lambda import submission_handler
 from roundsman.plan import plan_of
-from roundsman.submission import NewOrder
-from workflows.orders import read_order_event
+from roundsman.submission import CancelAsked, NewOrder
+from workflows.cancel import CancelEvent
+from workflows.orders import read_event
 from workflows.registry import WORKFLOWS
 
 
-def read_order(body: str, now: int, reply_queue_problem: Callable[[str], str | None]) -> NewOrder:
-    """An order event as submission stores it. Raises RejectedOrder."""
-    event = read_order_event(
-        body, now=now, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem
-    )
+def read(
+    body: str, now: int, reply_queue_problem: Callable[[str], str | None]
+) -> NewOrder | CancelAsked:
+    """An order event, or the cancellation of one, as submission takes it. Raises RejectedOrder."""
+    event = read_event(body, now=now, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem)
+    if isinstance(event, CancelEvent):
+        return CancelAsked(event.order_id, event.undo, event.reason)
     return NewOrder(
         order_id=event.order_id,
         content=event.content,
@@ -28,7 +31,7 @@ def read_order(body: str, now: int, reply_queue_problem: Callable[[str], str | N
 
 @cache
 def _parts() -> Callable[[dict[str, object]], object]:
-    return submission_handler(SubmissionSettings.from_env(), read_order)
+    return submission_handler(SubmissionSettings.from_env(), read)
 
 
 @observed

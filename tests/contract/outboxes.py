@@ -10,6 +10,7 @@ import boto3
 from roundsman.alerts import Alert
 from roundsman.aws.clients import CONFIG
 from roundsman.aws.outbox import AwsOutbox
+from roundsman.commands import Command
 from roundsman.memory import RecordingOutbox, Rejected, SentCommand, SentRequest, SentStatus
 from roundsman.messages import rejection_body
 from roundsman.ports import Outbox
@@ -32,6 +33,10 @@ class Post(ABC):
     @abstractmethod
     def requests(self, agent: str, priority: str) -> list[str]:
         """The bodies in the agent's queue; in no order, as queues have none."""
+
+    @abstractmethod
+    def groups(self, agent: str, priority: str) -> list[str | None]:
+        """The message group of each of these."""
 
     @abstractmethod
     def commands(self) -> list[tuple[str, str]]:
@@ -62,8 +67,16 @@ class RecordingPost(Post):
             if isinstance(sent, SentRequest) and (sent.agent, sent.priority) == (agent, priority)
         ]
 
+    def groups(self, agent: str, priority: str) -> list[str | None]:
+        return [
+            sent.request.tenant
+            for sent in self._box.sent
+            if isinstance(sent, SentRequest) and (sent.agent, sent.priority) == (agent, priority)
+        ]
+
     def commands(self) -> list[tuple[str, str]]:
-        return [(s.kind, s.task_id) for s in self._box.sent if isinstance(s, SentCommand)]
+        found = [s for s in self._box.sent if isinstance(s, SentCommand | Command)]
+        return [(command.kind, command.task_id) for command in found]
 
     def statuses(self) -> list[str]:
         return [sent.body for sent in self._box.sent if isinstance(sent, SentStatus)]
@@ -113,6 +126,17 @@ class MotoPost(Post):
 
     def requests(self, agent: str, priority: str) -> list[str]:
         return self.bodies(f"{agent}-{priority}")
+
+    def groups(self, agent: str, priority: str) -> list[str | None]:
+        received = self.sqs.receive_message(
+            QueueUrl=self.urls[f"{agent}-{priority}"],
+            MaxNumberOfMessages=10,
+            MessageSystemAttributeNames=["MessageGroupId"],
+        )
+        return [
+            message.get("Attributes", {}).get("MessageGroupId")
+            for message in received.get("Messages", [])
+        ]
 
     def commands(self) -> list[tuple[str, str]]:
         found = [json.loads(body) for body in self.bodies("SchedulerQueue")]

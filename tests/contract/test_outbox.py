@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import pytest
@@ -11,7 +12,10 @@ from moto import mock_aws
 
 from roundsman.alerts import Alert
 from roundsman.aws.outbox import AwsOutbox, batches
+from roundsman.aws.outbox import Post as Sent
+from roundsman.commands import command_of
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
+from roundsman.events import Asked, Cancel
 from roundsman.messages import AgentRequest
 from roundsman.values import MINUTE, SECOND
 from roundsman.wire import MESSAGE_LIMIT
@@ -77,6 +81,18 @@ def test_any_number_of_requests_arrives(post: Post) -> None:
     assert post.requests("payment", "normal") == []
 
 
+def test_a_tenants_requests_are_in_a_group_and_others_in_none(post: Post) -> None:
+    tenants = ["shop-1", "shop-2", None, "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}~"]
+    requests = [replace(request_to(f"s{n}"), tenant=each) for n, each in enumerate(tenants)]
+    post.outbox.send_requests([("mail", "normal", request) for request in requests])
+    assert sorted(post.groups("mail", "normal"), key=str) == sorted(tenants, key=str)
+
+
+def test_a_tenant_is_not_in_the_requests_text(post: Post) -> None:
+    post.outbox.send_requests([("mail", "normal", replace(request_to("a"), tenant="shop-1"))])
+    assert post.requests("mail", "normal") == [request_to("a").body()]
+
+
 def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(post: Post) -> None:
     with pytest.raises(UnknownAgent, match="no normal request queue for the agent 'drone'"):
         post.outbox.send_requests(
@@ -89,6 +105,11 @@ def test_the_scheduler_is_told_what_to_do(post: Post) -> None:
     post.outbox.send_start("ord-1")
     post.outbox.send_inspect("ord-2", delay=0)
     assert sorted(post.commands()) == [("inspect", "ord-2"), ("start", "ord-1")]
+
+
+def test_what_somebody_asks_of_a_task_is_passed_on(post: Post) -> None:
+    post.outbox.send_command(command_of("ord-1", Cancel(Asked("m-1", "application"))))
+    assert post.commands() == [("cancel", "ord-1")]
 
 
 def test_a_status_arrives(post: Post) -> None:
@@ -235,9 +256,9 @@ def test_what_may_pass_is_raised_before_what_will_not(moto: MotoPost) -> None:
     ],
 )
 def test_a_batch_is_within_what_sqs_takes(bodies: list[str], sizes: list[int]) -> None:
-    found = list(batches(bodies))
+    found = list(batches([Sent(body) for body in bodies]))
     assert [len(batch) for batch in found] == sizes
-    assert [body for batch in found for body in batch] == bodies
+    assert [sent.body for batch in found for sent in batch] == bodies
 
 
 def test_a_request_goes_out_in_characters_that_sqs_takes(moto: MotoPost) -> None:

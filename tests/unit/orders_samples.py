@@ -3,9 +3,10 @@
 import copy
 import json
 
-from roundsman.values import Json
 from roundsman.errors import RejectedOrder
-from workflows.orders import OrderEvent, read_order_event
+from roundsman.values import Json
+from workflows.cancel import CancelEvent
+from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -55,18 +56,23 @@ def reply_queue_problem(url: str) -> str | None:
     return None if url == REPLY_QUEUE else "is not a reply queue of this stack"
 
 
-def read(event: object) -> OrderEvent:
+def read_any(event: object) -> OrderEvent | CancelEvent:
     """Read an event given as JSON, or as the text that it is."""
     body = event if isinstance(event, str) else json.dumps(event)
-    return read_order_event(
-        body, now=NOW, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem
-    )
+    return read_event(body, now=NOW, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem)
+
+
+def read(event: object) -> OrderEvent:
+    """Read an event that must be an order, if it is anything."""
+    found = read_any(event)
+    assert isinstance(found, OrderEvent)
+    return found
 
 
 def rejected(event: object) -> RejectedOrder:
     """What is raised for an event; fails where it is accepted."""
     try:
-        read(event)
+        read_any(event)
     except RejectedOrder as error:
         return error
     raise AssertionError("the event was accepted")

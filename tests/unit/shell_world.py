@@ -12,7 +12,6 @@ from typing import TypeVar
 from roundsman.alerts import Alert
 from roundsman.birth import Wishes
 from roundsman.commands import Command
-from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import HistoryRow, Outcome

@@ -321,17 +321,6 @@ def test_an_event_that_is_too_large_and_not_json_is_told_both() -> None:
     assert found[1].startswith("not JSON: ")
 
 
-@pytest.mark.parametrize("wish", [{"undo": True, "reason": "changed my mind"}, None, "yes"])
-def test_cancelling_is_refused_with_a_sentence_that_says_so(wish: object) -> None:
-    assert problems({"orderId": "ord-1001", "cancel": wish}) == [
-        "cancel: cancelling an order is not supported yet; nothing was changed"
-    ]
-
-
-def test_a_cancellation_without_a_usable_order_id_is_told_that_too() -> None:
-    assert wrong_paths({"orderId": "a b", "cancel": {}}) == ["cancel", "orderId"]
-
-
 # Who is told of a rejection
 
 

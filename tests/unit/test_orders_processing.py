@@ -11,10 +11,11 @@ from tests.unit.orders_samples import (
     changed,
     problems,
     read,
+    rejected,
     reply_queue_problem,
     wrong_paths,
 )
-from workflows.orders import read_order_event
+from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 YEAR = 366 * 86_400
@@ -228,10 +229,11 @@ def test_the_workflow_is_taken_from_those_that_the_caller_offers() -> None:
     slow = WORKFLOWS["order_fulfilment"]
     body = canonical_json(changed("processing.workflow", "slow"))
 
-    event = read_order_event(
+    event = read_event(
         body, now=NOW, workflows={"slow": slow}, reply_queue_problem=reply_queue_problem
     )
 
+    assert isinstance(event, OrderEvent)
     assert event.workflow is slow
 
 
@@ -239,3 +241,53 @@ def test_a_foreign_reply_queue_is_refused_with_the_callers_sentence() -> None:
     assert problems(changed("processing.replyTo", "https://elsewhere.example/q")) == [
         "processing.replyTo: is not a reply queue of this stack"
     ]
+
+
+# A recurring order: the same event each time, and another order each time
+
+
+@pytest.mark.parametrize(
+    ("run", "order_id"),
+    [
+        ("2026-12-01T09:00:00Z", "ord-1001-20261201T090000Z"),
+        ("2026-12-01T10:00:00+01:00", "ord-1001-20261201T090000Z"),
+        ("2026-12-08T09:00:00.25Z", "ord-1001-20261208T090000Z"),
+    ],
+)
+def test_the_time_of_its_run_becomes_part_of_the_orders_id(run: str, order_id: str) -> None:
+    event = read(changed("processing.run", run))
+
+    assert event.order_id == order_id
+    assert isinstance(event.content, dict)
+    assert event.content["orderId"] == order_id
+
+
+def test_a_run_that_is_delivered_twice_is_the_same_order_and_the_next_run_another() -> None:
+    first, again, following = (
+        read(changed("processing.run", f"2026-12-0{day}T09:00:00Z")) for day in (1, 1, 2)
+    )
+
+    assert (again.order_id, again.content_hash) == (first.order_id, first.content_hash)
+    assert following.order_id != first.order_id
+    assert following.content_hash != first.content_hash
+
+
+def test_what_a_schedule_did_not_replace_is_refused() -> None:
+    (found,) = problems_of(run="<aws.scheduler.scheduled-time>")
+
+    assert found.startswith("processing.run: must be an instant such as ")
+
+
+def test_an_id_that_its_runs_time_makes_too_long_is_refused() -> None:
+    event = {**changed("processing.run", "2026-12-01T09:00:00Z"), "orderId": "a" * 112}
+
+    assert problems(event) == [
+        "orderId: has 129 characters with the time of its run; at most 128 are allowed"
+    ]
+    assert read({**event, "orderId": "a" * 111}).order_id == "a" * 111 + "-20261201T090000Z"
+
+
+def test_a_rejected_run_is_told_under_its_own_id() -> None:
+    event = {**changed("processing.run", "2026-12-01T09:00:00Z"), "currency": "euro"}
+
+    assert rejected(event).order_id == "ord-1001-20261201T090000Z"

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from roundsman.errors import InvalidMessage
 from roundsman.values import Json, canonical_json, parse_json
-from tests.unit.orders_samples import GOOD, read, rejected
+from tests.unit.orders_samples import GOOD, read, read_any, rejected
 
 ANY_JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(),
@@ -17,7 +17,7 @@ ANY_JSON = st.recursive(
 )
 PROCESSING_FIELDS = (
     "workflow", "priority", "processAt", "processIn", "retention", "completeWithin", "replyTo",
-    "correlationId", "tenant",
+    "correlationId", "tenant", "run",
 )  # fmt: skip
 ANY_PROCESSING = st.dictionaries(
     st.sampled_from(PROCESSING_FIELDS) | st.text(max_size=5), ANY_JSON, max_size=4
@@ -52,7 +52,7 @@ WISHES = st.fixed_dictionaries(
 
 def refusal(event: Json) -> InvalidMessage | None:
     try:
-        read(event)
+        read_any(event)
     except InvalidMessage as error:
         return error
     return None

@@ -5,10 +5,12 @@ from dataclasses import replace
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.commands import Command, read_command
 from roundsman.errors import RejectedOrder, TryAgain
-from roundsman.events import Outcome
+from roundsman.events import Asked, Cancel, Outcome
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import TaskState
+from roundsman.submission import CancelAsked
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive
 from tests.unit.machine_world import REPLY_TO, T0, plan, step
@@ -260,3 +262,47 @@ def test_a_scheduled_order_that_owes_its_received_is_looked_at_before_its_time()
     assert shells.statuses() == ["received"]
     shells.wait(30).make_pass()
     assert shells.open_entry() == T0 + 600 * SECOND, "then at its time"
+
+
+# --- An order that is taken back -------------------------------------------------------------
+
+
+def passed_on(shells: Shells) -> list[Command]:
+    return [sent for sent in shells.outbox.sent if isinstance(sent, Command)]
+
+
+@pytest.mark.parametrize("undo", [True, False])
+def test_a_cancellation_is_passed_on_to_the_scheduler(undo: bool) -> None:
+    shells = Shells(ONE)
+    shells.submit()
+    shells.submission().cancel(CancelAsked(ORDER_ID, undo, "sold out"), "m-7")
+    [command] = passed_on(shells)
+    asked = Asked("m-7", by="application", reason="sold out")
+    assert command == Command("cancel", ORDER_ID, Cancel(asked, undo))
+    assert read_command(command.body()) == command
+
+
+def test_a_cancellation_that_is_delivered_again_is_the_same_command() -> None:
+    shells = Shells(ONE)
+    shells.submit()
+    for message in ("m-7", "m-7", "m-8"):
+        shells.submission().cancel(CancelAsked(ORDER_ID, True, ""), message)
+    first, again, another = passed_on(shells)
+    assert again == first
+    assert another != first
+
+
+def test_an_order_that_was_never_taken_cannot_be_cancelled() -> None:
+    shells = Shells(ONE)
+    with pytest.raises(RejectedOrder, match="orderId: has no task") as rejected:
+        shells.submission().cancel(CancelAsked(ORDER_ID, True, ""), "m-7")
+    assert (rejected.value.order_id, rejected.value.reply_to) == (ORDER_ID, None)
+    assert shells.outbox.sent == []
+
+
+def test_a_cancellation_that_could_not_be_passed_on_comes_again() -> None:
+    shells = Shells(ONE)
+    shells.submit()
+    submission = shells.submission(Faults().on("send_command", Fault.NOT_DONE))
+    with pytest.raises(TryAgain):
+        submission.cancel(CancelAsked(ORDER_ID, True, ""), "m-7")

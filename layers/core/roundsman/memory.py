@@ -10,6 +10,7 @@ from threading import RLock
 from typing import TypeAlias
 
 from roundsman.alerts import Alert
+from roundsman.commands import Command
 from roundsman.due import Lane, lane_key
 from roundsman.errors import Problem, RoundsmanError, TryAgain, UnknownAgent
 from roundsman.events import Agents, HistoryRow
@@ -246,7 +247,7 @@ class Rejected:
     problems: tuple[Problem, ...]
 
 
-Sent: TypeAlias = SentRequest | SentCommand | SentStatus | Rejected | Alert
+Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | Rejected | Alert
 
 
 @dataclass(slots=True)
@@ -279,6 +280,10 @@ class RecordingOutbox:
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Keep it."""
         self.sent.append(SentCommand("inspect", task_id, delay))
+
+    def send_command(self, command: Command) -> None:
+        """Keep it."""
+        self.sent.append(command)
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Keep it; False, and nothing kept, for a dead queue."""

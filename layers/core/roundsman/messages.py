@@ -7,7 +7,7 @@ in statuses, which leave the system and say ISO 8601.
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.events import Outcome
@@ -27,6 +27,7 @@ class AgentRequest:
     `lock` comes back in the reply. After `complete_by` (epoch ms) the agent stays silent.
     `perform_key` is the key of the effect that an undo undoes. `results` are those of the steps
     before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
+    `tenant` is said beside the text, as the message's group, and is not read back from it.
     """
 
     task_id: str
@@ -42,6 +43,7 @@ class AgentRequest:
     sent_at: int
     perform_key: str | None = None
     outcome_unknown: bool = False
+    tenant: str | None = field(default=None, compare=False)
 
     def body(self) -> str:
         """The message's text."""

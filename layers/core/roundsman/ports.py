@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeAlias
 
 from roundsman.alerts import Alert
+from roundsman.commands import Command
 from roundsman.errors import Problem
 from roundsman.events import Agents, HistoryRow
 from roundsman.messages import AgentRequest
@@ -146,6 +147,9 @@ class Outbox(Protocol):
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+
+    def send_command(self, command: Command) -> None:
+        """Pass on to the scheduler what somebody asks of a task."""
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Tell the application. False where that can never succeed (the queue is gone)."""

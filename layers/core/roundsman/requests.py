@@ -30,6 +30,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         input=order,
         results=_results_for(plan, task, step),
         sent_at=now,
+        tenant=task.tenant,
     )
 
 

@@ -1,16 +1,24 @@
-"""Submission: an order and its task, both or neither, once for each order id."""
+"""Submission: an order and its task, both or neither, once for each order id.
+
+What an application says of an order that it sent before, it passes on to the scheduler.
+"""
 
 from dataclasses import dataclass, field
 
 from roundsman.birth import RECEIVED, Wishes, new_task
+from roundsman.commands import command_of
 from roundsman.delivery import Delivered, deliver_owed
 from roundsman.errors import Problem, RejectedOrder, TryAgain
+from roundsman.events import Asked, Cancel
 from roundsman.messages import status_body
 from roundsman.plan import Plan
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.task import Owed, Task
 from roundsman.values import Json
+
+APPLICATION = "application"
+"""Who asks for what comes over the SubmissionQueue, in the task's history."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +33,15 @@ class NewOrder:
     content_hash: str
     plan: Plan
     wishes: Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    """An application takes its order back; with `undo`, what may have happened is undone."""
+
+    order_id: str
+    undo: bool
+    reason: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +96,20 @@ class Submission:
             return Submitted(False, "the same order again; its task is over and was removed")
         delivered = self._announce_again(found.task)
         return Submitted(False, "the same order again; nothing new", delivered)
+
+    def cancel(self, asked: CancelAsked, message_id: str) -> Submitted:
+        """Have the scheduler cancel the order's task; harmless to repeat for the same message.
+
+        `message_id` becomes the command's id, and a command acts once. Whether the task may still
+        be cancelled the scheduler decides, and says so in the task's history. Raises
+        RejectedOrder where there is no task of that id.
+        """
+        if self._tasks.load(asked.order_id, self._clock()) is None:
+            sentence = "has no task: the order was never taken, or its task's retention is over"
+            raise RejectedOrder([Problem("orderId", sentence)], order_id=asked.order_id)
+        event = Cancel(Asked(message_id, APPLICATION, asked.reason), asked.undo)
+        self._outbox.send_command(command_of(asked.order_id, event))
+        return Submitted(False, "its cancellation was passed on to the scheduler")
 
     def _announce(self, task: Task) -> Delivered:
         """First `received`, then Start: a scheduler that is quick then finds nothing owed."""

@@ -1,5 +1,7 @@
 """The order event: what an application puts on the SubmissionQueue to have an order processed.
 
+The same queue takes cancellations, which are told apart here and read in `cancel`.
+
 An event is valid as a whole or not at all, and one that is not is told everything that is wrong
 with it at once. Unknown fields are refused: a typo in `processing` would otherwise be ignored
 without a word, and an order would be processed in another way than was asked for.
@@ -13,12 +15,14 @@ from roundsman.birth import Wishes
 from roundsman.errors import Problem, RejectedOrder
 from roundsman.values import Json, canonical_json, parse_json, sha256
 from roundsman.workflow import Workflow
-from workflows.processing import ProcessingSchema, read_processing
+from workflows.cancel import CANCEL, CancelEvent, mixed, read_cancel_event
+from workflows.processing import Processing, ProcessingSchema, read_processing
 from workflows.validation import (
     ListField,
     ObjectField,
     ObjectSchema,
     Value,
+    identifier,
     load,
     matching,
     shortened,
@@ -28,6 +32,7 @@ from workflows.validation import (
 
 LARGEST_EVENT = 200 * 1024  # with its results, a task and its order stay below an item's 400 KB
 MOST_LINES = 200
+LONGEST_ID = 128
 MOST_TOTAL_DIGITS = 12  # before the point; what the payment service takes
 
 
@@ -55,9 +60,7 @@ class AddressSchema(ObjectSchema):
 
 class OrderSchema(ObjectSchema):
     # Named as in the event, so that what was checked is what is stored.
-    orderId = Value(
-        matching("[A-Za-z0-9._~-]{1,128}", "1 to 128 letters, digits or any of . _ ~ -")
-    )
+    orderId = Value(identifier)
     customerId = Value(text(128))
     currency = Value(matching("[A-Z]{3}", "three capital letters (ISO 4217), such as EUR"))
     lines = ListField(LineSchema, most=MOST_LINES)
@@ -84,19 +87,24 @@ class OrderEvent:
     wishes: Wishes
 
 
-def read_order_event(
+def read_event(
     body: str,
     *,
     now: int,
     workflows: Mapping[str, Workflow],
     reply_queue_problem: Callable[[str], str | None],
-) -> OrderEvent:
-    """The order in a message's text. Raises RejectedOrder with everything that is wrong.
+) -> OrderEvent | CancelEvent:
+    """The order in a message's text, or the cancellation of one.
 
-    `now` is in epoch ms. `reply_queue_problem` says in a sentence why a queue's URL may not be
-    sent to, or None where it may.
+    Raises RejectedOrder with everything that is wrong. `now` is in epoch ms.
+    `reply_queue_problem` says in a sentence why a queue's URL may not be sent to, or None where
+    it may.
     """
     event = _json_object(body)
+    too_large = _too_large(body)
+    both = mixed(event, SCHEMA.fields) if CANCEL in event else []
+    if CANCEL in event and not (too_large or both):
+        return read_cancel_event(event)
     valid, problems = load(SCHEMA, event)
     processing = read_processing(
         cast("Mapping[str, object]", valid.get("processing") or {}),
@@ -104,8 +112,21 @@ def read_order_event(
         workflows=workflows,
         reply_queue_problem=reply_queue_problem,
     )
-    problems = _refusal(body, event, problems) or [*problems, *processing.problems]
+    if both:  # makes all that is wrong with the order beside the point
+        problems = [*both, *(p for p in problems if p.path == "orderId")]
+    else:
+        problems = [*problems, *processing.problems]
+    return _order(valid, processing, too_large or problems)
+
+
+def _order(
+    valid: Mapping[str, object], processing: Processing, problems: list[Problem]
+) -> OrderEvent:
+    """The order in what was found valid of an event. Raises RejectedOrder."""
     order = cast("dict[str, Json]", {k: v for k, v in valid.items() if k != "processing"})
+    if processing.run and "orderId" in order:
+        order["orderId"] = f"{order['orderId']}-{processing.run}"
+        problems = problems or _too_long(order["orderId"])
     total = "" if problems else _total(cast("Sequence[_Line]", order["lines"]))
     if len(total.partition(".")[0]) > MOST_TOTAL_DIGITS:
         sentence = f"come to a total of more than {MOST_TOTAL_DIGITS} digits before the point"
@@ -113,7 +134,7 @@ def read_order_event(
     if problems or processing.workflow is None:
         raise RejectedOrder(
             shortened(problems),
-            order_id=cast("str | None", valid.get("orderId")),
+            order_id=cast("str | None", order.get("orderId")),
             reply_to=processing.wishes.reply_to,
             correlation_id=processing.wishes.correlation_id,
         )
@@ -140,20 +161,20 @@ def _json_object(body: str) -> Mapping[str, Json]:
     return value
 
 
-def _refusal(body: str, event: Mapping[str, Json], problems: list[Problem]) -> list[Problem]:
-    """What makes all other problems of the event beside the point."""
-    too_large = _too_large(body)
-    if too_large or "cancel" not in event:
-        return too_large
-    sentence = "cancelling an order is not supported yet; nothing was changed"
-    return [Problem("cancel", sentence), *(p for p in problems if p.path == "orderId")]
-
-
 def _too_large(body: str) -> list[Problem]:
     size = len(body.encode("utf-8", "surrogatepass"))
     if size <= LARGEST_EVENT:
         return []
     return [Problem("", f"the event has {size} bytes; at most {LARGEST_EVENT} are allowed")]
+
+
+def _too_long(order_id: Json) -> list[Problem]:
+    """An id that its run's time makes longer than ids may be."""
+    length = len(str(order_id))
+    if length <= LONGEST_ID:
+        return []
+    sentence = f"has {length} characters with the time of its run; at most {LONGEST_ID} are allowed"
+    return [Problem("orderId", sentence)]
 
 
 _Line = Mapping[str, int | str]

@@ -57,6 +57,8 @@ class ProcessingSchema(ObjectSchema):
     completeWithin = Value(whole(1, LONGEST_TASK), optional=True)
     replyTo = Value(text(LONGEST_URL), optional=True)
     correlationId = Value(text(128), optional=True)
+    # A schedule sends the same event each time; this tells its runs apart (see `Processing.run`).
+    run = Value(instant, optional=True)
     # It becomes the message group of the order's requests, and these are SQS's characters.
     tenant = Value(
         matching(r"[!-~]{1,128}", "1 to 128 ASCII letters, digits or punctuation, no spaces"),
@@ -74,6 +76,9 @@ class ProcessingSchema(ObjectSchema):
 class Processing:
     """What was read. `workflow` is None only where `problems` says why.
 
+    `run` is what the time of a schedule's run adds to the order's id (`20261201T090000Z`), empty
+    for an order that no schedule sent. A run that is delivered twice is so the same order.
+
     The wishes hold what is valid even where something else is not, so that a rejection can be
     told to the queue that was named.
     """
@@ -81,6 +86,7 @@ class Processing:
     workflow: Workflow | None
     wishes: Wishes
     problems: list[Problem]
+    run: str = ""
 
 
 def read_processing(
@@ -113,7 +119,13 @@ def read_processing(
         reply_to=reply_to,
         correlation_id=_taken(valid, "correlationId", str),
     )
-    return Processing(workflow, wishes, problems)
+    run = _taken(valid, "run", int)
+    return Processing(workflow, wishes, problems, "" if run is None else _compact(run))
+
+
+def _compact(at: int) -> str:
+    """An instant to the second, in characters that an id may have."""
+    return f"{_EPOCH + timedelta(milliseconds=at):%Y%m%dT%H%M%SZ}"
 
 
 def _start_at(valid: Mapping[str, object], now: int) -> int | None:

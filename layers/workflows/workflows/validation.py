@@ -129,6 +129,17 @@ def whole(least: int, most: int) -> Callable[[object], int]:
     return read
 
 
+def truth(value: object) -> bool:
+    """True or false, and nothing that only counts as one of them."""
+    if not isinstance(value, bool):
+        raise ValidationError("must be true or false")
+    return value
+
+
+identifier = matching("[A-Za-z0-9._~-]{1,128}", "1 to 128 letters, digits or any of . _ ~ -")
+"""An order's id, which is its task's id too."""
+
+
 def load(schema: ObjectSchema, value: Json) -> tuple[Mapping[str, object], list[Problem]]:
     """What of the value is valid, and all that is not, ordered by path."""
     try:

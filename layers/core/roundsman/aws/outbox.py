@@ -1,6 +1,7 @@
 """Sending: requests, commands, statuses and rejections over SQS, alerts over SNS."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.alerts import Alert
@@ -15,6 +16,7 @@ from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_text, rejection_tex
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 LONGEST_DELAY_SECONDS = 900  # SQS's longest DelaySeconds
 BATCH_ENTRIES = 10  # SQS's most in one SendMessageBatch; all their bodies share MESSAGE_LIMIT
@@ -52,33 +54,35 @@ class AwsOutbox:
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send each (agent, priority, request) to its agent's queue, in batches a queue.
 
+        A request's tenant becomes its message group: on a standard queue that keeps no order, but
+        lets SQS serve the quiet tenants first while one of them has a backlog (fair queues).
+
         Everything is tried before anything is raised: TryAgain where some may yet be accepted,
         else UnknownAgent or CallRefused for what never will be.
         """
         failures: list[Exception] = []
-        bodies: dict[str, list[str]] = {}
+        posts: dict[str, list[Post]] = {}
         for agent, priority, request in requests:
             url = self._request_queues.get(agent, {}).get(priority)
             if url is None:
                 failures.append(UnknownAgent(agent, priority))
             else:
-                bodies.setdefault(url, []).append(wire_text(request.body()))
-        for url, texts in bodies.items():
-            for batch in batches(texts):
+                post = Post(wire_text(request.body()), request.tenant)
+                posts.setdefault(url, []).append(post)
+        for url, found in posts.items():
+            for batch in batches(found):
                 failures += self._send_batch(url, batch)
         if failures:
             raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
 
-    def _send_batch(self, url: str, batch: Sequence[str]) -> list[Exception]:
+    def _send_batch(self, url: str, batch: Sequence["Post"]) -> list[Exception]:
         """Send it; what went wrong, if anything did. A batch may be accepted in part."""
         doing = f"sending {len(batch)} requests to {_name(url)}"
         try:
             with aws_errors(doing):
                 answer = self._sqs.send_message_batch(
                     QueueUrl=url,
-                    Entries=[
-                        {"Id": str(index), "MessageBody": body} for index, body in enumerate(batch)
-                    ],
+                    Entries=[_entry(str(index), post) for index, post in enumerate(batch)],
                 )
         except (TryAgain, CallRefused) as failure:
             return [failure]
@@ -96,6 +100,10 @@ class AwsOutbox:
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
         self._command(Command(INSPECT, task_id), delay)
+
+    def send_command(self, command: Command) -> None:
+        """Pass on to the scheduler what somebody asks of a task."""
+        self._command(command, 0)
 
     def _command(self, command: Command, delay: int) -> None:
         """Rounded up: a command that comes a moment early finds nothing to do."""
@@ -149,19 +157,34 @@ class AwsOutbox:
             )
 
 
-def batches(bodies: Sequence[str]) -> Iterator[list[str]]:
+@dataclass(frozen=True, slots=True)
+class Post:
+    """One message on its way: its text, and the group it is in, if any."""
+
+    body: str
+    group: str | None = None
+
+
+def batches(posts: Sequence[Post]) -> Iterator[list[Post]]:
     """Split into what one SendMessageBatch takes, in order."""
-    batch: list[str] = []
+    batch: list[Post] = []
     size = 0
-    for body in bodies:
-        length = len(body.encode())
+    for post in posts:
+        length = len(post.body.encode())
         if batch and (len(batch) == BATCH_ENTRIES or size + length > MESSAGE_LIMIT):
             yield batch
             batch, size = [], 0
-        batch.append(body)
+        batch.append(post)
         size += length
     if batch:
         yield batch
+
+
+def _entry(name: str, post: Post) -> "SendMessageBatchRequestEntryTypeDef":
+    entry: SendMessageBatchRequestEntryTypeDef = {"Id": name, "MessageBody": post.body}
+    if post.group is not None:
+        entry["MessageGroupId"] = post.group
+    return entry
 
 
 def _name(url: str) -> str:

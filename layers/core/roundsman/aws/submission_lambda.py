@@ -11,16 +11,16 @@ from roundsman.aws.settings import SubmissionSettings
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.messages import rejected_status_body
 from roundsman.reply_queues import usable_reply_queue
-from roundsman.submission import NewOrder, Submission
+from roundsman.submission import CancelAsked, NewOrder, Submission
 
-ReadOrder = Callable[[str, int, Callable[[str], str | None]], NewOrder]
+ReadEvent = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
 """Reads an event's body, at an instant, given what is wrong with a reply queue's URL (or None).
 
-Raises RejectedOrder, or another InvalidMessage, where it is not an order."""
+Raises RejectedOrder, or another InvalidMessage, where it is neither an order nor a cancellation."""
 
 
 def submission_handler(
-    settings: SubmissionSettings, read_order: ReadOrder
+    settings: SubmissionSettings, read: ReadEvent
 ) -> Callable[[dict[str, object]], object]:
     """A handler of batches from the SubmissionQueue."""
     parts = submission_parts(settings)
@@ -37,15 +37,26 @@ def submission_handler(
 
     def handle(message: Message) -> None:
         try:
-            order = read_order(message.body, now(), problem_of)
-            with log_keys(task_id=order.order_id):
-                submitted = submission.submit(order)
-                count("OrdersAccepted" if submitted.created else "OrdersRepeated")
-                logger().info("order", extra={"reason": submitted.reason})
-                report_delivered(submitted.delivered)
+            asked = read(message.body, now(), problem_of)
+            with log_keys(task_id=asked.order_id):
+                if isinstance(asked, NewOrder):
+                    _submit(asked)
+                else:
+                    _cancel(asked, message)
         except RejectedOrder as rejected:
             _tell_rejected(rejected)
             raise
+
+    def _submit(order: NewOrder) -> None:
+        submitted = submission.submit(order)
+        count("OrdersAccepted" if submitted.created else "OrdersRepeated")
+        logger().info("order", extra={"reason": submitted.reason})
+        report_delivered(submitted.delivered)
+
+    def _cancel(asked: CancelAsked, message: Message) -> None:
+        submitted = submission.cancel(asked, message.message_id)
+        count("CancellationsPassedOn")
+        logger().info("cancellation", extra={"reason": submitted.reason})
 
     def _tell_rejected(rejected: RejectedOrder) -> None:
         if rejected.reply_to is None:
