@@ -5,6 +5,14 @@ import typer
 from roundsman_console.demo.command import demo_command
 from roundsman_console.listing import ls_command
 from roundsman_console.local.command import local_app
+from roundsman_console.operating import (
+    cancel_command,
+    extend_command,
+    resolve_command,
+    resubmit_command,
+    run_command,
+    undo_command,
+)
 from roundsman_console.services.command import services_command
 from roundsman_console.showing import show_command
 from roundsman_console.submitting import submit_command
@@ -18,6 +26,12 @@ app = typer.Typer(
 app.command("submit")(submit_command)
 app.command("show")(show_command)
 app.command("ls")(ls_command)
+app.command("resubmit")(resubmit_command)
+app.command("undo")(undo_command)
+app.command("cancel")(cancel_command)
+app.command("resolve")(resolve_command)
+app.command("extend")(extend_command)
+app.command("run")(run_command)
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
 app.command("demo")(demo_command)

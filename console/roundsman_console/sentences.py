@@ -16,8 +16,10 @@ from botocore.exceptions import (
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
+from roundsman_console.inert import inert
 
-FAILED, NOT_FOUND = 1, 3
+FAILED, USAGE, NOT_FOUND, UNCONFIRMED = 1, 2, 3, 4
+"""Exit codes: could not be done, wrong usage, no such order, sent but not known to be done."""
 
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 _REFUSED = {
@@ -46,13 +48,13 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except ConsoleError as error:
-        _complain(str(error))
+        complain(str(error))
         raise typer.Exit(error.code) from error
     except (ClientError, BotoCoreError) as error:
-        _complain(aws_sentence(error))
+        complain(aws_sentence(error))
         raise typer.Exit(FAILED) from error
     except RoundsmanError as error:
-        _complain(f"{error}.")
+        complain(f"{error}.")
         raise typer.Exit(FAILED) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(130) from error
@@ -88,5 +90,7 @@ def _client_sentence(error: ClientError) -> str:
     return f"AWS answered {action} with {code}: {said}"
 
 
-def _complain(sentence: str) -> None:
-    Console(stderr=True, highlight=False, soft_wrap=True).print(sentence, style="red", markup=False)
+def complain(sentence: str) -> None:
+    """Say it on standard error; what it quotes from outside is made harmless first."""
+    said = "\n".join(inert(line) for line in sentence.splitlines())
+    Console(stderr=True, highlight=False, soft_wrap=True).print(said, style="red", markup=False)

@@ -1,8 +1,12 @@
 """A task as people and scripts see it: one JSON document, instants in ISO 8601."""
 
-from roundsman.plan import Plan
+from collections.abc import Sequence
+
+from roundsman.events import HistoryRow
+from roundsman.plan import Plan, StepPlan
+from roundsman.standing import effect_may_stand, without_compensation
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord, Task
+from roundsman.task import UNDO, StepRecord, Task, operation_of
 from roundsman.values import Json, iso
 
 STATE_STYLES = {
@@ -10,11 +14,17 @@ STATE_STYLES = {
     TaskState.ARCHIVED: "red",
     TaskState.ACTIVE: "cyan",
     TaskState.RETRY: "yellow",
+    TaskState.UNDOING: "yellow",
+    TaskState.UNDONE: "magenta",
+    TaskState.CANCELLED: "magenta",
 }
 STEP_STYLES = {
     ProcessState.PROCESSED: "green",
     ProcessState.ERROR: "red",
     ProcessState.PROCESSING: "cyan",
+    ProcessState.UNDOING: "yellow",
+    ProcessState.UNDONE: "magenta",
+    ProcessState.UNDO_ERROR: "red",
 }
 
 
@@ -23,8 +33,8 @@ def step_names(task: Task, plan: Plan | None) -> list[str]:
     return list(plan.steps) if plan else sorted(task.steps)
 
 
-def task_document(task: Task, plan: Plan | None) -> dict[str, Json]:
-    """The whole task."""
+def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> dict[str, Json]:
+    """The whole task, and what has been recorded of it, newest last."""
     return {
         **task_summary(task),
         "plan": task.plan,
@@ -34,9 +44,27 @@ def task_document(task: Task, plan: Plan | None) -> dict[str, Json]:
         "completeBy": iso(task.complete_by),
         "dueAt": iso(task.due_at),
         "lane": task.lane,
+        "ending": _ending(task),
+        "mayHaveHappened": [n for n in step_names(task, plan) if effect_may_stand(task.step(n))],
+        "undone": in_state(task, plan, ProcessState.UNDONE),
+        "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
+        "withoutCompensation": [*nothing_undoes(task, plan)],
         "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
+        "history": [_history_document(row) for row in history],
     }
+
+
+def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
+    """The steps in that state."""
+    return [name for name in step_names(task, plan) if task.step(name).process_state is state]
+
+
+def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
+    """Of a task that ends in undo: the steps whose effect may stand and has no compensation."""
+    if plan is None or task.ending is None or not task.ending.undo:
+        return []
+    return without_compensation(plan, task.steps)
 
 
 def task_summary(task: Task) -> dict[str, Json]:
@@ -52,6 +80,17 @@ def task_summary(task: Task) -> dict[str, Json]:
     }
 
 
+def _ending(task: Task) -> Json:
+    if task.ending is None:
+        return None
+    return {
+        "how": task.ending.how.value,
+        "why": task.ending.why,
+        "step": task.ending.step,
+        "undo": task.ending.undo,
+    }
+
+
 def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
     record = task.step(name)
     step = plan.steps.get(name) if plan else None
@@ -59,15 +98,39 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "name": name,
         "agent": record.agent or (step.agent if step else None),
         "processState": record.process_state.value,
+        "operation": operation_of(record),
         "lockedBy": record.locked_by,
         "completeBy": _iso(record.complete_by),
         "failureCount": record.failure_count,
-        "maxAttempts": step.retry.max_attempts if step else None,
+        "maxAttempts": _max_attempts(step, record),
         "notBefore": _iso(record.not_before),
         "startedAt": _iso(record.started_at),
         "finishedAt": _iso(record.finished_at),
+        "round": record.round,
+        "outcomeUnknown": record.outcome_unknown,
         "result": record.result,
         "error": _error(record),
+    }
+
+
+def _max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
+    if step is None:
+        return None
+    if operation_of(record) == UNDO and step.compensation:
+        return step.compensation.retry.max_attempts
+    return step.attempts
+
+
+def _history_document(row: HistoryRow) -> dict[str, Json]:
+    return {
+        "seq": row.seq,
+        "at": iso(row.at),
+        "kind": row.kind,
+        "step": row.step,
+        "attempt": row.attempt,
+        "by": row.by,
+        "commandId": row.command_id,
+        "reason": row.reason,
     }
 
 

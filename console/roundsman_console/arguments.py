@@ -1,0 +1,82 @@
+"""What people type for durations, results and names, read strictly; a mistake is one sentence."""
+
+import getpass
+import re
+from pathlib import Path
+
+from roundsman.commands import LONGEST_EXTENSION
+from roundsman.values import Json, parse_json
+from roundsman_console.sentences import USAGE, ConsoleError
+
+LONGEST_REASON = 500  # characters; a reason is kept in the task's record, and shown in its lists
+LONGEST_NAME = 100
+
+_UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
+_DURATION = re.compile(r"(?:(\d{1,8})d)?(?:(\d{1,8})h)?(?:(\d{1,8})m)?(?:(\d{1,8})s)?", re.ASCII)
+
+
+def read_duration(text: str) -> int:
+    """`90s`, `10m`, `1h30m` or `2d` in seconds. Raises ConsoleError."""
+    found = _DURATION.fullmatch(text.strip())
+    if not found or not any(found.groups()):
+        raise ConsoleError(
+            f"{text!r} is no duration: write it with its units, as in 90s, 10m, 1h30m or 2d.", USAGE
+        )
+    counts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
+    seconds = sum(int(count) * unit for count, unit in counts)
+    if not 1 <= seconds <= LONGEST_EXTENSION:
+        raise ConsoleError(
+            f"{text} is too {'short' if seconds < 1 else 'long'}: "
+            f"at least 1s, at most {LONGEST_EXTENSION // 86_400}d at once.",
+            USAGE,
+        )
+    return seconds
+
+
+def read_result(text: str | None) -> Json:
+    """A step's result: JSON, or `@` and the name of a file that holds it. Raises ConsoleError."""
+    if text is None:
+        return None
+    source = "--result"
+    if text.startswith("@"):
+        source = text[1:]
+        text = _content(source)
+    try:
+        return parse_json(text)
+    except ValueError as error:
+        hint = "" if source != "--result" else " Text needs quotes of its own: '\"ch_1\"'."
+        raise ConsoleError(f"{source} is not JSON: {error}.{hint}", USAGE) from error
+
+
+def _content(name: str) -> str:
+    try:
+        return Path(name).read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise ConsoleError(f"{name} is not UTF-8 text.", USAGE) from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise ConsoleError(f"{name} cannot be read: {said}.", USAGE) from error
+
+
+def read_reason(text: str) -> str:
+    """Why something is asked. Raises ConsoleError."""
+    return _said("--reason", text, LONGEST_REASON)
+
+
+def read_name(text: str | None) -> str:
+    """Who asks: the name given, or that of the operating system's user. Raises ConsoleError."""
+    if text is not None:
+        return _said("The name of who asks", text, LONGEST_NAME)
+    try:
+        return getpass.getuser()
+    except (OSError, KeyError, ImportError) as error:
+        raise ConsoleError("This user has no name here: say who asks with --as.", USAGE) from error
+
+
+def _said(what: str, text: str, most: int) -> str:
+    said = text.strip()
+    if not said:
+        raise ConsoleError(f"{what} is empty.", USAGE)
+    if len(said) > most:
+        raise ConsoleError(f"{what} has {len(said)} characters; at most {most}.", USAGE)
+    return said

@@ -1,0 +1,40 @@
+"""The task of an order, and the plan it runs by."""
+
+from roundsman.aws.clock import now
+from roundsman.messages import TASK_ID
+from roundsman.plan import Plan
+from roundsman.task import Task
+from roundsman.values import iso
+from roundsman_console.inert import inert
+from roundsman_console.sentences import NOT_FOUND, ConsoleError
+from roundsman_console.stack import Stack
+
+
+def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
+    """The order's task, and its plan; None where that is not stored.
+
+    Raises ConsoleError where there is no such task, or none any more.
+    """
+    if not TASK_ID.fullmatch(order_id):
+        raise ConsoleError(
+            f"There is no order {inert(order_id[:130])!r}: an order's id is 1 to 128 of A-Z, a-z, "
+            "0-9 and . _ ~ -",
+            NOT_FOUND,
+        )
+    task = stack.tasks.load(order_id, now())
+    if task is None:
+        raise ConsoleError(_why_not(stack, order_id), NOT_FOUND)
+    return task, stack.plans.plan(task.plan)
+
+
+def _why_not(stack: Stack, order_id: str) -> str:
+    row = stack.tasks.order(order_id)
+    if row is None:
+        return (
+            f"There is no order {order_id} in {stack.name}; "
+            "was its event rejected, or is it still in the SubmissionQueue?"
+        )
+    return (
+        f"Order {order_id} was stored at {iso(row.created_at)}; its task is over, and "
+        "its retention too."
+    )

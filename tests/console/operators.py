@@ -1,0 +1,67 @@
+"""A deployment with an operator at its command line, for tests of what operators type.
+
+The command line waits for the scheduler by looking again and again; here the real scheduler works
+whenever the command line sleeps, and no second passes.
+"""
+
+import io
+import json
+from collections.abc import Callable
+from contextlib import redirect_stdout
+from dataclasses import dataclass, field
+
+from typer.testing import CliRunner, Result
+
+from roundsman_console.main import app
+from tests.moto.world import World
+
+DECLINED = {"paymentToken": "tok_declined"}
+
+
+@dataclass
+class Patience:
+    """Stands in for the module `time` where the command line waits."""
+
+    sleeping: Callable[[], None]
+    now: float = 0.0
+    slept: list[float] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.now += seconds
+        self.slept.append(seconds)
+        with redirect_stdout(io.StringIO()):  # functions write their metrics there
+            self.sleeping()
+
+
+@dataclass
+class Operator:
+    """Someone who types commands at the stack of a world."""
+
+    world: World
+    patience: Patience
+
+    def types(self, *arguments: str, answer: str | None = None) -> Result:
+        """Run one command; `answer` is what is typed when asked."""
+        verb, *rest = arguments
+        typed = [verb, "--stack", "roundsman", *rest]
+        return CliRunner(env={"COLUMNS": "100"}).invoke(app, typed, input=answer)
+
+    def asks(self, *arguments: str) -> Result:
+        """The same by a person called ops, without being asked back."""
+        return self.types(*arguments, "--as", "ops", "--reason", "told to", "--yes")
+
+    def reads(self, *arguments: str) -> dict[str, object]:
+        """What a command that must go well says as JSON."""
+        result = self.types(*arguments, "--json")
+        assert result.exit_code == 0, result.output
+        return document(result)
+
+
+def document(result: Result) -> dict[str, object]:
+    """The one JSON object on standard output."""
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found

@@ -1,0 +1,53 @@
+"""What people type for durations and results."""
+
+import getpass
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.arguments import read_duration, read_name, read_result
+from roundsman_console.sentences import USAGE, ConsoleError
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [("90s", 90), ("10m", 600), ("1h30m", 5_400), ("2d", 172_800), ("1d2h3m4s", 93_784)],
+)
+def test_a_duration_is_read_with_its_units(text: str, seconds: int) -> None:
+    assert read_duration(text) == seconds
+
+
+@pytest.mark.parametrize("text", ["", "10", "m", "1.5h", "30m1h", "-1s", "10 m", "٣m", "1e3s"])
+def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
+    with pytest.raises(ConsoleError, match=r"as in 90s, 10m, 1h30m or 2d\.") as refused:
+        read_duration(text)
+    assert refused.value.code == USAGE
+
+
+def test_a_result_is_any_json() -> None:
+    assert read_result('{"a": [1.5, null]}') == {"a": [1.5, None]}
+    assert read_result(None) is None
+
+
+def test_a_result_that_is_bare_text_is_refused_with_the_way_to_quote_it() -> None:
+    with pytest.raises(ConsoleError, match="Text needs quotes of its own"):
+        read_result("ch_1")
+
+
+def test_a_result_in_a_file_that_is_not_text_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    path.write_bytes(b"\xff\xfe")
+    with pytest.raises(ConsoleError, match="is not UTF-8 text"):
+        read_result(f"@{path}")
+    path.write_text("[1, 1")
+    with pytest.raises(ConsoleError, match=r"result\.json is not JSON"):
+        read_result(f"@{path}")
+
+
+def test_a_user_without_a_name_must_say_who_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    def nameless() -> str:
+        raise OSError("no entry for this user")
+
+    monkeypatch.setattr(getpass, "getuser", nameless)
+    with pytest.raises(ConsoleError, match="say who asks with --as"):
+        read_name(None)

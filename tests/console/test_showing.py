@@ -1,0 +1,155 @@
+"""What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
+
+from tests.console.operators import DECLINED, Operator
+from tests.moto.world import order
+
+UNDONE = {**order("ord-1"), **DECLINED}
+
+
+def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operator) -> None:
+    operator.world.submit(UNDONE)
+    operator.world.run()
+    lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
+    assert lines[0] == "ord-1  order_fulfilment  Undone"
+    assert "Undone: reserve_stock, charge_card" in lines
+    assert not any(line.startswith(("Undo failed", "Nothing undoes")) for line in lines)
+    heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
+    assert lines[heading].split() == ["At", "What", "Why"]
+    told = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
+    assert told == [
+        ["failed", "charge_card: failed for good: CardDeclined: POST answered 402"],
+        ["undo", "charge_card: its undo begins"],
+        ["undone", "charge_card: undone"],
+        ["undo", "reserve_stock: its undo begins"],
+        ["undone", "reserve_stock: undone"],
+    ]
+
+
+def test_show_as_json_has_the_history_the_ending_and_each_steps_undo(operator: Operator) -> None:
+    operator.world.submit(UNDONE)
+    operator.world.run()
+    shown = operator.reads("show", "ord-1")
+    assert shown["ending"] == {
+        "how": "Undone",
+        "why": "charge_card: failed for good: CardDeclined: POST answered 402",
+        "step": "charge_card",
+        "undo": True,
+    }
+    assert (shown["undone"], shown["undoFailed"], shown["withoutCompensation"]) == (
+        ["reserve_stock", "charge_card"],
+        [],
+        [],
+    )
+    history = shown["history"]
+    assert isinstance(history, list)
+    assert history[0] == {
+        "seq": 4000,
+        "at": "2027-01-15T08:00:00.000Z",
+        "kind": "failed",
+        "step": "charge_card",
+        "attempt": 1,
+        "by": None,
+        "commandId": None,
+        "reason": "charge_card: failed for good: CardDeclined: POST answered 402",
+    }
+    assert [row["kind"] for row in history] == ["failed", "undo", "undone", "undo", "undone"]
+    steps = shown["steps"]
+    assert isinstance(steps, list)
+    told = {
+        step["name"]: (step["processState"], step["operation"], step["outcomeUnknown"])
+        for step in steps
+    }
+    assert told["reserve_stock"] == ("Undone", "undo", False)
+    assert told["charge_card"] == ("Undone", "undo", True)
+    assert told["create_shipment"] == ("Pending", "perform", False)
+    assert steps[1]["maxAttempts"] == 8
+    assert steps[1]["round"] == 1
+
+
+def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
+    operator.world.faults({"operation": "DELETE /reservations", "status": 403})
+    operator.world.submit(UNDONE)
+    operator.world.run()
+    shown = operator.types("show", "ord-1").stdout
+    assert "Undone: charge_card\n" in shown
+    assert "Undo failed: reserve_stock\n" in shown
+    assert operator.reads("show", "ord-1")["undoFailed"] == ["reserve_stock"]
+
+
+def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
+    operator.world.faults({"operation": "POST /messages", "status": 422})
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    assert operator.asks("undo", "ord-1").exit_code == 0
+    shown = operator.types("show", "ord-1").stdout
+    assert "Nothing undoes: send_confirmation\n" in shown
+    document = operator.reads("show", "ord-1")
+    assert document["withoutCompensation"] == ["send_confirmation"]
+    assert document["mayHaveHappened"] == ["send_confirmation"]
+
+
+def test_show_tells_who_asked_and_what_was_refused(operator: Operator) -> None:
+    operator.world.submit(order("ord-1", processIn=3600))
+    operator.world.run()
+    assert operator.asks("extend", "ord-1", "--by", "1m").exit_code == 0
+    command = '{"version": 1, "kind": "undo", "taskId": "ord-1", "commandId": "c-1", "by": "amy"}'
+    operator.world.send("SchedulerQueue", command)
+    operator.world.run()
+    lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
+    heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
+    assert lines[heading].split() == ["At", "What", "By", "Why"]
+    assert lines[heading + 1].split(maxsplit=3)[1:] == ["extend", "ops", "extend by ops: told to"]
+    assert lines[heading + 2].split(maxsplit=3)[1:3] == ["refused", "amy"]
+
+
+def test_show_of_a_healthy_order_has_no_history_and_no_empty_columns(operator: Operator) -> None:
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    shown = operator.types("show", "ord-1").stdout
+    assert "Why" not in shown
+    assert "Last error" not in shown
+    assert operator.reads("show", "ord-1")["history"] == []
+    assert operator.reads("show", "ord-1")["ending"] is None
+
+
+def test_show_of_an_unknown_order_is_one_sentence(operator: Operator) -> None:
+    result = operator.types("show", "ord-9", "--json")
+    assert (result.exit_code, result.stdout) == (3, "")
+    assert result.stderr.startswith("There is no order ord-9 in roundsman; was its event rejected")
+
+
+def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None:
+    operator.world.submit(order("ord-1", retention=0))
+    operator.world.run()
+    result = operator.types("show", "ord-1")
+    assert result.exit_code == 3
+    assert "its task is over, and its retention too" in result.stderr
+
+
+def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator: Operator) -> None:
+    world = operator.world
+    world.submit(UNDONE, order("ord-2", processIn=3600))
+    world.run()
+    assert operator.asks("cancel", "ord-2").exit_code == 0
+    world.faults({"operation": "POST /refunds", "status": 503, "retryAfter": 600})
+    world.submit({**order("ord-3"), **DECLINED})
+    world.run()
+    found = {
+        state: [task["orderId"] for task in _tasks(operator, "--state", state)]
+        for state in ("Undone", "Cancelled", "Undoing", "Archived")
+    }
+    assert found == {
+        "Undone": ["ord-1"],
+        "Cancelled": ["ord-2"],
+        "Undoing": ["ord-3"],
+        "Archived": [],
+    }
+    listed = operator.types("ls").stdout
+    assert "cancelled by ops: told to" in " ".join(listed.split())
+    assert _tasks(operator)[0]["state"] == "Undoing"
+
+
+def _tasks(operator: Operator, *arguments: str) -> list[dict[str, object]]:
+    tasks = operator.reads("ls", *arguments)["tasks"]
+    assert isinstance(tasks, list)
+    return tasks
