@@ -102,7 +102,7 @@ def test_a_supervisor_on_longer_rounds_is_given_longer(
 ) -> None:
     document = translate({"SupervisorIntervalSeconds": interval})
     alarm = alarms(document)["SupervisorHasNotRunAlarm"]
-    (schedule,) = of_type(document, "AWS::Scheduler::Schedule").values()
+    schedule = of_type(document, "AWS::Scheduler::Schedule")["SupervisorFunctionRounds"]
     assert alarm["Period"] == period
     assert schedule["ScheduleExpression"] == rate
 

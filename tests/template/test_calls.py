@@ -98,10 +98,21 @@ def test_an_order_is_carried_through_its_four_steps_within_every_functions_right
     assert_permitted(driver, document)
 
 
-def test_an_order_that_fails_for_good_is_archived_with_an_alert_within_their_rights(
+def test_an_order_that_fails_for_good_is_undone_within_their_rights(
     driver: Driver, document: Document
 ) -> None:
     event = (EVENTS / "declined.json").read_text()
+    submit(driver, event)
+    driver.run_until_idle()
+    assert record_of(driver, json.loads(event)["orderId"])["State"] == {"S": "Undone"}
+    assert_permitted(driver, document)
+
+
+def test_an_order_that_cannot_be_undone_is_archived_with_an_alert_within_their_rights(
+    driver: Driver, services: RemoteServices, document: Document
+) -> None:
+    event = (EVENTS / "declined.json").read_text()
+    services.application.set_faults({"rules": [{"operation": "POST /refunds", "status": 400}]})
     submit(driver, event)
     driver.run_until_idle()
     assert record_of(driver, json.loads(event)["orderId"])["State"] == {"S": "Archived"}
@@ -138,14 +149,34 @@ def test_a_lost_request_is_recovered_by_the_supervisor_within_its_rights(
     assert_permitted(driver, document)
 
 
-def test_a_task_that_is_too_late_is_archived_by_the_supervisor_within_its_rights(
+def test_a_task_that_is_too_late_is_ended_by_the_supervisor_within_its_rights(
     driver: Driver, document: Document
 ) -> None:
     order_id = begin(driver, "SubmissionQueue")  # nothing is claimed yet, so it ends at once
     change_record(driver, order_id, lambda task: {**task, "CompleteBy": PAST, "DueAt": PAST})
     driver.invoke("SupervisorFunction", {})
+    assert record_of(driver, order_id)["State"] == {"S": "Undone"}, "nothing was done yet"
+    assert_permitted(driver, document)
+
+
+def test_a_task_without_its_plan_is_archived_by_the_supervisor_within_its_rights(
+    driver: Driver, document: Document
+) -> None:
+    order_id = begin(driver, "SubmissionQueue")
+    change_record(driver, order_id, lambda task: {**task, "Plan": {"S": "0" * 64}, "DueAt": PAST})
+    driver.invoke("SupervisorFunction", {})
     assert record_of(driver, order_id)["State"] == {"S": "Archived"}
     assert "Publish" in operations_of(driver, "SupervisorFunction")
+    assert_permitted(driver, document)
+
+
+def test_an_application_cancels_its_order_within_every_functions_rights(
+    driver: Driver, document: Document
+) -> None:
+    order_id = begin(driver, "SubmissionQueue", "SchedulerQueue")
+    submit(driver, json.dumps({"orderId": order_id, "cancel": {}}))
+    driver.run_until_idle()
+    assert record_of(driver, order_id)["State"] == {"S": "Cancelled"}
     assert_permitted(driver, document)
 
 

@@ -21,8 +21,12 @@ def values_of(parameter: Document) -> str:
             return ", ".join(str(value) for value in allowed)
         case {"MinValue": low, "MaxValue": high}:
             return f"{low} to {high}"
+        case _ if "e-mail" in str(parameter):
+            return "an e-mail address"
+        case _ if "http" in str(parameter):
+            return "an http(s) address"
         case _:
-            return "an e-mail address" if "e-mail" in str(parameter) else "an http(s) address"
+            return str(parameter["ConstraintDescription"]).removeprefix("must be ")
 
 
 def test_the_page_names_every_parameter_with_its_default_its_values_and_its_meaning(
@@ -53,6 +57,6 @@ def test_the_page_counts_what_the_template_makes(document: Document) -> None:
         "alarms": len(of_type(document, "AWS::CloudWatch::Alarm")),
         "alert": len(of_type(document, "AWS::SNS::Topic")),
         "the": len(of_type(document, "AWS::KMS::Key")),
-        "schedule": len(of_type(document, "AWS::Scheduler::Schedule")),
+        "schedules": len(of_type(document, "AWS::Scheduler::Schedule")),
     }
     assert {re.split(r"\W", name)[0]: count for name, count in counts.items()} == expected

@@ -1,0 +1,139 @@
+"""A recurring order is an option: a schedule sends an event, and each run is another order."""
+
+import json
+import re
+
+import pytest
+
+from roundsman.errors import RejectedOrder
+from tests.template.reading import allowed_to, of_type, referred, statements
+from tests.template_stack import Document, mapping_of
+from workflows.orders import OrderEvent, read_event
+from workflows.registry import WORKFLOWS
+
+PLACEHOLDER = "<aws.scheduler.scheduled-time>"
+ORDER = {
+    "orderId": "weekly-paper",
+    "customerId": "c-42",
+    "currency": "EUR",
+    "lines": [{"sku": "PP-500", "quantity": 1, "unitPrice": "4.90"}],
+    "paymentToken": "tok_visa",
+    "shippingAddress": {
+        "name": "A. Reader",
+        "street": "1 Main St",
+        "city": "Ghent",
+        "postalCode": "9000",
+        "country": "BE",
+    },
+    "processing": {"run": PLACEHOLDER},
+}
+
+
+def allows(document: Document, parameter: str, value: str) -> bool:
+    found = mapping_of(mapping_of(document["Parameters"])[parameter])
+    most = found["MaxLength"]
+    assert isinstance(most, int)
+    return len(value) <= most and bool(re.fullmatch(str(found["AllowedPattern"]), value))
+
+
+def submitted(body: str) -> OrderEvent:
+    event = read_event(
+        body, now=1_800_000_000_000, workflows=WORKFLOWS, reply_queue_problem=lambda _: None
+    )
+    assert isinstance(event, OrderEvent)
+    return event
+
+
+@pytest.mark.parametrize(
+    ("schedule", "allowed"),
+    [
+        ("", True),
+        ("rate(1 day)", True),
+        ("cron(0 9 ? * MON *)", True),
+        ("at(2026-12-01T09:00:00)", False),
+        ("every day", False),
+        ("rate()", False),
+        ("rate(1 day) ", False),
+    ],
+)
+def test_when_it_is_sent_is_a_rate_or_a_cron_expression_or_never(
+    document: Document, schedule: str, allowed: bool
+) -> None:
+    assert allows(document, "RecurringOrderSchedule", schedule) is allowed
+
+
+@pytest.mark.parametrize(
+    ("event", "allowed"),
+    [
+        ("{}", True),
+        ("", False),
+        (json.dumps(ORDER), True),
+        (json.dumps(ORDER, indent=2), True),
+        (json.dumps({**ORDER, "processing": {}}), False),
+        (json.dumps({**ORDER, "processing": {"run": "2026-12-01T09:00:00Z"}}), False),
+        (json.dumps({**ORDER, "orderId": "a" * 4096}), False),
+        (PLACEHOLDER, False),
+    ],
+)
+def test_an_event_without_the_time_of_its_run_would_be_one_order_for_ever_and_is_refused(
+    document: Document, event: str, allowed: bool
+) -> None:
+    assert allows(document, "RecurringOrder", event) is allowed
+
+
+def test_each_run_is_an_order_of_its_own_and_a_run_that_is_sent_twice_is_one() -> None:
+    first, again, following = (
+        submitted(json.dumps(ORDER).replace(PLACEHOLDER, time))
+        for time in ("2026-12-01T09:00:00Z", "2026-12-01T09:00:00Z", "2026-12-08T09:00:00Z")
+    )
+    assert first.order_id == "weekly-paper-20261201T090000Z"
+    assert following.order_id == "weekly-paper-20261208T090000Z"
+    assert (again.order_id, again.content_hash) == (first.order_id, first.content_hash)
+
+
+def test_a_run_without_its_time_is_no_order() -> None:
+    with pytest.raises(RejectedOrder, match=r"processing\.run: must be an instant"):
+        submitted(json.dumps(ORDER))
+
+
+def test_the_schedule_exists_only_where_it_is_wanted(document: Document) -> None:
+    for name in ("RecurringOrderEvents", "RecurringOrderRole"):
+        resource = mapping_of(mapping_of(document["Resources"])[name])
+        assert resource["Condition"] == "HasRecurringOrder"
+    assert mapping_of(document["Conditions"])["HasRecurringOrder"] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
+    }
+
+
+def test_a_schedule_without_an_event_is_refused_with_a_sentence(document: Document) -> None:
+    rule = mapping_of(mapping_of(document["Rules"])["RecurringOrderSaysWhatAndWhen"])
+    assert rule["RuleCondition"] == {
+        "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
+    }
+    assert rule["Assertions"] == [
+        {
+            "Assert": {"Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrder"}, "{}"]}]},
+            "AssertDescription": (
+                "RecurringOrderSchedule needs RecurringOrder, the order event to send"
+            ),
+        }
+    ]
+
+
+def test_the_schedule_sends_the_event_to_the_submission_queue(document: Document) -> None:
+    schedule = of_type(document, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
+    assert schedule["ScheduleExpression"] == {"Ref": "RecurringOrderSchedule"}
+    target = mapping_of(schedule["Target"])
+    assert referred(target["Arn"]) == "SubmissionQueue"
+    assert referred(target["RoleArn"]) == "RecurringOrderRole"
+    assert target["Input"] == {"Ref": "RecurringOrder"}
+
+
+def test_its_role_may_send_to_the_submission_queue_and_nothing_else(document: Document) -> None:
+    (statement,) = allowed_to(document, "RecurringOrderRole")
+    assert (statement["Effect"], statement["Action"]) == ("Allow", "sqs:SendMessage")
+    assert referred(statement["Resource"]) == "SubmissionQueue"
+    role = of_type(document, "AWS::IAM::Role")["RecurringOrderRole"]
+    (trust,) = statements(role["AssumeRolePolicyDocument"])
+    assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
+    assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
