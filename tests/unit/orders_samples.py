@@ -3,8 +3,8 @@
 import copy
 import json
 
-from roundsman.values import Json
 from roundsman.errors import RejectedOrder
+from roundsman.values import Json
 from workflows.orders import OrderEvent, read_order_event
 from workflows.registry import WORKFLOWS
 

@@ -360,6 +360,23 @@ def test_every_order_comes_to_its_end_whatever_single_call_fails(name: str) -> N
             assert record.failure_count <= failures.get(each, 0) + 1, f"{said}: {each}"
 
 
+def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
+    None
+):
+    slow = step("reserve", complete_within=timedelta(minutes=5))
+    story = Story(
+        workflow(slow, step("charge", slow, complete_within=timedelta(minutes=5))),
+        TaskState.COMPLETED,
+    )
+    for number, fault in variants(undisturbed(story).faults.calls):
+        system = System(story, Faults().at(number, fault)).run()
+        if fault is Fault.SWALLOWED or system.faults.calls[number - 1] == "reply":
+            continue  # lost on the way, or the agent's own
+        check(story, system)
+        counts = [record.failure_count for record in system.shells.task().steps.values()]
+        assert counts == [0, 0], f"{fault} at call {number}, {system.faults.calls[number - 1]}"
+
+
 @pytest.mark.parametrize("name", ["a transient fault", "an agent that hangs", "a declined card"])
 def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(name: str) -> None:
     story = STORIES[name]
