@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 from roundsman_console import confirming
 from roundsman_console.main import app
 from tests.console.operators import DECLINED, Operator, document
-from tests.moto.world import ALL_EFFECTS, order
+from tests.moto.orders import ALL_EFFECTS, order
 
 NO_MAIL = {"operation": "POST /messages", "status": 422}
 NO_CHARGE_YET = {"operation": "POST /charges", "status": 503, "retryAfter": 600, "times": 1}

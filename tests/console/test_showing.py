@@ -1,7 +1,7 @@
 """What `roundsman show` and `roundsman ls` tell of tasks that met trouble, by their real ends."""
 
 from tests.console.operators import DECLINED, Operator
-from tests.moto.world import order
+from tests.moto.orders import order
 
 UNDONE = {**order("ord-1"), **DECLINED}
 

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 import boto3
 import pytest
 
-from tests.moto.world import ALL_EFFECTS, Killed, World, order
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import Killed, World
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 NEVER_ANY_MESSAGE = {

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
-from tests.moto.world import ALL_EFFECTS, World, order
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import World
 
 BATCH = 10
 

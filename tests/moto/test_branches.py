@@ -7,7 +7,8 @@ import pytest
 
 import workflows.registry
 from roundsman import Archive, Retry, Step, Workflow
-from tests.moto.world import World, order
+from tests.moto.orders import order
+from tests.moto.world import World
 
 SHORTLY = timedelta(seconds=30)
 

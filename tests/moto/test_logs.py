@@ -4,7 +4,8 @@ import json
 
 import pytest
 
-from tests.moto.world import World, order
+from tests.moto.orders import order
+from tests.moto.world import World
 
 LINES_OF_NO_TASK = {"message rejected", "pass done"}
 LINES_OF_AN_ATTEMPT = {"request sent", "attempted", "silent"}

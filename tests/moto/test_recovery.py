@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from tests.moto.world import ALL_EFFECTS, MORNING, World, order
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import MORNING, World
 
 STEPS = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")
 

@@ -1,7 +1,8 @@
 """What an application is told of its orders, on the queue that it named."""
 
 from roundsman.values import iso
-from tests.moto.world import ALL_EFFECTS, MORNING, Document, World, order
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import MORNING, Document, World
 
 
 def told(statuses: list[Document]) -> list[tuple[object, object]]:

@@ -2,7 +2,8 @@
 
 from roundsman.due import settled
 from roundsman.values import iso
-from tests.moto.world import ALL_EFFECTS, MORNING, World, order
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import MORNING, World
 
 HOUR = 3_600
 

@@ -28,6 +28,7 @@ from roundsman.aws.control import DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.task import Task
 from roundsman_console.services import RemoteServices
+from tests.moto.orders import effects_of
 from tests.template_driver import Call, Context, Driver
 from tests.template_stack import SERVICE_URLS, EventSource, StackOnMoto, create_stack_on_moto
 
@@ -291,13 +292,8 @@ class World(Driver):
         return self.store.order(order_id) is not None
 
     def effects(self, order_id: str) -> dict[str, int]:
-        """How often each operation really had its effect: `{"POST /charges": 1}`."""
-        found: dict[str, int] = {}
-        for entry in self.services.application.effects(order_id):
-            assert isinstance(entry, dict)
-            name = f"{entry['service']} {entry['operation']}"
-            found[name] = found.get(name, 0) + int(str(entry["effects"]))
-        return {name: count for name, count in found.items() if count}
+        """How often each operation really had its effect: `{"payment perform": 1}`."""
+        return effects_of(self.services, order_id)
 
     def faults(self, *rules: dict[str, object]) -> None:
         """Replace the services' faults."""
@@ -324,33 +320,6 @@ class Document:
         problems = self.fields["problems"]
         assert isinstance(problems, list)
         return [problem["path"] for problem in problems]
-
-
-ALL_EFFECTS = {
-    "inventory perform": 1,
-    "payment perform": 1,
-    "shipping perform": 1,
-    "mail perform": 1,
-}
-
-
-def order(order_id: str, **processing: object) -> dict[str, object]:
-    """A good order event of one line, processed as wished."""
-    event: dict[str, object] = {
-        "orderId": order_id,
-        "customerId": "c-42",
-        "currency": "EUR",
-        "lines": [{"sku": "KB-101", "quantity": 2, "unitPrice": "19.90"}],
-        "paymentToken": "tok_visa",
-        "shippingAddress": {
-            "name": "A. Reader",
-            "street": "1 Main St",
-            "city": "Ghent",
-            "postalCode": "9000",
-            "country": "BE",
-        },
-    }
-    return {**event, "processing": processing} if processing else event
 
 
 @contextmanager

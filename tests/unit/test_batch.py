@@ -1,7 +1,7 @@
 """Batches of messages: each handled by itself, and none taking its neighbours with it."""
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -9,6 +9,7 @@ import pytest
 from botocore.exceptions import EndpointConnectionError
 
 from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.observability import metrics
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.memory import RecordingOutbox, Rejected
 from tests.unit.shell_world import Crash, Fault, Faults, FaultyOutbox
@@ -21,6 +22,13 @@ QUEUE = "stack-SchedulerQueue"
 BESIDE = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack-RejectedQueue"
 URL = f"https://sqs.eu-west-1.amazonaws.com/123456789012/{QUEUE}"
 MAX_RECEIVES = 5
+
+
+@pytest.fixture(autouse=True)
+def no_metrics_left() -> Iterator[None]:
+    """What is counted outside an invocation would be sent with that of another test."""
+    yield
+    metrics().clear_metrics()
 
 
 @dataclass

@@ -5,221 +5,25 @@ was not acknowledged, and on a clock that jumps to whatever comes next. For each
 without faults counts the calls; then each call in turn fails in each way there is.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
-from itertools import count
 
 import pytest
 
-from roundsman.agent import Agent, Perform, StepRequest
-from roundsman.alerts import Alert
 from roundsman.birth import Wishes
-from roundsman.commands import Command, read_command
 from roundsman.due import Lane
-from roundsman.errors import PermanentError, Problem, TransientError, TryAgain
-from roundsman.messages import AgentRequest, Reply, read_reply, read_request
-from roundsman.plan import plan_of
 from roundsman.states import ProcessState, TaskState
-from roundsman.values import MINUTE, SECOND, Json, canonical_json
-from roundsman.workflow import Archive, Retry, Undo, Wait, Workflow
+from roundsman.values import SECOND, canonical_json
+from roundsman.workflow import Archive, Undo, Wait
+from tests.unit.crash_world import TWO_SECONDS, Story, System
 from tests.unit.machine_world import REPLY_TO, step, workflow
 from tests.unit.shell_world import (
     CONDITIONAL_WRITES,
     MESSAGES,
     ORDER_ID,
-    Crash,
     Fault,
     Faults,
-    Shells,
-    as_object,
 )
-
-VISIBLE_AFTER = {"orders": 60, "commands": 60, "replies": 60, "requests": 180}
-"""Seconds until what was not acknowledged comes again."""
-
-PASS_EVERY = 15 * SECOND
-STEPS_AT_MOST = 300
-TWO_SECONDS = Retry(max_attempts=4, first_delay=timedelta(seconds=2))
-
-
-@dataclass(order=True)
-class Mail:
-    """A message in a queue."""
-
-    visible_at: int
-    number: int
-    queue: str = field(compare=False)
-    body: str = field(compare=False)
-
-
-class Remote:
-    """A remote service: each effect once for each key, and a script of how calls end."""
-
-    def __init__(self, script: dict[str, Sequence[str]]) -> None:
-        self._script = {name: list(ends) for name, ends in script.items()}
-        self.effects: set[str] = set()
-        self.calls: list[str] = []
-
-    def perform(self, request: StepRequest) -> Json:
-        """The last end in a step's script is that of every further call."""
-        self.calls.append(request.step)
-        ends = self._script.get(request.step, ["done"])
-        end = ends.pop(0) if len(ends) > 1 else ends[0]
-        if end == "unavailable":
-            raise TransientError("503")
-        if end == "refused":
-            raise PermanentError("CardDeclined", "insufficient funds")
-        if end == "hangs":
-            raise Crash("the agent hangs until its function is ended")
-        self.effects.add(request.idempotency_key)
-        if end == "answer lost":
-            raise Crash("the agent dies with its answer")
-        return {"done": request.step}
-
-
-class System:
-    """Everything there is, for one order."""
-
-    def __init__(self, story: "Story", faults: Faults) -> None:
-        self.faults = faults
-        self.shells = Shells(plan_of(story.workflow), wishes=story.wishes)
-        self.remote = Remote(story.script)
-        self.agent = agent_of(story.workflow, self.remote)
-        self.mail: list[Mail] = []
-        self.statuses: list[dict[str, Json]] = []
-        self.alerts: list[str] = []
-        self.crashes = 0
-        self._numbers = count(1)
-        self._last_pass = 0
-        self.send("orders", story.workflow.name)
-
-    # --- Outbox ------------------------------------------------------------------------------
-
-    def send(self, queue: str, body: str, delay: int = 0) -> None:
-        self.mail.append(Mail(self.shells.now + delay, next(self._numbers), queue, body))
-
-    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        for _, _, request in requests:
-            self.send("requests", request.body())
-
-    def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        self.send("commands", Command(kind="start", task_id=task_id).body(), delay)
-
-    def send_inspect(self, task_id: str, *, delay: int) -> None:
-        self.send("commands", Command(kind="inspect", task_id=task_id).body(), delay)
-
-    def send_command(self, command: Command) -> None:
-        self.send("commands", command.body())
-
-    def send_status(self, queue_url: str, body: str) -> bool:
-        self.statuses.append(as_object(body))
-        return True
-
-    def publish(self, alert: Alert) -> None:
-        self.alerts.append(alert.attributes["kind"])
-
-    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        raise AssertionError(f"{queue}: {problems}")
-
-    # --- The course of things ----------------------------------------------------------------
-
-    def run(self) -> "System":
-        """Until nothing is on its way and nothing is watched."""
-        for _ in range(STEPS_AT_MOST):
-            if not self._step():
-                return self
-        raise AssertionError(f"still going: {self.shells.store.tasks()} {self.mail}")
-
-    def _step(self) -> bool:
-        mail = min(self.mail, default=None)
-        look_at = self._next_look()
-        if mail is not None and (look_at is None or mail.visible_at <= look_at):
-            self._pass_time(mail.visible_at)
-            mail.visible_at = self.shells.now + VISIBLE_AFTER[mail.queue] * SECOND
-            if self._survives(lambda: self._handle(mail)):
-                self.mail.remove(mail)
-            return True
-        if look_at is not None:
-            self._pass_time(look_at)
-            self._last_pass = self.shells.now
-            self._survives(self._make_pass)
-            return True
-        return False
-
-    def _next_look(self) -> int | None:
-        watched = [
-            task.due_at
-            for task in self.shells.store.tasks()
-            if task.lane.startswith(f"{Lane.OPEN}#")
-        ]
-        return max(min(watched), self._last_pass + PASS_EVERY) if watched else None
-
-    def _pass_time(self, until: int) -> None:
-        self.shells.now = max(self.shells.now + 5, until)
-
-    def _survives(self, act: Callable[[], None]) -> bool:
-        """Whether the invocation came to its end; otherwise its message is not acknowledged."""
-        try:
-            act()
-        except (Crash, TryAgain):
-            self.crashes += 1
-            return False
-        return True
-
-    def _make_pass(self) -> None:
-        supervisor = self.shells.supervisor(self.faults, to=self)
-        supervisor.make_pass(stop_at=self.shells.now + MINUTE)
-
-    def _handle(self, mail: Mail) -> None:
-        message, instance = f"message-{mail.number}", f"{next(self._numbers):04x}"
-        scheduler = self.shells.scheduler(self.faults, to=self, instance=instance)
-        if mail.queue == "orders":
-            submission = self.shells.submission(self.faults, to=self)
-            submission.submit(self.shells.new_order())
-        elif mail.queue == "commands":
-            scheduler.command(read_command(mail.body), message)
-        elif mail.queue == "replies":
-            scheduler.reply(read_reply(mail.body), message)
-        else:
-            self._answer(read_request(mail.body))
-
-    def _answer(self, request: AgentRequest) -> None:
-        ends_at = self.shells.now + MINUTE
-        answer = self.agent.answer(request, clock=self.shells.clock, function_ends_at=ends_at)
-        if isinstance(answer, Reply):
-            body = answer.body()
-            self.faults.around("reply", lambda: self.send("replies", body))
-
-
-def agent_of(made: Workflow, remote: Remote) -> Agent:
-    agent = Agent("worker")
-    for each in made.steps:
-        perform: Perform = remote.perform
-        agent.performs(each)(lambda request, perform=perform: perform(request))
-    return agent
-
-
-# --- The stories -----------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Story:
-    """An order, how the remote service behaves, and how it must end, whatever fails."""
-
-    workflow: Workflow
-    end: TaskState
-    script: dict[str, Sequence[str]] = field(default_factory=dict)
-    wishes: Wishes = field(default_factory=lambda: Wishes(reply_to=REPLY_TO))
-    failed: str | None = None
-
-    @property
-    def statuses(self) -> list[str]:
-        if self.wishes.reply_to is None:
-            return []
-        last = "completed" if self.end is TaskState.COMPLETED else "failed"
-        return ["received", "started", last]
-
 
 reserve = step("reserve", retry=TWO_SECONDS)
 charge = step("charge", reserve, retry=TWO_SECONDS)
@@ -351,6 +155,23 @@ def test_every_order_comes_to_its_end_whatever_single_call_fails(name: str) -> N
             assert record.failure_count <= failures.get(each, 0) + 1, f"{said}: {each}"
 
 
+def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
+    None
+):
+    slow = step("reserve", complete_within=timedelta(minutes=5))
+    story = Story(
+        workflow(slow, step("charge", slow, complete_within=timedelta(minutes=5))),
+        TaskState.COMPLETED,
+    )
+    for number, fault in variants(undisturbed(story).faults.calls):
+        system = System(story, Faults().at(number, fault)).run()
+        if fault is Fault.SWALLOWED or system.faults.calls[number - 1] == "reply":
+            continue  # lost on the way, or the agent's own
+        check(story, system)
+        counts = [record.failure_count for record in system.shells.task().steps.values()]
+        assert counts == [0, 0], f"{fault} at call {number}, {system.faults.calls[number - 1]}"
+
+
 @pytest.mark.parametrize("name", ["a transient fault", "an agent that hangs", "a declined card"])
 def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(name: str) -> None:
     story = STORIES[name]
@@ -363,6 +184,12 @@ def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(name: str) ->
                 except AssertionError as error:
                     said = f"{first} at call {number}, a crash {later} calls later"
                     raise AssertionError(f"{said}: {error}") from error
+
+
+@pytest.mark.parametrize("skew", [-20 * SECOND, -SECOND, SECOND, 20 * SECOND])
+def test_clocks_that_differ_cost_a_retry_and_nothing_else(skew: int) -> None:
+    for story in STORIES.values():
+        check(story, System(story, Faults(), skew=skew).run())
 
 
 def test_without_faults_each_thing_is_said_and_sent_once() -> None:

@@ -228,6 +228,13 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
     assert shells.open_entry() is None
 
 
+def test_what_could_not_be_told_is_tried_again_by_the_very_next_pass() -> None:
+    shells = archived(Faults().on("publish", Fault.NOT_DONE))
+    shells.wait(31).make_pass(Faults().on("publish", Fault.NOT_DONE))
+    shells.wait(5).make_pass()
+    assert shells.alerts() == ["task_archived"]
+
+
 def test_an_alert_that_fails_does_not_hold_the_status_back() -> None:
     shells = archived(Faults().on("publish", Fault.REFUSED))
     assert shells.statuses() == ["failed"]

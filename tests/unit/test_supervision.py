@@ -70,6 +70,14 @@ def test_an_overdue_step_is_requeued_and_its_start_is_sent_but_never_claimed() -
     assert "attempt 1 of 3 overdue by 1 s" in report.reasons[0][1]
 
 
+def test_what_was_just_moved_on_is_not_looked_at_again_before_its_time() -> None:
+    shells = started()
+    passed(shells.wait(31))
+    assert shells.open_entry() == shells.now + START_WITHIN
+    assert passed(shells.wait(29)).looked_at == 0
+    assert passed(shells.wait(1)).looked_at == 1
+
+
 def test_a_step_that_nobody_claimed_is_sent_again_at_no_attempts_cost() -> None:
     shells = started()
     passed(shells.wait(31))

@@ -1,0 +1,101 @@
+"""The scheduler's timers: retries, what is overdue, and what is watched meanwhile."""
+
+from dataclasses import replace
+
+from roundsman.events import Outcome
+from roundsman.scheduling import LONGEST_DELAY
+from roundsman.states import ProcessState, TaskState
+from roundsman.values import SECOND
+from roundsman.workflow import Archive
+from tests.unit.machine_world import plan, step
+from tests.unit.shell_world import ORDER_ID, Fault, Faults, Shells
+
+first = step("first")
+second = step("second", first)
+LINE = plan(first, second)
+
+
+def submitted(made: Shells) -> Shells:
+    """An order whose `received` and Start were sent; what follows is counted from there."""
+    made.submit()
+    made.outbox.sent.clear()
+    return made
+
+
+def line() -> Shells:
+    return submitted(Shells(LINE))
+
+
+def test_a_retry_is_a_delayed_inspect_and_never_a_claim_in_advance() -> None:
+    shells = line()
+    shells.start()
+    shells.reply("first", Outcome.TRANSIENT)
+    record = shells.task().step("first")
+    assert record.not_before is not None
+    assert record.locked_by is None
+    assert shells.commands() == [("inspect", ORDER_ID, record.not_before - shells.now)]
+    assert shells.task().state is TaskState.RETRY
+    shells.now = record.not_before
+    shells.inspect()
+    assert shells.requested() == ["first", "first"]
+
+
+def test_a_wait_that_is_longer_than_a_queue_can_delay_is_left_to_the_due_entry() -> None:
+    shells = line()
+    shells.start()
+    reply = replace(shells.reply_to("first", Outcome.TRANSIENT), retry_after=LONGEST_DELAY + SECOND)
+    shells.scheduler().reply(reply, "m")
+    assert shells.commands() == []
+    entry = shells.open_entry()
+    assert entry is not None
+    assert entry <= shells.now + LONGEST_DELAY + SECOND
+
+
+def test_an_inspect_that_cannot_be_sent_is_late_and_not_lost() -> None:
+    shells = line()
+    shells.start()
+    shells.reply("first", Outcome.TRANSIENT, faults=Faults().on("send_inspect", Fault.NOT_DONE))
+    assert shells.commands() == []
+    not_before = shells.task().step("first").not_before
+    assert not_before is not None
+    shells.now = not_before
+    shells.make_pass()
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+
+
+def test_an_inspect_requeues_what_is_overdue_and_starts_it_in_the_same_write() -> None:
+    shells = line()
+    shells.start()
+    shells.wait(31).inspect("m-9")
+    record = shells.task().step("first")
+    assert (record.process_state, record.failure_count) == (ProcessState.PROCESSING, 1)
+    assert shells.requested() == ["first", "first"]
+    assert shells.task().version == 3 + 1, "requeued and claimed: two decisions, one write"
+    assert [row.kind for row in shells.store.history(ORDER_ID)] == ["requeued"]
+
+
+def test_a_late_inspect_of_an_ended_task_does_nothing() -> None:
+    shells = submitted(Shells(plan(first)))
+    shells.start()
+    shells.reply("first")
+    ended = shells.task()
+    shells.outbox.sent.clear()
+    shells.wait(60)
+    shells.start("m-start")
+    shells.inspect()
+    assert shells.task() == ended
+    assert shells.outbox.sent == []
+
+
+def test_a_step_beside_a_failed_one_is_watched_until_it_is_settled() -> None:
+    beside = step("beside")
+    shells = submitted(Shells(plan(first, beside, on_failure=Archive())))
+    shells.start()
+    shells.reply("first", Outcome.PERMANENT)
+    assert shells.open_entry() is not None
+    assert shells.alerts() == [], "the task has not ended yet"
+    shells.wait(31).make_pass()
+    assert shells.task().state is TaskState.ARCHIVED
+    assert shells.alerts() == ["task_archived"]
+    assert shells.open_entry() is None
+    assert shells.unwatched == []
