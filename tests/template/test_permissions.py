@@ -26,19 +26,19 @@ REPLY_QUEUES_OF_APPLICATIONS = (
 TABLE_ACTIONS = {
     "SubmissionRole": {
         "OrdersTable": {"GetItem", "PutItem"},
-        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "ControlTable": {"PutItem"},
     },
     "SchedulerRole": {
         "OrdersTable": {"GetItem"},
-        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "ControlTable": {"GetItem"},
         "HistoryTable": {"PutItem"},
     },
     "SupervisorRole": {
-        "TasksTable": {"GetItem", "PutItem", "UpdateItem"},
+        "TasksTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "TasksTable/index/due": {"Query"},
-        "ControlTable": {"GetItem"},
+        "ControlTable": {"GetItem", "PutItem"},
         "HistoryTable": {"PutItem"},
     },
     **{f"{agent}Role": {"ControlTable": {"UpdateItem"}} for agent in AGENTS},
@@ -105,7 +105,18 @@ def test_a_role_may_do_to_tables_exactly_what_its_function_does(
 def test_no_role_may_scan_delete_or_change_a_table(document: Document) -> None:
     for role in of_type(document, "AWS::IAM::Role"):
         for actions in granted(document, role, "dynamodb").values():
-            assert not actions & {"Scan", "DeleteItem", "DeleteTable", "UpdateTable"}
+            assert not actions & {"Scan", "DeleteTable", "UpdateTable"}
+
+
+def test_nothing_but_a_task_is_ever_deleted_and_no_agent_may(document: Document) -> None:
+    may = {
+        (role, table)
+        for role in of_type(document, "AWS::IAM::Role")
+        for table, actions in granted(document, role, "dynamodb").items()
+        if "DeleteItem" in actions
+    }
+    stack = ("SubmissionRole", "SchedulerRole", "SupervisorRole")
+    assert may == {(role, "TasksTable") for role in stack}
 
 
 def test_agents_cannot_see_tasks_nor_orders(document: Document) -> None:

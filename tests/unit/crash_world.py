@@ -126,6 +126,10 @@ class System:
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         self.send("commands", Command(kind="inspect", task_id=task_id).body(), delay)
 
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        for task_id, delay in inspects:
+            self.send_inspect(task_id, delay=delay)
+
     def send_status(self, queue_url: str, body: str) -> bool:
         self.statuses.append(as_object(body))
         return True

@@ -15,8 +15,10 @@ from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import HistoryRow, Outcome
+from roundsman.leases import Leases
 from roundsman.memory import (
     MemoryAgentBoard,
+    MemoryLeases,
     MemoryPlans,
     MemoryStore,
     RecordingOutbox,
@@ -26,10 +28,19 @@ from roundsman.memory import (
 )
 from roundsman.messages import AgentRequest, Reply
 from roundsman.plan import Plan
-from roundsman.ports import Created, DueEntry, Exists, OrderRow, Outbox, Saved, Superseded
+from roundsman.ports import (
+    Clock,
+    Created,
+    DueEntry,
+    Exists,
+    OrderRow,
+    Outbox,
+    Saved,
+    Superseded,
+)
 from roundsman.scheduling import Scheduler
 from roundsman.submission import NewOrder, Submission, Submitted
-from roundsman.supervision import Supervisor
+from roundsman.supervision import Beat, Supervisor
 from roundsman.task import StepError, Task, idempotency_key
 from roundsman.values import SECOND, Json, parse_json
 from tests.unit.machine_world import REPLY_TO, T0
@@ -58,7 +69,7 @@ class Fault(StrEnum):
 
 
 LOST_RACE: Saved | Superseded = Superseded()
-MESSAGES = ("send_requests", "send_start", "send_inspect", "reply")
+MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm")
 
 
@@ -189,6 +200,23 @@ class FaultyPlans:
         return self._faults.around("plan", lambda: self._inner.plan(plan_hash))
 
 
+class FaultyLeases:
+    """LeaseStore over the memory's; a lost answer says that another write came first."""
+
+    def __init__(self, inner: MemoryLeases, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def read(self) -> Leases:
+        return self._faults.around("read_leases", self._inner.read)
+
+    def write(self, leases: Leases, *, seen: int) -> bool:
+        def write() -> bool:
+            return self._inner.write(leases, seen=seen)
+
+        return self._faults.around("write_leases", write, lost=False)
+
+
 class FaultyOutbox:
     """Outbox over another one."""
 
@@ -207,6 +235,9 @@ class FaultyOutbox:
 
     def send_command(self, command: Command) -> None:
         self._faults.around("send_command", lambda: self._inner.send_command(command))
+
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        self._faults.around("send_inspects", lambda: self._inner.send_inspects(inspects))
 
     def send_status(self, queue_url: str, body: str) -> bool:
         return self._faults.around("send_status", lambda: self._inner.send_status(queue_url, body))
@@ -231,6 +262,7 @@ class Shells:
     jitter: float = 0.5
     store: MemoryStore = field(default_factory=MemoryStore)
     plans: MemoryPlans = field(default_factory=MemoryPlans)
+    leases: MemoryLeases = field(default_factory=MemoryLeases)
     outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
     troubles: list[str] = field(default_factory=list)
     unwatched: list[str] = field(default_factory=list)
@@ -280,6 +312,9 @@ class Shells:
         *,
         to: Outbox | None = None,
         jitter: Callable[[], float] | None = None,
+        instance: str = "u1",
+        interval: int = 60,
+        clock: Clock | None = None,
     ) -> Supervisor:
         faults = faults or Faults()
         return Supervisor(
@@ -287,9 +322,9 @@ class Shells:
             plans=FaultyPlans(self.plans, faults),
             board=self.board,
             outbox=FaultyOutbox(to or self.outbox, faults),
-            clock=self.clock,
+            clock=clock or self.clock,
             jitter=jitter or (lambda: self.jitter),
-            shards=SHARDS,
+            beat=Beat(FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND),
             on_trouble=lambda task_id, problem: self.troubles.append(task_id),
         )
 
@@ -348,8 +383,9 @@ class Shells:
     # --- looking -----------------------------------------------------------------------------
 
     def task(self, task_id: str = ORDER_ID) -> Task:
-        """The record as it is stored, also past its retention."""
-        return next(task for task in self.store.tasks() if task.task_id == task_id)
+        """The record as it is stored, also past its retention; or as it was when removed."""
+        stored = (task for task in self.store.tasks() if task.task_id == task_id)
+        return next(stored, None) or self.store.removed[task_id]
 
     def open_entry(self, task_id: str = ORDER_ID) -> int | None:
         """The due instant of a task in its open lane."""
@@ -367,6 +403,15 @@ class Shells:
     def commands(self) -> list[tuple[str, str, int]]:
         found = [sent for sent in self.outbox.sent if isinstance(sent, SentCommand)]
         return [(sent.kind, sent.task_id, sent.delay) for sent in found]
+
+    def starts(self) -> list[str]:
+        """The tasks that were sent a Start at once."""
+        found = self.commands()
+        return [task_id for kind, task_id, delay in found if kind == "start" and delay == 0]
+
+    def inspects(self) -> list[tuple[str, int]]:
+        """The tasks that were sent an Inspect, and the delay of each in ms."""
+        return [(task_id, delay) for kind, task_id, delay in self.commands() if kind == "inspect"]
 
     def statuses(self) -> list[str]:
         return [str(found["status"]) for found in self.status_bodies()]

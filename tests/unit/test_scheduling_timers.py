@@ -60,7 +60,7 @@ def test_an_inspect_that_cannot_be_sent_is_late_and_not_lost() -> None:
     assert not_before is not None
     shells.now = not_before
     shells.make_pass()
-    assert shells.commands() == [("start", ORDER_ID, 0)]
+    assert shells.starts() == [ORDER_ID]
 
 
 def test_an_inspect_requeues_what_is_overdue_and_starts_it_in_the_same_write() -> None:

@@ -64,6 +64,14 @@ def settled(task: Task) -> bool:
     return task.ended and not task.owed
 
 
+def removed_at_once(task: Task) -> bool:
+    """Whether nothing keeps the record: over, nothing owed, and its retention zero.
+
+    Never a task that needs a person. `task` is placed already.
+    """
+    return settled(task) and task.expires_at is not None and task.retain_for == 0
+
+
 def placed(task: Task, now: int) -> Task:
     """The task with the lane, due instant and expiry that its record asks for.
 

@@ -11,10 +11,11 @@ from typing import TypeAlias
 
 from roundsman.alerts import Alert
 from roundsman.commands import Command
-from roundsman.due import Lane, lane_key
+from roundsman.due import Lane, lane_key, removed_at_once
 from roundsman.errors import Problem, RoundsmanError, TryAgain, UnknownAgent
 from roundsman.events import Agents, HistoryRow
 from roundsman.history import fitting
+from roundsman.leases import Leases
 from roundsman.marks import Mark, Notebook, queue_key, view
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
@@ -24,7 +25,10 @@ from roundsman.values import SECOND
 
 
 class MemoryStore:
-    """TaskStore and OrderStore. Threads may share it: each call is atomic."""
+    """TaskStore and OrderStore. Threads may share it: each call is atomic.
+
+    `removed` are the last records of tasks that were removed at once, for whoever tests their end.
+    """
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -33,6 +37,7 @@ class MemoryStore:
         self._history: dict[str, dict[int, HistoryRow]] = {}
         self._troubles: dict[str, int] = {}
         self._unreadable: dict[str, RoundsmanError] = {}
+        self.removed: dict[str, Task] = {}
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
         """Store order and task in one operation, or nothing where the order's id is taken.
@@ -66,11 +71,14 @@ class MemoryStore:
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
-        """Store a decision on the version that was seen, with its history rows, or nothing."""
+        """Store a decision on the version that was seen, with its history rows, or nothing.
+
+        A record that is `removed_at_once` is not kept but removed.
+        """
         with self._lock:
             if not self._is_at(task.task_id, seen):
                 return Superseded()
-            self._tasks[task.task_id] = _as_stored(task)
+            self._put(task)
             self._troubles.pop(task.task_id, None)
             rows = self._history.setdefault(task.task_id, {})
             rows.update({row.seq: row for row in fitting(history)})
@@ -82,7 +90,10 @@ class MemoryStore:
             self._history.setdefault(task_id, {})[row.seq] = row
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        """Store that what this version owed was sent; the version is not raised."""
+        """Store that what this version owed was sent; the version is not raised.
+
+        A record that is then `removed_at_once` is removed.
+        """
         with self._lock:
             if not self._is_at(task.task_id, task.version):
                 return Superseded()
@@ -94,7 +105,7 @@ class MemoryStore:
                 changed = replace(
                     changed, lane=task.lane, due_at=task.due_at, expires_at=task.expires_at
                 )
-            self._tasks[task.task_id] = _as_stored(changed)
+            self._put(changed)
             return Saved()
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
@@ -158,6 +169,13 @@ class MemoryStore:
         with self._lock:
             del self._tasks[task_id]
 
+    def _put(self, task: Task) -> None:
+        if removed_at_once(task):
+            del self._tasks[task.task_id]
+            self.removed[task.task_id] = task
+        else:
+            self._tasks[task.task_id] = _as_stored(task)
+
     def _is_at(self, task_id: str, version: int) -> bool:
         stored = self._tasks.get(task_id)
         return stored is not None and stored.version == version
@@ -210,6 +228,26 @@ class MemoryAgentBoard:
         if mark is not None:
             self._marks[queue] = mark
             notebook.written(mark)
+
+
+class MemoryLeases:
+    """LeaseStore. Threads may share it: each call is atomic."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._leases = Leases()
+
+    def read(self) -> Leases:
+        """The leases; empty ones of version 0 where none were ever written."""
+        return self._leases
+
+    def write(self, leases: Leases, *, seen: int) -> bool:
+        """Store them on the version that was seen; False where another write came first."""
+        with self._lock:
+            if self._leases.version != seen:
+                return False
+            self._leases = leases
+            return True
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,6 +318,10 @@ class RecordingOutbox:
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Keep it."""
         self.sent.append(SentCommand("inspect", task_id, delay))
+
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        """Keep each."""
+        self.sent += [SentCommand("inspect", task_id, delay) for task_id, delay in inspects]
 
     def send_command(self, command: Command) -> None:
         """Keep it."""

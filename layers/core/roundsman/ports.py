@@ -6,7 +6,7 @@ transactions): the message is then delivered again. Losing a race is a value, no
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from roundsman.alerts import Alert
 from roundsman.commands import Command
@@ -16,6 +16,9 @@ from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.task import Task
 from roundsman.values import Json
+
+if TYPE_CHECKING:
+    from roundsman.leases import Leases
 
 Clock: TypeAlias = Callable[[], int]
 """The present in epoch ms."""
@@ -84,7 +87,10 @@ class TaskStore(Protocol):
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
-        """Store a decision on the version that was seen, with its history rows, or nothing."""
+        """Store a decision on the version that was seen, with its history rows, or nothing.
+
+        A record that is `due.removed_at_once` is removed in place of being stored.
+        """
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         """Store a row that no decision goes with; storing it again is harmless."""
@@ -93,7 +99,8 @@ class TaskStore(Protocol):
         """Store that what this version owed was sent.
 
         `task` is the record with only what it still owes, placed anew (`due.without_owed`).
-        Writes only what that changes, on the same version: the version is not raised.
+        Writes only what that changes, on the same version: the version is not raised. A record
+        that is then `due.removed_at_once` is removed.
         """
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
@@ -136,6 +143,16 @@ class AgentBoard(Protocol):
         """By agent and priority (`payment/normal`)."""
 
 
+class LeaseStore(Protocol):
+    """The supervisors' leases: one record for all shards."""
+
+    def read(self) -> "Leases":
+        """The leases, read consistently; empty ones of version 0 where there is no record yet."""
+
+    def write(self, leases: "Leases", *, seen: int) -> bool:
+        """Store them on the version that was seen; False where another write came first."""
+
+
 class Outbox(Protocol):
     """Sending. Each call returns once everything is accepted, and raises TryAgain otherwise."""
 
@@ -147,6 +164,9 @@ class Outbox(Protocol):
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        """Send an inspect for each (task id, delay in ms), at few requests."""
 
     def send_command(self, command: Command) -> None:
         """Pass on to the scheduler what somebody asks of a task."""

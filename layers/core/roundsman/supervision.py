@@ -1,7 +1,9 @@
 """The supervisor: visits what may be overdue, lets the machine decide, and moves it on.
 
-It never claims: what can go on is sent to the scheduler. A pass costs what is due, not what is
-stored. Two passes at once are safe, since every write is conditional on the version it read.
+It never claims: what can go on is sent to the scheduler. A pass costs what is due before the next
+one, not what is stored. It stops when its time is over, and needs no mark of how far it came: what
+was handled has left the front of its shard. Two passes at once are safe, since every write is
+conditional on the version it read; leases keep them from doing the same work twice.
 """
 
 from collections.abc import Callable
@@ -12,9 +14,20 @@ from roundsman.delivery import Delivered, deliver_owed
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Decision, Inspect, InspectAt, StartTask
+from roundsman.leases import Round
+from roundsman.lookahead import LookAhead
 from roundsman.machine import decide
 from roundsman.plan import Plan
-from roundsman.ports import AgentBoard, Clock, DueEntry, Outbox, PlanStore, Superseded, TaskStore
+from roundsman.ports import (
+    AgentBoard,
+    Clock,
+    DueEntry,
+    LeaseStore,
+    Outbox,
+    PlanStore,
+    Superseded,
+    TaskStore,
+)
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.task import Task
 from roundsman.values import MINUTE
@@ -24,9 +37,18 @@ LONGEST_POSTPONEMENT = 6 * 60 * MINUTE
 
 @dataclass(slots=True)
 class PassReport:
-    """What one pass did, for the log and the metrics. `lag` is the oldest overdue entry in ms."""
+    """What one pass did, for the log and the metrics. `lag` is the oldest overdue entry in ms.
+
+    `ahead` counts the Inspects sent for what falls due before the next pass. `left_to_others`
+    are shards that other supervisors hold or have just been through. `unleased` says why the
+    pass went on without leases, if it did. `put_off` are entries that stand at the front of
+    their shard still, since nothing could be done about them for now.
+    """
 
     looked_at: int = 0
+    ahead: int = 0
+    left_to_others: int = 0
+    unleased: str | None = None
     recovered: int = 0
     archived: int = 0
     rearmed: int = 0
@@ -35,8 +57,23 @@ class PassReport:
     deferred: int = 0
     lag: int = 0
     finished: bool = True
+    put_off: set[DueEntry] = field(default_factory=set)
     reasons: list[tuple[str, str]] = field(default_factory=list)
     delivered: list[tuple[str, Delivered]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Beat:
+    """Where and how often a supervisor makes its rounds.
+
+    `instance` is this process's own name, under which it holds `leases`; `interval` is in ms,
+    from the start of a pass to the start of the next.
+    """
+
+    leases: LeaseStore
+    instance: str
+    shards: int
+    interval: int
 
 
 class Supervisor:
@@ -51,7 +88,7 @@ class Supervisor:
         outbox: Outbox,
         clock: Clock,
         jitter: Callable[[], float],
-        shards: int,
+        beat: Beat,
         on_trouble: Callable[[str, Exception], None],
     ) -> None:
         self._tasks = tasks
@@ -60,55 +97,107 @@ class Supervisor:
         self._outbox = outbox
         self._clock = clock
         self._jitter = jitter
-        self._shards = shards
+        self._beat = beat
         self._on_trouble = on_trouble
+        self._ahead = LookAhead(outbox, interval=beat.interval, clock=clock)
+        self._put_off: set[DueEntry] = set()
 
     def make_pass(self, *, stop_at: int) -> PassReport:
         """Visit every task that is due now, until `stop_at` (epoch ms) at the latest.
 
-        Each pass begins at a shard drawn by lot, so that passes that always run out of time still
+        What falls due before the next pass is sent to the scheduler, to be looked at then. Each
+        pass begins at a shard drawn by lot, so that passes that always run out of time still
         reach them all; what one did not reach is still due for the next.
         """
         report = PassReport()
-        now = self._clock()
-        first = int(self._jitter() * self._shards)
-        for offset in range(self._shards):
-            if self._clock() >= stop_at:
-                report.finished = False
+        until = self._ahead.until(self._clock())
+        way = Round(
+            self._beat.leases,
+            owner=self._beat.instance,
+            clock=self._clock,
+            shards=self._beat.shards,
+            lot=self._jitter(),
+        )
+        while way.left and self._has_time(stop_at, report):
+            shards = way.next_shards()
+            if not shards:
+                report.left_to_others = len(way.left)
                 break
-            shard = (first + offset) % self._shards
-            try:
-                self._visit_shard(shard, now, stop_at, report)
-            except TryAgain as problem:
-                report.finished = False  # the other shards may be readable
-                report.reasons.append((lane_key(Lane.OPEN, shard), str(problem)))
+            for shard in shards:
+                began_at = self._clock()
+                if self._visit_shard(shard, until, stop_at, way, report):
+                    way.visited(shard, began_at)
+        way.close()
+        report.unleased = way.unleased
+        self._put_off = report.put_off if report.finished else self._put_off | report.put_off
         return report
 
-    def _visit_shard(self, shard: int, now: int, stop_at: int, report: PassReport) -> None:
-        for entry in self._tasks.due(lane_key(Lane.OPEN, shard), now):
-            if self._clock() >= stop_at:
-                report.finished = False
-                return
-            report.lag = max(report.lag, now - entry.due_at)
-            self._visit(entry, report)
+    def _has_time(self, stop_at: int, report: PassReport) -> bool:
+        if self._clock() < stop_at:
+            return True
+        report.finished = False
+        return False
 
-    def _visit(self, entry: DueEntry, report: PassReport) -> None:
-        """One task by itself: whatever is wrong with it must not keep the others waiting."""
-        report.looked_at += 1
+    def _visit_shard(
+        self, shard: int, until: int, stop_at: int, way: Round, report: PassReport
+    ) -> bool:
+        """Visit what is due, then send ahead what will be; whether it came to the shard's end."""
+
+        def go_on() -> bool:
+            return self._has_time(stop_at, report) and way.still_held(shard)
+
+        if not go_on():
+            return False
+        lane, last, ahead = lane_key(Lane.OPEN, shard), list[DueEntry](), list[DueEntry]()
         try:
-            self._inspect(entry.task_id, report)
+            for entry in self._tasks.due(lane, until):
+                if entry.due_at > self._clock():
+                    ahead.append(entry)
+                elif entry in self._put_off:
+                    last.append(entry)  # it stood in the way once; no pass ends at it twice
+                elif not go_on():
+                    return False
+                else:
+                    ahead += self._visit(entry, report)
+            for entry in last:
+                if not go_on():
+                    return False
+                ahead += self._visit(entry, report)
+            upcoming = [entry for entry in ahead if entry.due_at <= until]
+            report.ahead += self._ahead.send(upcoming, go_on)
+        except TryAgain as problem:
+            report.finished = False  # the other shards may be readable
+            report.reasons.append((lane, str(problem)))
+            return False
+        return go_on()
+
+    def _visit(self, entry: DueEntry, report: PassReport) -> list[DueEntry]:
+        """One task by itself: whatever is wrong with it must not keep the others waiting.
+
+        Its next entry, where there is one.
+        """
+        report.looked_at += 1
+        report.lag = max(report.lag, self._clock() - entry.due_at)
+        try:
+            due_next = self._inspect(entry, report)
         except (TryAgain, SchemaTooNew) as problem:
             report.deferred += 1  # the entry stays; a later pass or newer code comes back to it
+            report.put_off.add(entry)
             report.reasons.append((entry.task_id, str(problem)))
+            return []
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
             self._on_trouble(entry.task_id, problem)
             self._postpone(entry.task_id, problem)
+            return []
+        return [] if due_next is None else [DueEntry(entry.task_id, due_next)]
 
-    def _inspect(self, task_id: str, report: PassReport) -> None:
+    def _inspect(self, entry: DueEntry, report: PassReport) -> int | None:
+        """Let the machine decide, store it, send what follows; when the task is due next."""
+        task_id = entry.task_id
         task = self._tasks.load(task_id, self._clock())
         if task is None or settled(task):
-            return  # the index lags behind the record
+            return None  # the index lags behind the record
         plan = self._plans.plan(task.plan)
         now = self._clock()
         decision = decide(
@@ -122,17 +211,21 @@ class Supervisor:
         )
         if decision.task is not task and not self._save(task, decision, now):
             report.superseded += 1
-            return
+            return None
         self._count(task, decision, report)
         try:
-            self._send(task, plan, decision, report)
+            delivered = self._send(task, plan, decision)
         except CallRefused as refused:  # by the stack, not for this record: nothing to postpone
             report.troubled += 1
             self._on_trouble(task_id, refused)
             raise TryAgain(f"{task_id}: {refused}") from refused
-        if decision.task is task and not task.owed:
+        report.delivered.append((task_id, delivered))
+        if delivered.still_owed:
+            report.put_off.add(entry)
+        elif decision.task is task and not task.owed:
             self._tasks.rearm(task, due(task, now))
             report.rearmed += 1
+        return None if decision.task.ended else due(decision.task, now)
 
     def _save(self, task: Task, decision: Decision, now: int) -> bool:
         """The supervisor alone may raise the due instant: it read the record just now."""
@@ -142,9 +235,7 @@ class Supervisor:
         saved = self._tasks.save(moved_on, seen=task.version, history=decision.history)
         return not isinstance(saved, Superseded)
 
-    def _send(
-        self, before: Task, plan: Plan | None, decision: Decision, report: PassReport
-    ) -> None:
+    def _send(self, before: Task, plan: Plan | None, decision: Decision) -> Delivered:
         task_id = before.task_id
         for command in decision.commands:
             if isinstance(command, StartTask):
@@ -153,7 +244,7 @@ class Supervisor:
                 delay = max(0, command.at - self._clock())
                 if delay <= LONGEST_DELAY:
                     self._outbox.send_inspect(task_id, delay=delay)
-        delivered = deliver_owed(
+        return deliver_owed(
             decision.task,
             plan,
             seen=before.version,
@@ -161,7 +252,6 @@ class Supervisor:
             outbox=self._outbox,
             clock=self._clock,
         )
-        report.delivered.append((task_id, delivered))
 
     def _count(self, before: Task, decision: Decision, report: PassReport) -> None:
         if decision.task is not before or decision.commands:

@@ -1,18 +1,22 @@
-"""What ControlTable keeps for the whole stack: plans by their hash, and the marks of the agents.
+"""What ControlTable keeps for the whole stack: plans, the agents' marks, supervisors' leases.
 
 A plan is a row of its own, `plan#<hash>`. All marks are in the one row `marks`, an attribute a
 queue (`payment/normal`): a single read, of one unit, shows every queue at one instant, and a
 reader need not know which agents there are. The writes to it are few: each instance of an agent
 writes at most every five seconds, and the row takes a thousand a second.
+
+All leases are in the one row `leases`, written as a whole on the version that was read. With 16
+shards it is under 1 KB, one write unit; a pass writes it five times.
 """
 
 from typing import TYPE_CHECKING
 
-from roundsman.aws.codec import number, text
+from roundsman.aws.codec import Item, number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.events import Agents
+from roundsman.leases import Lease, Leases
 from roundsman.marks import Mark, Notebook, queue_key, view
 from roundsman.plan import Plan, read_plan
 from roundsman.ports import Clock
@@ -24,6 +28,9 @@ if TYPE_CHECKING:
 
 ID = "ControlId"
 MARKS = "marks"
+LEASES = "leases"
+NO_SUCH_ROW = f"attribute_not_exists({ID})"
+VERSION_IS_AS_SEEN = "Version = :seen"
 KEEP_MARKS_FOR = 5 * SECOND
 """How old the marks may be that an instance decides by: as old as agents let them become."""
 
@@ -161,3 +168,73 @@ class DynamoReadNotes:
                 )
         except ConditionFailed:
             return
+
+
+class DynamoLeases:
+    """LeaseStore over one row."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+        self._client = client
+        self._table = control_table
+
+    def read(self) -> Leases:
+        """The leases; empty ones of version 0 where there is no row. Raises UnreadableRecord."""
+        with aws_errors("reading the leases"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(LEASES)}, ConsistentRead=True
+            )
+        if "Item" not in found:
+            return Leases()
+        reader = ItemReader(found["Item"], LEASES)
+        shards = reader.maps("Shards")
+        strange = [shard for shard in shards if not shard.isdecimal()]
+        if strange:
+            raise UnreadableRecord(LEASES, f"Shards.{strange[0]}", "is not a shard's number")
+        by_shard = {int(shard): _lease(each) for shard, each in shards.items()}
+        return Leases(reader.number("Version"), reader.number("Count"), by_shard)
+
+    def write(self, leases: Leases, *, seen: int) -> bool:
+        """Store them on the version that was seen; False where another write came first.
+
+        False may also mean this very write, its answer lost: whoever reads finds itself there.
+        """
+        shards = {str(shard): _lease_item(lease) for shard, lease in leases.by_shard.items()}
+        item: Item = {
+            ID: text(LEASES),
+            "Version": number(leases.version),
+            "Count": number(leases.shards),
+            "Shards": {"M": shards},
+        }
+        try:
+            with aws_errors("writing the leases"):
+                if seen == 0:
+                    self._client.put_item(
+                        TableName=self._table, Item=item, ConditionExpression=NO_SUCH_ROW
+                    )
+                else:
+                    self._client.put_item(
+                        TableName=self._table,
+                        Item=item,
+                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ExpressionAttributeValues={":seen": number(seen)},
+                    )
+        except ConditionFailed:
+            return False
+        return True
+
+
+def _lease(reader: ItemReader) -> Lease:
+    return Lease(
+        owner=reader.optional_text("Owner"),
+        until=reader.number("Until", 0),
+        visited_at=reader.number("At", 0),
+    )
+
+
+def _lease_item(lease: Lease) -> "Value":
+    item: Item = {}
+    if lease.owner is not None:
+        item |= {"Owner": text(lease.owner), "Until": number(lease.until)}
+    if lease.visited_at:
+        item["At"] = number(lease.visited_at)
+    return {"M": item}

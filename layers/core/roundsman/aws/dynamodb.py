@@ -17,6 +17,11 @@ How the writes that share a version keep out of each other's way:
   takes the minimum again. It never brings an entry forward.
 
 None of the last three raises the version: it counts decisions.
+
+Where retention is zero, the write that would take the task to the done lane (a `save`, or a
+`clear_owed` after it) removes the record instead, on the same condition and for fewer write units:
+the index is written once, not twice. Whatever comes later finds no record, and no condition above
+holds for it. The order row stands, so a duplicate of the order makes nothing new.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -36,7 +41,7 @@ from roundsman.aws.codec import (
     text,
 )
 from roundsman.aws.errors import ConditionFailed, aws_errors
-from roundsman.due import Lane, lane_key
+from roundsman.due import Lane, lane_key, removed_at_once
 from roundsman.errors import TryAgain
 from roundsman.events import HistoryRow
 from roundsman.history import fitting
@@ -146,17 +151,25 @@ class DynamoStore:
 
         Superseded may also mean this very write: its answer was lost, the client repeated it,
         and the repeat's condition failed against the first. The caller loads the record and
-        finds its own lock tokens there. (With history rows, a token makes the repeat succeed.)
+        finds its own lock tokens there, or no record where it was removed. (With history rows,
+        a token makes the repeat succeed.)
         """
-        item, condition = task_item(task), {":seen": number(seen)}
+        condition = {":seen": number(seen)}
         try:
             with aws_errors(f"storing the task {task.task_id}"):
                 if history:
-                    self._save_with_history(task.task_id, item, condition, history)
+                    self._save_with_history(task, condition, history)
+                elif removed_at_once(task):
+                    self._client.delete_item(
+                        TableName=self._tasks,
+                        Key={"TaskId": text(task.task_id)},
+                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ExpressionAttributeValues=condition,
+                    )
                 else:
                     self._client.put_item(
                         TableName=self._tasks,
-                        Item=item,
+                        Item=task_item(task),
                         ConditionExpression=VERSION_IS_AS_SEEN,
                         ExpressionAttributeValues=condition,
                     )
@@ -172,30 +185,44 @@ class DynamoStore:
             self._client.put_item(TableName=self._history, Item=history_item(task_id, row))
 
     def _save_with_history(
-        self, task_id: str, item: Item, condition: Item, history: Sequence[HistoryRow]
+        self, task: Task, condition: Item, history: Sequence[HistoryRow]
     ) -> None:
         table = self._history
         if table is None:
             raise ValueError("this store was made without a history table")
-        writes: list[TransactWriteItemTypeDef] = [
-            {
-                "Put": {
+        write: TransactWriteItemTypeDef
+        if removed_at_once(task):
+            write = {
+                "Delete": {
                     "TableName": self._tasks,
-                    "Item": item,
+                    "Key": {"TaskId": text(task.task_id)},
                     "ConditionExpression": VERSION_IS_AS_SEEN,
                     "ExpressionAttributeValues": condition,
                 }
             }
+        else:
+            write = {
+                "Put": {
+                    "TableName": self._tasks,
+                    "Item": task_item(task),
+                    "ConditionExpression": VERSION_IS_AS_SEEN,
+                    "ExpressionAttributeValues": condition,
+                }
+            }
+        rows: list[TransactWriteItemTypeDef] = [
+            {"Put": {"TableName": table, "Item": history_item(task.task_id, row)}}
+            for row in fitting(history)
         ]
-        for row in fitting(history):
-            writes.append({"Put": {"TableName": table, "Item": history_item(task_id, row)}})
-        self._client.transact_write_items(TransactItems=writes)
+        self._client.transact_write_items(TransactItems=[write, *rows])
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         """Store that what this version owed was sent; the version is not raised.
 
-        Superseded may also mean this very write, its answer lost, as with `save`.
+        A record that is then `removed_at_once` is removed. Superseded may also mean this very
+        write, its answer lost, as with `save`.
         """
+        if removed_at_once(task):
+            return self._remove(task)
         changes: Item = {} if _is_open(task.lane) else due_attributes(task)
         removed = ""
         if task.owed:
@@ -211,6 +238,19 @@ class DynamoStore:
             f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
             {**values, ":seen": number(task.version)},
         )
+
+    def _remove(self, task: Task) -> Saved | Superseded:
+        try:
+            with aws_errors(f"removing the task {task.task_id}"):
+                self._client.delete_item(
+                    TableName=self._tasks,
+                    Key={"TaskId": text(task.task_id)},
+                    ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+                    ExpressionAttributeValues={":seen": number(task.version)},
+                )
+        except ConditionFailed:
+            return Superseded()
+        return Saved()
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at`, if its version is still the same."""

@@ -72,18 +72,19 @@ class AwsOutbox:
         for url, found in posts.items():
             for batch in batches(found):
                 failures += self._send_batch(url, batch)
-        if failures:
-            raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
+        _raise_the_mildest(failures)
 
     def _send_batch(self, url: str, batch: Sequence["Post"]) -> list[Exception]:
+        entries = [_entry(str(index), post) for index, post in enumerate(batch)]
+        return self._try_batch(url, entries, f"sending {len(batch)} requests to {_name(url)}")
+
+    def _try_batch(
+        self, url: str, entries: "list[SendMessageBatchRequestEntryTypeDef]", doing: str
+    ) -> list[Exception]:
         """Send it; what went wrong, if anything did. A batch may be accepted in part."""
-        doing = f"sending {len(batch)} requests to {_name(url)}"
         try:
             with aws_errors(doing):
-                answer = self._sqs.send_message_batch(
-                    QueueUrl=url,
-                    Entries=[_entry(str(index), post) for index, post in enumerate(batch)],
-                )
+                answer = self._sqs.send_message_batch(QueueUrl=url, Entries=entries)
         except (TryAgain, CallRefused) as failure:
             return [failure]
         return [
@@ -105,9 +106,29 @@ class AwsOutbox:
         """Pass on to the scheduler what somebody asks of a task."""
         self._command(command, 0)
 
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        """Send an inspect for each (task id, delay in ms), ten a request.
+
+        Everything is tried before anything is raised: TryAgain where some may yet be accepted,
+        else CallRefused. Sending those again that were accepted is harmless.
+        """
+        failures: list[Exception] = []
+        for first in range(0, len(inspects), BATCH_ENTRIES):
+            batch = inspects[first : first + BATCH_ENTRIES]
+            doing = f"sending {len(batch)} inspects"
+            entries: list[SendMessageBatchRequestEntryTypeDef] = [
+                {
+                    "Id": str(index),
+                    "MessageBody": wire_text(Command(INSPECT, task_id).body()),
+                    "DelaySeconds": _delay_seconds(delay),
+                }
+                for index, (task_id, delay) in enumerate(batch)
+            ]
+            failures += self._try_batch(self._scheduler_queue, entries, doing)
+        _raise_the_mildest(failures)
+
     def _command(self, command: Command, delay: int) -> None:
-        """Rounded up: a command that comes a moment early finds nothing to do."""
-        seconds = min(LONGEST_DELAY_SECONDS, max(0, -(-delay // SECOND)))
+        seconds = _delay_seconds(delay)
         with aws_errors(f"sending {command.kind} of {command.task_id}"):
             self._sqs.send_message(
                 QueueUrl=self._scheduler_queue,
@@ -185,6 +206,16 @@ def _entry(name: str, post: Post) -> "SendMessageBatchRequestEntryTypeDef":
     if post.group is not None:
         entry["MessageGroupId"] = post.group
     return entry
+
+
+def _delay_seconds(delay: int) -> int:
+    """Rounded up: a command that comes a moment early finds nothing to do."""
+    return min(LONGEST_DELAY_SECONDS, max(0, -(-delay // SECOND)))
+
+
+def _raise_the_mildest(failures: Sequence[Exception]) -> None:
+    if failures:
+        raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
 
 
 def _name(url: str) -> str:

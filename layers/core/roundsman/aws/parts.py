@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now
-from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
+from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
@@ -21,6 +21,7 @@ class Parts:
     store: DynamoStore
     plans: DynamoPlans
     board: DynamoAgentBoard
+    leases: DynamoLeases
     outbox: AwsOutbox
     sqs: "SQSClient"
 
@@ -94,6 +95,7 @@ def _parts(
         store=store,
         plans=DynamoPlans(clients.dynamodb, control_table=settings.control_table),
         board=DynamoAgentBoard(clients.dynamodb, control_table=settings.control_table, clock=now),
+        leases=DynamoLeases(clients.dynamodb, control_table=settings.control_table),
         outbox=outbox,
         sqs=clients.sqs,
     )

@@ -1,6 +1,7 @@
 """The supervisor's function: passes over the due index while its minute lasts."""
 
 import random
+import secrets
 from collections.abc import Callable
 
 from roundsman.aws.clock import now, sleep
@@ -8,7 +9,7 @@ from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger, measure, where
 from roundsman.aws.parts import supervisor_parts
 from roundsman.aws.settings import SupervisorSettings
-from roundsman.supervision import PassReport, Supervisor, keep_passing
+from roundsman.supervision import Beat, PassReport, Supervisor, keep_passing
 from roundsman.values import MINUTE
 
 MARGIN = 5_000
@@ -25,7 +26,12 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         outbox=parts.outbox,
         clock=now,
         jitter=random.random,
-        shards=settings.due_shards,
+        beat=Beat(
+            leases=parts.leases,
+            instance=secrets.token_hex(4),
+            shards=settings.due_shards,
+            interval=settings.interval,
+        ),
         on_trouble=_log_trouble,
     )
 
@@ -60,10 +66,14 @@ def _report(report: PassReport) -> None:
     for task_id, delivered in report.delivered:
         with log_keys(task_id=task_id):
             report_delivered(delivered)
+    if report.unleased is not None:
+        logger().warning("a pass without leases", extra={"reason": report.unleased})
     logger().info(
         "pass done",
         extra={
             "looked_at": report.looked_at,
+            "ahead": report.ahead,
+            "left_to_others": report.left_to_others,
             "recovered": report.recovered,
             "archived": report.archived,
             "rearmed": report.rearmed,

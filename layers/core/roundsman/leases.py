@@ -1,0 +1,187 @@
+"""Leases: which supervisor makes its rounds through which shards of the due index.
+
+Leases are for economy alone. Two supervisors in one shard find the same entries, and the condition
+of each write decides; so a lease that was lost, or could not be asked for, costs double reads and
+nothing else. All leases are one record, so that a pass pays one read and a handful of writes
+however many shards there are:
+
+- A pass takes a quarter of the shards at a time, and gives back those it is through with in the
+  same write. Another pass that begins meanwhile takes what is free: the two share the work.
+- What another pass has been through since this one began is not looked at again.
+- A lease ends LEASE_FOR after it was last written, by the holder's clock. A holder that is alive
+  and still at it renews; the shards of one that died are free again. Clocks that differ by
+  seconds make a lease shorter or longer by as much.
+- The record also keeps the highest number of shards there ever was: a task keeps its shard, and
+  one that was made before the number was lowered is still found.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.ports import Clock, LeaseStore
+from roundsman.values import SECOND
+
+LEASE_FOR = 20 * SECOND
+"""Well under the minute from one tick of the timer to the next, so that the next supervisor takes
+over what a dead one held; well over what clocks differ by, and any one visit takes."""
+
+RACES = 5
+"""How often taking shards is tried anew after another supervisor wrote first."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lease:
+    """One shard: who holds it until when, and when it was last visited from end to end.
+
+    `owner` is None where it is free; `until` is then without meaning. Instants are epoch ms by
+    the clock of whoever wrote them.
+    """
+
+    owner: str | None = None
+    until: int = 0
+    visited_at: int = 0
+
+    def held_by_another(self, owner: str, now: int) -> bool:
+        """Whether someone else holds it still; one further ahead than any lease is, is none."""
+        if self.owner in (None, owner):
+            return False
+        return now < self.until <= now + 2 * LEASE_FOR
+
+    def visited_since(self, instant: int, now: int) -> bool:
+        """Whether it was visited after `instant`; an instant well ahead of now is none."""
+        return instant < self.visited_at <= now + LEASE_FOR
+
+
+FREE = Lease()
+
+
+@dataclass(frozen=True, slots=True)
+class Leases:
+    """All shards' leases as stored; `version` counts the writes, 0 where there is no record."""
+
+    version: int = 0
+    shards: int = 0
+    by_shard: Mapping[int, Lease] = field(default_factory=dict)
+
+    def of(self, shard: int) -> Lease:
+        """The shard's lease; of one that was never leased, a free one."""
+        return self.by_shard.get(shard, FREE)
+
+    def given_back(self, owner: str, visited: Mapping[int, int]) -> "Leases":
+        """Without the leases of `owner`; `visited` are those it was through with, and when."""
+        by_shard = dict(self.by_shard)
+        for shard, lease in self.by_shard.items():
+            if lease.owner == owner:
+                by_shard[shard] = replace(lease, owner=None, until=0)
+        for shard, at in visited.items():
+            by_shard[shard] = replace(by_shard.get(shard, FREE), visited_at=at)
+        return replace(self, by_shard=by_shard)
+
+    def taken(self, owner: str, shards: Sequence[int], until: int) -> "Leases":
+        """With leases of `owner` on these shards."""
+        mine = {shard: replace(self.of(shard), owner=owner, until=until) for shard in shards}
+        return replace(self, by_shard={**self.by_shard, **mine})
+
+
+class Round:
+    """One pass's way through the shards, a few at a time, under leases as far as there are any.
+
+    `lot` in [0, 1) draws the shard it begins with. `left` are the shards not taken so far;
+    `unleased` says why the pass goes on without leases, if it does.
+    """
+
+    def __init__(
+        self, store: LeaseStore, *, owner: str, clock: Clock, shards: int, lot: float
+    ) -> None:
+        self._store = store
+        self._owner = owner
+        self._clock = clock
+        self._began_at = clock()
+        self._visited: dict[int, int] = {}
+        self._written_at = self._began_at
+        self.unleased: str | None = None
+        self._leases = self._read()
+        self._shards = max(shards, self._leases.shards)
+        first = int(lot * self._shards)
+        self.left = [(first + offset) % self._shards for offset in range(self._shards)]
+        self._at_once = -(-self._shards // 4)
+
+    def next_shards(self) -> Sequence[int]:
+        """The shards to visit next, held by this pass; none where others see to all the rest."""
+        for _ in range(RACES):
+            chosen = self._choose()
+            if not chosen or self._goes_without() or self._take(chosen):
+                break
+        else:
+            self.unleased = f"lost the race for the leases {RACES} times"
+            chosen = self._choose()
+        self.left = [shard for shard in self.left if shard not in chosen]
+        return chosen
+
+    def _goes_without(self) -> bool:
+        return self.unleased is not None
+
+    def _take(self, shards: Sequence[int]) -> bool:
+        until = self._clock() + LEASE_FOR
+        return self._write(self._without_mine().taken(self._owner, shards, until))
+
+    def _choose(self) -> list[int]:
+        if self._goes_without():
+            return list(self.left)
+        return [shard for shard in self.left if self._is_free(shard)][: self._at_once]
+
+    def visited(self, shard: int, at: int) -> None:
+        """The shard was visited from end to end; its visit began at `at`."""
+        self._visited[shard] = at
+
+    def still_held(self, shard: int) -> bool:
+        """Whether to go on in this shard. Renews the leases once half their time is over."""
+        for _ in range(RACES):
+            now = self._clock()
+            if self._goes_without() or now - self._written_at < LEASE_FOR // 2:
+                break
+            mine = self._mine()
+            if shard not in mine:
+                return False
+            if self._write(self._leases.taken(self._owner, mine, now + LEASE_FOR)):
+                break
+        return True
+
+    def close(self) -> None:
+        """Give back what is held. What cannot be given back ends by itself."""
+        for _ in range(RACES):
+            if self._goes_without() or not self._mine() or self._write(self._without_mine()):
+                return
+
+    def _is_free(self, shard: int) -> bool:
+        lease, now = self._leases.of(shard), self._clock()
+        if lease.held_by_another(self._owner, now):
+            return False
+        return not lease.visited_since(self._began_at, now)
+
+    def _mine(self) -> list[int]:
+        return [s for s, lease in self._leases.by_shard.items() if lease.owner == self._owner]
+
+    def _without_mine(self) -> Leases:
+        return self._leases.given_back(self._owner, self._visited)
+
+    def _read(self) -> Leases:
+        try:
+            return self._store.read()
+        except (TryAgain, CallRefused, UnreadableRecord) as problem:
+            self.unleased = str(problem)
+            return Leases()
+
+    def _write(self, wanted: Leases) -> bool:
+        """Store it on what was read; where another came first, read anew."""
+        leases = replace(wanted, version=self._leases.version + 1, shards=self._shards)
+        try:
+            if self._store.write(leases, seen=self._leases.version):
+                self._leases, self._written_at = leases, self._clock()
+                return True
+        except (TryAgain, CallRefused) as problem:
+            self.unleased = str(problem)
+            return False
+        self._leases = self._read()
+        return False

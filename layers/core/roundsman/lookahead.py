@@ -1,0 +1,57 @@
+"""Look-ahead: what falls due before the next pass is sent to the scheduler as a delayed Inspect.
+
+A pass reads the due index up to the instant by which the next one has come at the latest: the
+interval, and a minute more, since the timer ticks some time within its minute. So an entry lies
+before more than one pass, and each pass must look at all of them: one that another step has just
+brought into the index may be due before the next. What a pass sent is therefore kept in the
+memory of its instance, which makes the next passes too, as a rule. A fresh instance sends once
+more: an Inspect that finds nothing to do costs the scheduler one read.
+"""
+
+from collections.abc import Callable, Iterable
+
+from roundsman.ports import Clock, DueEntry, Outbox
+from roundsman.scheduling import LONGEST_DELAY
+from roundsman.values import MINUTE, SECOND
+
+TICKS_WITHIN = MINUTE
+"""EventBridge invokes a schedule at some time within the minute that it names."""
+
+RATHER_LATE = SECOND // 2
+"""An Inspect that comes a moment early, by clocks that differ, finds nothing to do. Delays are in
+whole seconds, rounded up: it comes half a second to a second and a half late."""
+
+AT_ONCE = 10
+"""How many go in one request."""
+
+
+class LookAhead:
+    """What this instance has told the scheduler to look at, and when."""
+
+    def __init__(self, outbox: Outbox, *, interval: int, clock: Clock) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._window = min(interval + TICKS_WITHIN, LONGEST_DELAY - RATHER_LATE)
+        self._sent: set[DueEntry] = set()
+
+    def until(self, now: int) -> int:
+        """How far a pass that begins now looks ahead. Later passes see to what is beyond."""
+        self._sent = {entry for entry in self._sent if entry.due_at > now}
+        return now + self._window
+
+    def send(self, entries: Iterable[DueEntry], go_on: Callable[[], bool]) -> int:
+        """Send what was not sent before, while `go_on` says so; how many were sent.
+
+        Raises TryAgain and CallRefused; what was not sent then is due for the next pass.
+        """
+        fresh = [entry for entry in entries if entry not in self._sent]
+        sent = 0
+        while sent < len(fresh) and go_on():
+            batch = fresh[sent : sent + AT_ONCE]
+            now = self._clock()
+            self._outbox.send_inspects(
+                [(entry.task_id, max(0, entry.due_at + RATHER_LATE - now)) for entry in batch]
+            )
+            self._sent.update(batch)
+            sent += len(batch)
+        return sent
