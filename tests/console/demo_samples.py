@@ -5,15 +5,15 @@ from dataclasses import replace
 from pathlib import Path
 
 from roundsman.ports import OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, StepError, StepRecord, Task
+from roundsman.states import END_STATES, ProcessState, TaskState
+from roundsman.task import Ending, StepRecord, Task
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.scenario import CASES, STEPS, Case, End, Sent, read_events
-from roundsman_console.demo.summary import perform_key
+from roundsman_console.demo.summary import perform_key, undo_key
 
 EVENTS = Path(__file__).parents[2] / "events"
 SENT = read_events(EVENTS, CASES)
-DECLINED = "charge_card: failed for good: CardDeclined: POST answered 402; needs undo"
+REFUSED = "send_confirmation: failed for good: NoSuchMailbox: POST answered 422"
 
 
 def case_of(event: str) -> Case:
@@ -28,7 +28,7 @@ def sent_of(event: str) -> Sent:
 
 def task(order_id: str, steps: Mapping[str, StepRecord], state: TaskState) -> Task:
     """A task that has ended, unless the state says otherwise."""
-    ended = state in (TaskState.COMPLETED, TaskState.ARCHIVED)
+    ended = state in END_STATES
     return Task(
         task_id=order_id,
         workflow="order_fulfilment",
@@ -64,10 +64,10 @@ def good_facts() -> Facts:
             for one in SENT
             if one.case.end is End.REJECTED
         ),
-        alerts=(AlertSeen("archived", DECLINED, "ord-1005", "task_archived", "roundsman show"),),
+        alerts=(AlertSeen("archived", REFUSED, "ord-1009", "task_archived", "roundsman show"),),
         effects=tuple(_effects()),
         queues=(QueueDepth("SubmissionQueue", 0), QueueDepth("Dead", 0, dead_letters=True)),
-        struck=(1, 1, 1),
+        struck=(1, 1, 1, 1, 1),
     )
 
 
@@ -84,18 +84,17 @@ def with_task(facts: Facts, task: Task) -> Facts:
 
 def _ended(case: Case) -> Task:
     steps = {
-        name: step(failures=case.failures[name][-1] if name in case.failures else 0)
+        name: step(
+            ProcessState.UNDONE if name in case.undone else ProcessState.PROCESSED,
+            failures=case.failures[name][-1] if name in case.failures else 0,
+        )
         for name in case.processed
     }
+    state = TaskState(case.end)
+    found = task(case.order_id, steps, state)
     if case.end is End.COMPLETED:
-        return task(case.order_id, steps, TaskState.COMPLETED)
-    steps["charge_card"] = replace(
-        step(ProcessState.ERROR), error=StepError("CardDeclined", "POST answered 402")
-    )
-    return replace(
-        task(case.order_id, steps, TaskState.ARCHIVED),
-        ending=Ending(TaskState.ARCHIVED, DECLINED, "charge_card"),
-    )
+        return found
+    return replace(found, ending=Ending(state, "; ".join(case.reason)))
 
 
 def _row(order_id: str) -> OrderRow:
@@ -110,9 +109,22 @@ def _effects() -> list[Effect]:
             service="some",
             effects=1,
             calls=2 if name in case.called_again else 1,
+            undone=name in case.undone,
         )
         for case in CASES
         for name in case.processed
     ]
-    refused = Effect(perform_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1)
-    return [*found, refused]
+    undos = [
+        Effect(
+            key=undo_key(case.order_id, name),
+            order_id=case.order_id,
+            service="some",
+            effects=1,
+            calls=2 if name in case.undo_called_again else 1,
+        )
+        for case in CASES
+        for name in case.undone
+    ]
+    refused = Effect(perform_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1, undone=True)
+    nothing = Effect(undo_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1)
+    return [*found, *undos, refused, nothing]

@@ -79,8 +79,11 @@ def test_a_malformed_event_that_was_dealt_with_but_not_rejected_is_settled() -> 
 
 
 def test_repeats_follow_once_the_order_that_they_repeat_was_taken() -> None:
+    good = task("ord-1001", {}, TaskState.PENDING)
+    later = task("ord-1010", {}, TaskState.SCHEDULED)
     assert not may_follow(SENT, Snapshot())
-    assert may_follow(SENT, Snapshot(tasks={"ord-1001": task("ord-1001", {}, TaskState.PENDING)}))
+    assert not may_follow(SENT, Snapshot(tasks={"ord-1001": good}))
+    assert may_follow(SENT, Snapshot(tasks={"ord-1001": good, "ord-1010": later}))
 
 
 def test_what_is_open_is_said_with_its_steps() -> None:
@@ -104,7 +107,7 @@ def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
     said = still_open(SENT, Snapshot(waiting=7))
     assert len(said) == len(SENT)
     assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
-    assert "not sent, since the order that it repeats was never taken" in said[-1]
+    assert "not sent, since the order that it is about was never taken" in said[-1]
 
 
 def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:

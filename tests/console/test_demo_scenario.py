@@ -7,20 +7,27 @@ from itertools import pairwise
 import pytest
 
 from roundsman.errors import InvalidMessage
-from roundsman_console.demo.scenario import CASES, Case, End, fault_rules
+from roundsman_console.demo.scenario import CASES, Case, fault_rules
 from roundsman_console.services.fault_rules import read_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
-from workflows.orders import OrderEvent, read_order_event
+from workflows.cancel import CancelEvent
+from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 
-def order(event: str) -> OrderEvent:
-    return read_order_event(
+def read(event: str) -> OrderEvent | CancelEvent:
+    return read_event(
         sent_of(event).body,
         now=1_700_000_000_000,
         workflows=WORKFLOWS,
         reply_queue_problem=lambda _: None,
     )
+
+
+def order(event: str) -> OrderEvent:
+    found = read(event)
+    assert isinstance(found, OrderEvent)
+    return found
 
 
 def test_every_event_file_is_sent_once() -> None:
@@ -35,6 +42,16 @@ def test_each_file_holds_the_order_that_its_case_names(case: Case) -> None:
 @pytest.mark.parametrize("case", [c for c in CASES if c.makes_a_task], ids=lambda case: case.event)
 def test_the_orders_that_make_a_task_are_valid(case: Case) -> None:
     assert order(case.event).workflow.name == "order_fulfilment"
+
+
+def test_the_cancellation_takes_back_an_order_that_still_waits() -> None:
+    cancel = read("cancel.json")
+    assert isinstance(cancel, CancelEvent)
+    later = order("later.json")
+    assert cancel.order_id == later.order_id
+    # Long enough to be cancelled in, and shorter than what the demo takes anyway: the Start that
+    # was sent for it waits in the SchedulerQueue until then.
+    assert later.wishes.start_at == 1_700_000_000_000 + 45_000
 
 
 def test_the_malformed_event_has_the_problems_that_the_demo_expects() -> None:
@@ -65,11 +82,11 @@ def test_the_faults_are_those_that_the_events_readme_shows() -> None:
 
 
 def test_the_remote_services_take_the_faults() -> None:
-    assert len(read_rules({"rules": fault_rules(CASES)})) == 3
+    assert len(read_rules({"rules": fault_rules(CASES)})) == 5
 
 
-def test_what_repeats_an_order_is_sent_after_it() -> None:
+def test_what_repeats_or_cancels_an_order_is_sent_after_it() -> None:
     assert all(later.follows or not case.follows for case, later in pairwise(CASES))
     assert {case.order_id for case in CASES if case.follows} <= {
-        case.order_id for case in CASES if case.end is End.COMPLETED
+        case.order_id for case in CASES if case.makes_a_task
     }

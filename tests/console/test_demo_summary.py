@@ -10,7 +10,7 @@ from roundsman.states import ProcessState, TaskState
 from roundsman.task import Owed
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.scenario import CASES
-from roundsman_console.demo.summary import as_json, perform_key, summarise
+from roundsman_console.demo.summary import as_json, perform_key, summarise, undo_key
 from tests.console.demo_samples import (
     SENT,
     changed,
@@ -51,16 +51,69 @@ def test_a_run_of_which_nothing_is_known_fails_for_every_message() -> None:
 def test_an_order_that_ended_in_another_state_is_named_with_the_reason() -> None:
     facts = good_facts()
     archived = replace(
-        facts.tasks["ord-1005"], task_id="ord-1001", steps=facts.tasks["ord-1001"].steps
+        facts.tasks["ord-1009"], task_id="ord-1001", steps=facts.tasks["ord-1001"].steps
     )
     said = only_difference(with_task(facts, archived))
-    assert said.startswith("good.json (ord-1001): it is Archived, not Completed: charge_card")
+    assert said.startswith("good.json (ord-1001): it is Archived, not Completed: send_conf")
 
 
 def test_an_order_that_should_fail_and_did_not_is_named() -> None:
     facts = good_facts()
-    completed = replace(facts.tasks["ord-1005"], state=TaskState.COMPLETED, ending=None)
+    completed = replace(facts.tasks["ord-1009"], state=TaskState.COMPLETED, ending=None)
     assert "it is Completed, not Archived" in only_difference(with_task(facts, completed))
+
+
+@pytest.mark.parametrize("order_id", ["ord-1005", "ord-1008"])
+def test_an_order_that_should_be_undone_and_was_archived_is_named(order_id: str) -> None:
+    facts = good_facts()
+    archived = replace(facts.tasks[order_id], state=TaskState.ARCHIVED)
+    assert "it is Archived, not Undone" in only_difference(with_task(facts, archived))
+
+
+def test_an_order_that_was_cancelled_by_somebody_else_is_named_twice() -> None:
+    facts = good_facts()
+    found = facts.tasks["ord-1010"]
+    assert found.ending is not None
+    other = replace(found, ending=replace(found.ending, why="cancelled by operator"))
+    said = differences(with_task(facts, other))
+    assert [line.partition(":")[0] for line in said] == [
+        "later.json (ord-1010)",
+        "later.json (ord-1010)",
+        "cancel.json (ord-1010)",
+    ]
+
+
+def test_an_effect_that_still_stands_though_it_should_be_undone_is_named() -> None:
+    facts = good_facts()
+    key = perform_key("ord-1008", "charge_card")
+    stands = [replace(e, undone=False) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=stands))
+    assert said == "undeliverable.json (ord-1008): the effect of charge_card still stands"
+
+
+def test_an_effect_that_was_undone_for_nothing_is_named() -> None:
+    facts = good_facts()
+    key = perform_key("ord-1001", "charge_card")
+    undone = [replace(e, undone=True) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=undone))
+    assert said == "good.json (ord-1001): the effect of charge_card was undone"
+
+
+@pytest.mark.parametrize(("times", "words"), [(0, "not at all"), (2, "twice")])
+def test_an_undo_that_did_not_happen_once_is_named(times: int, words: str) -> None:
+    facts = good_facts()
+    key = undo_key("ord-1005", "reserve_stock")
+    counted = [replace(e, effects=times) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=counted))
+    assert said.endswith(f"the effect of reserve_stock was undone {words}, not once")
+
+
+def test_an_undo_that_was_never_made_again_is_named() -> None:
+    facts = good_facts()
+    key = undo_key("ord-1008", "charge_card")
+    once = [replace(e, calls=1) if e.key == key else e for e in facts.effects]
+    said = only_difference(replace(facts, effects=once))
+    assert said.endswith("the undo of charge_card was not called again with the same key")
 
 
 def test_an_order_without_a_task_is_named() -> None:
@@ -69,12 +122,16 @@ def test_an_order_without_a_task_is_named() -> None:
     assert only_difference(replace(facts, tasks=tasks)).endswith("there is no task")
 
 
-def test_an_archived_task_with_another_reason_is_named() -> None:
+@pytest.mark.parametrize(
+    ("order_id", "word"), [("ord-1009", "NoSuchMailbox"), ("ord-1005", "Card")]
+)
+def test_a_task_that_ended_for_another_reason_is_named(order_id: str, word: str) -> None:
     facts = good_facts()
-    found = facts.tasks["ord-1005"]
+    found = facts.tasks[order_id]
     assert found.ending is not None
-    other = replace(found, ending=replace(found.ending, why="charge_card: CardDeclined"))
-    assert "'needs undo'" in only_difference(with_task(facts, other))
+    why = found.ending.why.replace(word, "")
+    other = replace(found, ending=replace(found.ending, why=why))
+    assert "its reason does not say" in only_difference(with_task(facts, other))
 
 
 def test_a_task_that_still_owes_an_alert_is_named() -> None:
@@ -136,7 +193,9 @@ def test_a_retry_that_was_never_made_is_named() -> None:
     assert said.endswith("charge_card was not called again with the same key")
 
 
-@pytest.mark.parametrize(("struck", "order_id"), [((0, 1, 1), "1002"), ((1, 1), "1004")])
+@pytest.mark.parametrize(
+    ("struck", "order_id"), [((0, 1, 1, 1, 1), "1002"), ((1, 1, 1, 1), "1009")]
+)
 def test_a_fault_that_never_struck_is_named(struck: tuple[int, ...], order_id: str) -> None:
     said = only_difference(replace(good_facts(), struck=struck))
     assert order_id in said
@@ -145,7 +204,7 @@ def test_a_fault_that_never_struck_is_named(struck: tuple[int, ...], order_id: s
 
 def test_a_missing_alert_is_named() -> None:
     said = only_difference(replace(good_facts(), alerts=()))
-    assert said == "declined.json (ord-1005): no alert about it came"
+    assert said == "no-mail.json (ord-1009): no alert about it came"
 
 
 def test_an_alert_about_a_healthy_order_is_named() -> None:
@@ -258,6 +317,6 @@ def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
     assert first["detail"] == "the FailureCount of charge_card is 3, not 0"
     assert (hangs["expected"], hangs["actual"], hangs["ok"]) == ("Completed", "Completed", True)
     assert hangs["failureCounts"] == {"reserve_stock": 1}
-    assert found["alerts"][0]["orderId"] == "ord-1005"
+    assert found["alerts"][0]["orderId"] == "ord-1009"
     assert found["queues"] == {"lookedAt": 2, "messages": 0}
-    assert {"key", "orderId", "service", "effects", "calls"} == set(found["effects"][0])
+    assert {"key", "orderId", "service", "effects", "calls", "undone"} == set(found["effects"][0])

@@ -1,8 +1,22 @@
 """What an application is told of its orders, on the queue that it named."""
 
+import pytest
+
+from roundsman.commands import command_of
+from roundsman.events import Asked, Resubmit
 from roundsman.values import iso
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.world import MORNING, Document, World
+
+
+def cancellation(order_id: str) -> dict[str, object]:
+    """An application's wish to take its order back."""
+    return {"orderId": order_id, "cancel": {"reason": "ordered twice"}}
+
+
+def int_of(number: object) -> int:
+    assert isinstance(number, int)
+    return number
 
 
 def told(statuses: list[Document]) -> list[tuple[object, object]]:
@@ -32,11 +46,93 @@ def test_an_application_is_told_received_started_and_completed_with_rising_numbe
 
 def test_an_application_is_told_why_its_order_failed(world: World) -> None:
     queue = world.reply_queue("web")
+    world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "NoMailbox"}})
+    world.submit(order("ord-1", replyTo=queue))
+    world.run()
+    statuses = world.documents(queue)
+    assert told(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert statuses[-1].text("detail").endswith("failed for good: NoMailbox: POST answered 422")
+
+
+def test_an_application_is_told_undone_alone_and_why(world: World) -> None:
+    queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
     statuses = world.documents(queue)
-    assert told(statuses) == [("received", 1), ("started", 2), ("failed", 4)]
-    assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402; needs undo")
+    assert told(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
+    assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402")
+
+
+def test_an_undo_that_fails_is_told_as_failed(world: World) -> None:
+    queue = world.reply_queue("web")
+    world.faults({"operation": "POST /refunds", "status": 400})
+    world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
+    world.run()
+    assert told(world.documents(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert world.task("ord-1").state == "Archived"
+
+
+def test_an_order_cancelled_before_its_time_was_never_started(world: World) -> None:
+    queue = world.reply_queue("web")
+    world.submit(order("ord-1", replyTo=queue, processIn=3600), cancellation("ord-1"))
+    world.run()
+    statuses = world.documents(queue)
+    assert told(statuses) == [("received", 1), ("cancelled", 2)]
+    assert statuses[-1].text("detail") == "cancelled by application: ordered twice"
+
+
+def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: World) -> None:
+    queue = world.reply_queue("web")
+    world.submit(order("ord-1", replyTo=queue))
+    for source in ("SubmissionQueue", "SchedulerQueue", "InventoryRequestQueue"):
+        world.run_one_batch(source)
+    world.submit(cancellation("ord-1"))
+    world.run()
+    statuses = world.documents(queue)
+    assert [status["status"] for status in statuses] == ["received", "started", "cancelled"]
+    assert world.task("ord-1").state == "Cancelled"
+    assert world.effects("ord-1")["inventory undo"] == 1
+
+
+def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: World) -> None:
+    queue = world.reply_queue("web")
+    world.faults({"operation": "POST /messages", "status": 422, "times": 1})
+    world.submit(order("ord-1", replyTo=queue))
+    world.run()
+    asked = Asked("c-1", by="operator", reason="the mailbox is there again")
+    world.send("SchedulerQueue", command_of("ord-1", Resubmit(asked)).body())
+    world.run()
+    assert [status["status"] for status in world.documents(queue)] == [
+        "received",
+        "started",
+        "failed",
+        "completed",
+    ]
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        None,
+        {"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}},
+        {"operation": "POST /charges", "status": 503, "times": 2},
+        {"operation": "POST /messages", "status": 422},
+        {"operation": "undo", "status": 400},
+    ],
+)
+def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
+    world: World, fault: dict[str, object] | None
+) -> None:
+    queue = world.reply_queue("web")
+    world.faults(*filter(None, [fault]))
+    world.submit(order("ord-1", replyTo=queue))
+    world.pass_time(30)
+    statuses = world.documents(queue)
+    numbers = [status["seq"] for status in statuses]
+    assert numbers == sorted(set(numbers), key=int_of)
+    assert [status["status"] for status in statuses][:2] == ["received", "started"]
+    assert len(statuses) == 3
+    assert numbers[-1] == world.task("ord-1").version
 
 
 def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: World) -> None:
@@ -131,5 +227,6 @@ def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
     assert str(world.item("ord-1")["Lane"]).startswith("open#")
     world.pass_time(120)
     assert set(told(world.documents(queue))) == {("completed", 6)}
-    assert str(world.item("ord-1")["Lane"]).startswith("done#")
+    left = world.item("ord-1")  # nothing, or what is gone for its readers
+    assert str(left.get("Lane", "done#")).startswith("done#")
     world.assert_nothing_is_stuck()

@@ -8,7 +8,8 @@ import pytest
 
 from roundsman.values import parse_json
 from roundsman_console.services.fault_rules import read_rules
-from tests.unit.orders_samples import read, rejected
+from tests.unit.orders_samples import read, read_any, rejected
+from workflows.cancel import CancelEvent, CancelSchema, WishSchema
 from workflows.orders import AddressSchema, LineSchema, OrderSchema
 from workflows.processing import ProcessingSchema
 
@@ -16,7 +17,14 @@ ROOT = Path(__file__).resolve().parents[2]
 EVENTS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "events").glob("*.json")}
 PAGE = (ROOT / "docs" / "orders.md").read_text(encoding="utf-8")
 README = (ROOT / "events" / "README.md").read_text(encoding="utf-8")
-SCHEMAS = (OrderSchema(), LineSchema(), AddressSchema(), ProcessingSchema())
+SCHEMAS = (
+    OrderSchema(),
+    LineSchema(),
+    AddressSchema(),
+    ProcessingSchema(),
+    CancelSchema(),
+    WishSchema(),
+)
 FIELDS = [name for schema in SCHEMAS for name in schema.fields]
 
 
@@ -26,7 +34,7 @@ def json_block(page: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("name", sorted(set(EVENTS) - {"malformed.json"}))
+@pytest.mark.parametrize("name", sorted(set(EVENTS) - {"malformed.json", "cancel.json"}))
 def test_the_demos_orders_are_valid(name: str) -> None:
     read(EVENTS[name])
 
@@ -61,8 +69,17 @@ def test_the_conflicting_order_takes_the_good_orders_id_for_other_content() -> N
     assert conflicting.content_hash != good.content_hash
 
 
+def test_the_cancellation_cancels_an_order_of_the_demo() -> None:
+    found = read_any(EVENTS["cancel.json"])
+
+    assert isinstance(found, CancelEvent)
+    assert found.undo
+    assert found.order_id == read(EVENTS["later.json"]).order_id
+
+
 def test_every_other_order_of_the_demo_has_an_id_of_its_own() -> None:
-    names = set(EVENTS) - {"malformed.json", "duplicate.json", "conflicting.json"}
+    others = {"malformed.json", "duplicate.json", "conflicting.json", "cancel.json"}
+    names = set(EVENTS) - others
 
     assert len({read(EVENTS[name]).order_id for name in names}) == len(names)
 
@@ -78,8 +95,9 @@ def test_the_readme_names_each_file_beside_its_order(name: str) -> None:
 def test_the_readmes_fault_rules_are_rules_for_orders_of_the_demo() -> None:
     rules = read_rules(json.loads(json_block(README)))
 
-    valid = {read(text).order_id for name, text in EVENTS.items() if name != "malformed.json"}
-    assert len(rules) == 3
+    strange = {"malformed.json", "cancel.json"}
+    valid = {read(text).order_id for name, text in EVENTS.items() if name not in strange}
+    assert len(rules) == 5
     assert {rule.order_id for rule in rules} <= valid
 
 

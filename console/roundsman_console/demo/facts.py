@@ -28,13 +28,17 @@ class AlertSeen:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """What the ledger of the remote services says about one idempotency key."""
+    """What the ledger of the remote services says about one idempotency key.
+
+    `undone` of a perform: its key is spent, so that it can never have its effect again.
+    """
 
     key: str
     order_id: str
     service: str
     effects: int
     calls: int
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

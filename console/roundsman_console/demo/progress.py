@@ -40,7 +40,7 @@ def state_of(one: Sent, seen: Snapshot) -> str:
         return task.state if task else WAITING
     if seen.waiting:
         return WAITING
-    return End.NOTHING_NEW if one.case.end is End.NOTHING_NEW else "accepted"
+    return End.NOTHING_NEW if one.case.end is End.NOTHING_NEW else End.ACCEPTED
 
 
 def is_settled(one: Sent, seen: Snapshot) -> bool:
@@ -55,7 +55,7 @@ def is_settled(one: Sent, seen: Snapshot) -> bool:
 
 
 def may_follow(sent: Sequence[Sent], seen: Snapshot) -> bool:
-    """Whether the orders that are to be repeated were all taken."""
+    """Whether the orders that are to be repeated or cancelled were all taken."""
     return all(one.case.order_id in seen.tasks for one in sent if one.case.follows)
 
 
@@ -84,7 +84,7 @@ def hanging_calls(count: int) -> str:
 def _standing(case: Case, seen: Snapshot) -> str:
     task = seen.tasks.get(case.order_id)
     if case.follows and not seen.followers_sent:
-        return "not sent, since the order that it repeats was never taken"
+        return "not sent, since the order that it is about was never taken"
     if task is None or not case.makes_a_task:
         return "still in the SubmissionQueue" if seen.waiting else "no task came of it"
     steps = "; ".join(f"{name} {step_standing(task.step(name))}" for name in STEPS)

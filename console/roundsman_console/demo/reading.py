@@ -141,6 +141,7 @@ def _effect(found: Json) -> Effect:
         service=str(found["service"]),
         effects=effects if isinstance(effects, int) else 0,
         calls=calls if isinstance(calls, int) else 0,
+        undone=found.get("undone") is True,
     )
 
 

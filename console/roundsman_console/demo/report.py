@@ -56,6 +56,9 @@ def _effects(console: Console, summary: Summary) -> None:
             f"{len(repeated)} though called more than once."
         )
     )
+    undone = [effect.key for effect in happened if effect.undone]
+    said = ", ".join(key.removesuffix("/perform") for key in undone) or "none"
+    console.print(plain(f"Undone of these: {len(undone)} ({said})"), soft_wrap=True)
     for effect in repeated:
         times = "1 effect" if effect.effects == 1 else f"{effect.effects} effects"
         console.print(plain(f"  {effect.key}: {effect.calls} calls, {times}"), soft_wrap=True)

@@ -69,7 +69,7 @@ def _events(folder: Path) -> list[Sent]:
 
 
 def send_and_watch(bench: Bench, sent: Sequence[Sent], watch: Watch, timeout: float) -> Ended:
-    """Send the orders, then those that repeat others; wait until all is settled and quiet."""
+    """Send the orders, then what repeats or cancels others; wait until all is settled and quiet."""
     started = time.monotonic()
     quiet_since: float | None = None
     for one in sent:

@@ -8,8 +8,10 @@ from pathlib import Path
 from roundsman_console.services.values import Json
 from workflows.order_fulfilment import (
     charge_card,
+    create_shipment,
     order_fulfilment,
     reserve_stock,
+    send_confirmation,
 )
 
 STEPS = tuple(step.name for step in order_fulfilment.steps)
@@ -20,7 +22,10 @@ class End(StrEnum):
     """How a message that was sent may end."""
 
     COMPLETED = "Completed"
+    UNDONE = "Undone"
+    CANCELLED = "Cancelled"
     ARCHIVED = "Archived"
+    ACCEPTED = "Accepted"
     REJECTED = "Rejected"
     NOTHING_NEW = "Nothing new"
 
@@ -29,11 +34,12 @@ class End(StrEnum):
 class Case:
     """One file of `events/`, sent once: what it shows, and how it must end.
 
-    `processed` are the steps whose effect must have happened, once; no other may have.
-    `failures` bounds the FailureCount of the steps that may have one. `called_again` are those
-    whose remote service must have seen the same key more than once. `reason` is in the reason of
-    an Archived task; `problems` are the paths named in a rejection. `follows` means that it is
-    sent once the order of that id was taken.
+    `processed` are the steps whose effect must have happened, once; no other may have. `undone`
+    are those of them whose effect must have been undone, once. `failures` bounds the FailureCount
+    of the steps that may have one, at what they did last. `called_again` are those whose remote
+    service must have seen the same key more than once, `undo_called_again` the same of undoing.
+    `reason` is in the reason that the task ended for; `problems` are the paths named in a
+    rejection. `follows` means that it is sent once the order of that id was taken.
     """
 
     event: str
@@ -42,8 +48,10 @@ class Case:
     end: End
     fault: Mapping[str, Json] | None = None
     processed: tuple[str, ...] = ()
+    undone: tuple[str, ...] = ()
     failures: Mapping[str, range] = field(default_factory=dict)
     called_again: tuple[str, ...] = ()
+    undo_called_again: tuple[str, ...] = ()
     reason: tuple[str, ...] = ()
     problems: tuple[str, ...] = ()
     follows: bool = False
@@ -51,7 +59,7 @@ class Case:
     @property
     def makes_a_task(self) -> bool:
         """Whether this very message makes a task."""
-        return self.end in (End.COMPLETED, End.ARCHIVED)
+        return self.end in (End.COMPLETED, End.UNDONE, End.CANCELLED, End.ARCHIVED)
 
 
 @dataclass(frozen=True)
@@ -108,9 +116,10 @@ CASES: tuple[Case, ...] = (
         event="declined.json",
         order_id="ord-1005",
         shows="the card is declined",
-        end=End.ARCHIVED,
+        end=End.UNDONE,
         processed=(reserve_stock.name,),
-        reason=(charge_card.name, "CardDeclined", "needs undo"),
+        undone=(reserve_stock.name,),
+        reason=(charge_card.name, "CardDeclined"),
     ),
     Case(
         event="malformed.json",
@@ -134,6 +143,43 @@ CASES: tuple[Case, ...] = (
         shows="urgent: queues of its own",
         end=End.COMPLETED,
         processed=STEPS,
+    ),
+    Case(
+        event="undeliverable.json",
+        order_id="ord-1008",
+        shows="charged, then no such address",
+        end=End.UNDONE,
+        # The refund itself fails once, and is made again with its own key.
+        fault={"operation": "POST /refunds", "status": 503, "times": 1},
+        processed=(reserve_stock.name, charge_card.name),
+        undone=(reserve_stock.name, charge_card.name),
+        failures={charge_card.name: ONCE},
+        undo_called_again=(charge_card.name,),
+        reason=(create_shipment.name, "AddressUndeliverable"),
+    ),
+    Case(
+        event="no-mail.json",
+        order_id="ord-1009",
+        shows="the confirmation is refused",
+        end=End.ARCHIVED,
+        fault={"operation": "POST /messages", "status": 422, "body": {"error": "NoSuchMailbox"}},
+        processed=(reserve_stock.name, charge_card.name, create_shipment.name),
+        reason=(send_confirmation.name, "NoSuchMailbox"),
+    ),
+    Case(
+        event="later.json",
+        order_id="ord-1010",
+        shows="waits, and is taken back meanwhile",
+        end=End.CANCELLED,
+        reason=("cancelled by application", "ordered twice"),
+    ),
+    Case(
+        event="cancel.json",
+        order_id="ord-1010",
+        shows="the application cancels later.json",
+        end=End.ACCEPTED,
+        reason=("cancelled by application",),
+        follows=True,
     ),
     Case(
         event="duplicate.json",

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from roundsman.states import TaskState
-from roundsman.task import StepRecord, Task, idempotency_key
+from roundsman.task import Ending, StepRecord, Task, idempotency_key
 from roundsman.values import Json
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.progress import hanging_calls
@@ -93,6 +93,7 @@ def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
                 "service": effect.service,
                 "effects": effect.effects,
                 "calls": effect.calls,
+                "undone": effect.undone,
             }
             for effect in summary.effects
         ],
@@ -108,6 +109,11 @@ def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
 def perform_key(order_id: str, step: str) -> str:
     """The key under which a step's effect happens, in its first round at its first agent."""
     return idempotency_key(order_id, step, "perform", StepRecord())
+
+
+def undo_key(order_id: str, step: str) -> str:
+    """The key under which that effect is undone."""
+    return idempotency_key(order_id, step, "undo", StepRecord())
 
 
 def _order_json(verdict: Verdict) -> Json:
@@ -131,6 +137,8 @@ def _verdict(one: Sent, sent: Sequence[Sent], facts: Facts) -> Verdict:
         return _processed(one.case, sent, facts)
     if one.case.end is End.NOTHING_NEW:
         return _repeated(one.case, facts)
+    if one.case.end is End.ACCEPTED:
+        return _cancels(one.case, facts)
     return Verdict(one.case, "not found", differences=("it is not in the RejectedQueue",))
 
 
@@ -165,6 +173,14 @@ def _repeated(case: Case, facts: Facts) -> Verdict:
     return Verdict(case, End.NOTHING_NEW, "one order row, one task, unchanged")
 
 
+def _cancels(case: Case, facts: Facts) -> Verdict:
+    task = facts.tasks.get(case.order_id)
+    why = task.ending.why if task and task.ending else ""
+    if not all(word in why for word in case.reason):
+        return Verdict(case, "not found", differences=("its order was not cancelled by it",))
+    return Verdict(case, End.ACCEPTED, "its order was cancelled")
+
+
 def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
     task = facts.tasks.get(case.order_id)
     if task is None:
@@ -180,10 +196,14 @@ def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
     return Verdict(
         case,
         task.state.value,
-        task.ending.why if task.ending else _how(case, counts, facts),
+        _why(case, task.ending) if task.ending else _how(case, counts, facts),
         {name: count for name, count in counts.items() if count},
         tuple(differences),
     )
+
+
+def _why(case: Case, ending: Ending) -> str:
+    return f"{ending.why}; undone: {', '.join(case.undone)}" if case.undone else ending.why
 
 
 def _how(case: Case, counts: Mapping[str, int], facts: Facts) -> str:
@@ -201,7 +221,7 @@ def _wrong_state(case: Case, task: Task) -> list[str]:
     if task.state.value != case.end.value:
         why = f": {task.ending.why}" if task.ending else ""
         found.append(f"it is {task.state.value}, not {case.end.value}{why}")
-    elif task.state is TaskState.ARCHIVED:
+    elif task.state is not TaskState.COMPLETED:
         why = task.ending.why if task.ending else ""
         found += [
             f"its reason does not say {word!r}: {why}" for word in case.reason if word not in why
@@ -232,6 +252,16 @@ def _wrong_effects(case: Case, facts: Facts) -> list[str]:
             found.append(f"the effect of {step} happened {_times(times)}, not once")
         if effect and step in case.called_again and effect.calls < 2:
             found.append(f"{step} was not called again with the same key")
+        if effect and effect.undone is not (step in case.undone):
+            stands = "was undone" if effect.undone else "still stands"
+            found.append(f"the effect of {step} {stands}")
+    for step in case.undone:
+        effect = by_key.get(undo_key(case.order_id, step))
+        times = effect.effects if effect else 0
+        if times != 1:
+            found.append(f"the effect of {step} was undone {_times(times)}, not once")
+        if effect and step in case.undo_called_again and effect.calls < 2:
+            found.append(f"the undo of {step} was not called again with the same key")
     return found
 
 
@@ -277,6 +307,7 @@ def _unexpected_rejections(sent: Sequence[Sent], facts: Facts) -> list[str]:
 
 def _unexpected_effects(sent: Sequence[Sent], facts: Facts) -> list[str]:
     expected = {perform_key(one.case.order_id, step) for one in sent for step in one.case.processed}
+    expected |= {undo_key(one.case.order_id, step) for one in sent for step in one.case.undone}
     return [
         f"an effect happened that should not have: {effect.key}, {_times(effect.effects)}"
         for effect in facts.effects

@@ -30,6 +30,7 @@ WIDE = 120  # columns that the table takes with every detail
 _STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
     End.REJECTED: "magenta",
     End.NOTHING_NEW: "green",
+    End.ACCEPTED: "green",
 }
 
 
