@@ -108,7 +108,7 @@ def steps_table(task: Task, plan: Plan | None) -> Table:
         if any(cell(task.step(name)) for name in names)
     ]
     for heading in ("Step", "State", "Failures", *(heading for heading, _ in extra)):
-        table.add_column(heading, overflow="fold")
+        table.add_column(heading, overflow="fold", no_wrap=heading in _KEPT_WHOLE)
     for name in names:
         record = task.step(name)
         table.add_row(
@@ -120,14 +120,25 @@ def steps_table(task: Task, plan: Plan | None) -> Table:
     return table
 
 
+def _lock(record: StepRecord) -> str:
+    return record.locked_by or "" if record.under_way else ""
+
+
+def _complete_by(record: StepRecord) -> str:
+    """When it must be done or started; of what is over, that was long ago."""
+    return _time(record.complete_by) if record.process_state in _NOT_OVER else ""
+
+
 def _time(instant: int | None) -> str:
     return "" if instant is None else clock_time(instant)
 
 
+_NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+_KEPT_WHOLE = ("Locked by", "Not before", "Complete by")
 _SOMETIMES: Sequence[tuple[str, Callable[[StepRecord], str]]] = (
-    ("Locked by", lambda record: record.locked_by or ""),
+    ("Locked by", _lock),
     ("Not before", lambda record: _time(record.not_before)),
-    ("Complete by", lambda record: _time(record.complete_by)),
+    ("Complete by", _complete_by),
     ("Round", lambda record: "" if record.round == 1 else str(record.round)),
     (
         "Last error",

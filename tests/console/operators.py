@@ -13,9 +13,16 @@ from dataclasses import dataclass, field
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
+from tests.moto.orders import order
 from tests.moto.world import World
 
 DECLINED = {"paymentToken": "tok_declined"}
+CHARGED_LATER: dict[str, object] = {
+    "operation": "POST /charges",
+    "status": 503,
+    "retryAfter": 600,
+    "times": 1,
+}
 
 
 @dataclass
@@ -65,3 +72,11 @@ def document(result: Result) -> dict[str, object]:
     found = json.loads(result.stdout)
     assert isinstance(found, dict)
     return found
+
+
+def in_retry(operator: Operator) -> None:
+    """An order whose charge waits ten minutes for its second attempt."""
+    operator.world.faults(CHARGED_LATER)
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    assert operator.world.task("ord-1").state == "Retry"

@@ -1,0 +1,113 @@
+"""The page on operations, with each of its console blocks run again on a deployment of its own.
+
+A block stands behind a comment that names its story: `<!-- run: declined -->`. In it, lines that
+begin with `$` are typed, and lines that begin with `#` let happen what THINGS says. Everything
+else is output, which `rerun` replaces by what was printed this time. With REWRITE_PAGES=1 in the
+environment the tests write the page instead of comparing it:
+
+    REWRITE_PAGES=1 .venv/bin/python -m pytest tests/console/test_operations_page.py
+"""
+
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from tests.console.operators import CHARGED_LATER, DECLINED, Operator
+from tests.moto.orders import order
+from tests.moto.world import World
+
+PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+ORDER = "ord-1001"
+
+_BLOCK = re.compile(r"<!-- run: ([a-z-]+) -->\n```console\n(.*?)```\n", re.DOTALL)
+_LOCK = re.compile(r"\b[0-9a-f]{4}-[0-9a-f]{10}\.(\d+)")
+
+
+def blocks(page: str) -> dict[str, str]:
+    """The console blocks of the page, by their stories."""
+    found = _BLOCK.findall(page)
+    assert len(dict(found)) == len(found), "a story is told twice"
+    return dict(found)
+
+
+def replaced(page: str, story: str, block: str) -> str:
+    """The page with this block for that story."""
+    before = f"<!-- run: {story} -->\n```console\n"
+    return page.replace(f"{before}{blocks(page)[story]}```", f"{before}{block}```")
+
+
+def rerun(block: str, story: str, operator: Operator) -> str:
+    """The block as it comes out this time."""
+    STORIES[story](operator.world)
+    told: list[str] = []
+    for line in block.splitlines():
+        if line.startswith("$ "):
+            _, *words = shlex.split(line.removeprefix("$ "))
+            result = operator.types(*words)
+            output = (result.stdout + result.stderr).splitlines()
+            told += [line, *(_steady(text) for text in output)]
+            if result.exit_code:
+                told.append(f"(exit code {result.exit_code})")
+        elif line.startswith("# "):
+            THINGS[line.removeprefix("# ")](operator.world)
+            told.append(line)
+    return "\n".join([*told, ""])
+
+
+def _steady(text: str) -> str:
+    """Lock tokens are drawn by lot; the page shows one and the same."""
+    return _LOCK.sub(r"7f3a-0c1d2e3f4a.\1", text).rstrip()
+
+
+def _submitted(**content: object) -> Callable[[World], None]:
+    def tell(world: World) -> None:
+        world.submit({**order(ORDER), **content})
+        world.run()
+
+    return tell
+
+
+def _met(fault: dict[str, object], **content: object) -> Callable[[World], None]:
+    def tell(world: World) -> None:
+        world.faults(fault)
+        _submitted(**content)(world)
+        world.pass_time(20, step=1)
+
+    return tell
+
+
+def _agent_died(world: World) -> None:
+    world.kill("PaymentFunction", at="UpdateItem")
+    _submitted()(world)
+
+
+STORIES: Mapping[str, Callable[[World], None]] = {
+    "declined": _submitted(**DECLINED),
+    "undo-failed": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
+    "undo-by-hand": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
+    "archived": _met({"operation": "POST /messages", "status": 503}),
+    "refused-for-good": _met({"operation": "POST /messages", "status": 422}),
+    "fresh-key-refused": _met({"operation": "POST /messages", "status": 503}),
+    "did": _met({"operation": "POST /messages", "loseAnswer": True}),
+    "did-not": _met({"operation": "POST /messages", "status": 503}),
+    "overdue": _agent_died,
+    "extended": _agent_died,
+    "waits": _met(CHARGED_LATER),
+    "undo": _met(CHARGED_LATER),
+    "cancel": _submitted(processing={"processIn": 86_400}),
+    "again": _submitted(**DECLINED),
+    "refused": _submitted(),
+}
+
+
+def _serves_again(world: World) -> None:
+    world.faults()
+    world.clock.now += 60_000
+
+
+THINGS: Mapping[str, Callable[[World], None]] = {
+    "the service is mended": _serves_again,
+    "90 seconds later": lambda world: world.pass_time(90, step=1),
+    "a moment later": lambda world: world.pass_time(1, step=1),
+}

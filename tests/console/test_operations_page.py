@@ -1,0 +1,55 @@
+"""docs/operations.md says what the commands really print, and where each is heard."""
+
+import os
+import random
+import re
+
+import pytest
+
+from roundsman.states import TaskState
+from roundsman.transitions import MayBecome, TaskEvent, task_transition
+from roundsman_console.main import app
+from tests.console.operations_page import PAGE, STORIES, blocks, replaced, rerun
+from tests.console.operators import Operator
+
+EVENTS = {
+    "resubmit": TaskEvent.RESUBMIT,
+    "undo": TaskEvent.UNDO_ASKED,
+    "cancel": TaskEvent.CANCEL,
+    "resolve": TaskEvent.RESOLVE,
+    "extend": TaskEvent.EXTEND,
+    "run": TaskEvent.RUN_NOW,
+}
+
+
+@pytest.mark.parametrize("story", STORIES)
+def test_what_the_page_shows_is_what_is_printed(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch, story: str
+) -> None:
+    monkeypatch.setenv("LOGNAME", "amy")
+    monkeypatch.setattr(random, "random", lambda: 0.5)  # the waits before repetitions
+    page = PAGE.read_text(encoding="utf-8")
+    told = rerun(blocks(page)[story], story, operator)
+    if os.environ.get("REWRITE_PAGES"):
+        PAGE.write_text(replaced(page, story, told), encoding="utf-8")
+        return
+    assert told == blocks(page)[story]
+
+
+def test_the_page_has_every_story_and_every_state() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert set(blocks(page)) == set(STORIES)
+    for state in TaskState:
+        assert f"\n| {state} | " in page
+
+
+def test_the_page_says_of_each_verb_where_it_is_heard() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    heard: dict[str, set[str]] = {}
+    for verb, states in re.findall(r"^\| `([a-z]+) ORDER[^|]*\|[^|]*\| ([^|]*) \|$", page, re.M):
+        heard.setdefault(verb, set()).update(states.split(", "))
+    assert heard == {
+        verb: {s.value for s in TaskState if isinstance(task_transition(s, event), MayBecome)}
+        for verb, event in EVENTS.items()
+    }
+    assert set(EVENTS) <= {command.name for command in app.registered_commands}
