@@ -10,7 +10,7 @@ from roundsman.ending import give_up
 from roundsman.events import Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.states import ProcessState
-from roundsman.task import PERFORM, UNDO, StepError, operation_of
+from roundsman.task import PERFORM, UNDO, StepError, StepRecord, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time, spoken
 
@@ -75,7 +75,8 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
     if _was_never_read(case, step) and not (case.draft.ending and operation == PERFORM):
-        case.draft.requeue(step.name, StepEvent.UNREAD)
+        # Not even that is a proof: marks are seconds old, and queues keep no order.
+        case.draft.requeue(step.name, StepEvent.UNREAD, outcome_unknown=_unknown_after(record))
         why = f"{what}: its request was never read; sent again, no attempt counted"
         case.draft.record("requeued", step.name, count, why)
         return
@@ -84,7 +85,13 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
     if _is_last(case, step, operation, count):
         _exhausted(case, step, error, tried)
         return
-    case.draft.requeue(step.name, StepEvent.OVERDUE, failure_count=count, error=error)
+    case.draft.requeue(
+        step.name,
+        StepEvent.OVERDUE,
+        failure_count=count,
+        error=error,
+        outcome_unknown=_unknown_after(record),
+    )
     at = clock_time(case.now)
     case.draft.record("requeued", step.name, count, f"{tried}; retried at {at}")
 
@@ -136,9 +143,10 @@ def _try_again_after(
         locked_by=None,
         complete_by=case.draft.start_by(at),
         not_before=at,
-        acts_until=_still_acting(record.acts_until, record.complete_by, case.now),
+        acts_until=case.draft.acts_until(step.name),
         failure_count=record.failure_count + 1,
         error=error,
+        outcome_unknown=_unknown_after(record),
     )
     case.draft.command(InspectAt(at))
     if at < case.now + wait:
@@ -146,13 +154,9 @@ def _try_again_after(
     return f"retried at {clock_time(at)}"
 
 
-def _still_acting(before: int | None, complete_by: int | None, now: int) -> int | None:
-    """The end of the right to act of any request sent so far, where it is still ahead.
-
-    An attempt that has answered has ended, but a copy of its request may still be on its way.
-    """
-    ends = [at for at in (before, complete_by) if at is not None and at > now]
-    return max(ends, default=None)
+def _unknown_after(record: StepRecord) -> bool:
+    """Whether the effect of the perform is unknown after an attempt without a definite answer."""
+    return record.outcome_unknown or operation_of(record) == PERFORM
 
 
 def _was_never_read(case: Case, step: StepPlan) -> bool:

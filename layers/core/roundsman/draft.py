@@ -14,7 +14,7 @@ from roundsman.history import seq
 from roundsman.plan import Plan
 from roundsman.standing import left_to_undo, without_compensation
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import UNTOUCHED, Ending, Owed, StepError, StepRecord, Task
+from roundsman.task import UNDO, UNTOUCHED, Ending, Owed, StepError, StepRecord, Task, operation_of
 from roundsman.transitions import (
     Move,
     StepEvent,
@@ -23,7 +23,10 @@ from roundsman.transitions import (
     live_state,
     step_transition,
 )
-from roundsman.values import Json
+from roundsman.values import SECOND, Json
+
+SKEW = 5 * SECOND
+"""How far the clocks of functions may differ: a request may act this much past its complete-by."""
 
 STATUSES = {
     TaskState.COMPLETED: "completed",
@@ -89,13 +92,29 @@ class Draft:
 
     def requeue(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
         """The step is ready and nobody's, and should be started soon."""
+        acts_until = self.acts_until(name)
         self.move(name, event, **changes)
         self.steps[name] = replace(
             self.steps[name],
             locked_by=None,
             not_before=None,
             complete_by=self.start_by(self.now),
+            acts_until=acts_until,
         )
+
+    def acts_until(self, name: str) -> int | None:
+        """The end of the right to act of every request to perform this step that was ever sent.
+
+        An attempt that has answered has ended, but a copy of its request may still be on its
+        way. None where that is over, clocks that differ included, or where the step undoes.
+        """
+        record = self.step(name)
+        if operation_of(record) == UNDO:
+            return None
+        claimed = record.process_state is not ProcessState.PENDING
+        found = (record.acts_until, record.complete_by if claimed else None)
+        ahead = [at for at in found if at is not None and at + SKEW > self.now]
+        return max(ahead, default=None)
 
     def start_by(self, at: int) -> int:
         """When a step that is ready at this instant should have been started, at the latest."""
@@ -124,15 +143,17 @@ class Draft:
 
     def fail(self, name: str, event: StepEvent, error: StepError) -> None:
         """The step failed for good. Time-outs and transient replies count, a refusal does not."""
-        counted = int(event is StepEvent.EXHAUSTED)
+        record = self.step(name)
+        exhausted = event is StepEvent.EXHAUSTED
         self.move(
             name,
             event,
             locked_by=None,
             not_before=None,
             finished_at=self.now,
-            failure_count=self.step(name).failure_count + counted,
+            failure_count=record.failure_count + int(exhausted),
             error=error,
+            outcome_unknown=record.outcome_unknown or exhausted,
         )
 
     def end(self, ending: Ending) -> bool:
@@ -181,9 +202,10 @@ class Draft:
         )
         state = self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
-        # Time alone moves a task only out of Scheduled; a wait that is over is ended by a step.
-        starts = self.before.state is TaskState.SCHEDULED and state is not TaskState.SCHEDULED
-        if not changed and not starts:
+        # Time alone moves a task only out of Scheduled (a wait that is over is ended by a step),
+        # and a missing plan may end one whose steps nobody can undo.
+        moves = self.before.state is TaskState.SCHEDULED or state in END_STATES
+        if not changed and not (moves and state is not self.before.state):
             return self.unchanged(reason)
         check_task_move(self.before.state, event, state)
         self._say_what_stays(plan, state)
@@ -194,10 +216,15 @@ class Draft:
             version=version,
             steps=self.steps,
             ending=self.ending,
-            ended_at=self.now if state in END_STATES else None,
+            ended_at=self._ended_at(state),
             owed=self.task.owed + self._promised(state, version),
         )
         return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
+
+    def _ended_at(self, state: TaskState) -> int | None:
+        if state not in END_STATES:
+            return None
+        return self.before.ended_at if state is self.before.state else self.now
 
     def _state(self, plan: Plan | None) -> TaskState:
         if self.ending and not self._unfinished(plan):
@@ -235,18 +262,22 @@ class Draft:
             self.ending = replace(self.ending, why=why)
 
     def _promised(self, state: TaskState, version: int) -> tuple[Owed, ...]:
-        """The statuses and alerts that this decision owes, in the order of sending."""
+        """The statuses and alerts that this decision owes, in the order of sending.
+
+        An end is told once each time the task comes to it.
+        """
+        ends = state if state is not self.before.state else None
 
         def owed(kind: str, name: str, detail: str = "") -> Owed:
             return Owed(kind, name, version, self.now, detail)
 
         why = self.ending.why if self.ending else ""
         found: list[Owed] = []
-        if state is TaskState.ARCHIVED:
+        if ends is TaskState.ARCHIVED:
             found.append(owed("alert", "task_archived", why))
         if self.task.reply_to:
             if not self.before.steps and self.steps:
                 found.append(owed("status", "started"))
-            if state in STATUSES:
-                found.append(owed("status", STATUSES[state], why))
+            if ends in STATUSES:
+                found.append(owed("status", STATUSES[ends], why))
         return tuple(found)

@@ -23,7 +23,7 @@ from roundsman.events import (
     StartTask,
 )
 from roundsman.operating import operate
-from roundsman.performing import claim_ready, ready_to_perform, succeeded
+from roundsman.performing import claim_ready, expect_start, ready_to_perform, succeeded
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, UNDO, Ending, StepError, Task, idempotency_key, operation_of
@@ -81,8 +81,11 @@ def _with_plan(case: Case, event: Event) -> None:
             _inspect(case)
         case _:
             operate(case, event)
+            _nudge_what_waits(case)
             begin_undos(case)
-            _ask_for_start(case)
+            if not case.draft.waits_for_its_time():
+                expect_start(case)
+                _ask_for_start(case)
 
 
 def _without_plan(draft: Draft, event: Event) -> None:
@@ -162,13 +165,18 @@ def _inspect(case: Case) -> None:
         record = draft.steps.get(step.name)
         if record is None:
             continue
-        if record.under_way:
-            if record.complete_by is not None and record.complete_by <= case.now:
-                overdue(case, step, case.now - record.complete_by)
-        elif _waits_to_start(case, record.process_state):
-            nudge(case, step)
+        if record.under_way and record.complete_by is not None and record.complete_by <= case.now:
+            overdue(case, step, case.now - record.complete_by)
+    _nudge_what_waits(case)
     begin_undos(case)
     _ask_for_start(case)
+
+
+def _nudge_what_waits(case: Case) -> None:
+    for step in case.plan.steps.values():
+        record = case.draft.steps.get(step.name)
+        if record and not record.under_way and _waits_to_start(case, record.process_state):
+            nudge(case, step)
 
 
 def _waits_to_start(case: Case, state: ProcessState) -> bool:

@@ -7,6 +7,7 @@ ending replaces a failure's, and a resolved step is taken at the person's word.
 from dataclasses import replace
 
 from roundsman.case import Case
+from roundsman.draft import SKEW
 from roundsman.errors import Refused
 from roundsman.events import (
     COMMAND_KINDS,
@@ -18,7 +19,9 @@ from roundsman.events import (
     RunNow,
     UndoAsked,
 )
+from roundsman.performing import too_large
 from roundsman.plan import StepPlan
+from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import Ending
 from roundsman.transitions import StepEvent
@@ -63,6 +66,9 @@ def _end(case: Case, ending: Ending) -> None:
     step = before.step if before else None
     case.draft.ending = replace(ending, step=step)
     case.draft.note(ending.why)
+    if ending.undo:
+        for failed in _in_state(case, ProcessState.UNDO_ERROR):
+            case.draft.requeue(failed.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 # --- Resubmit ----------------------------------------------------------------------------------
@@ -71,45 +77,83 @@ def _end(case: Case, ending: Ending) -> None:
 def _resubmit(case: Case, event: Resubmit) -> None:
     if case.draft.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
         _begin_anew(case, event)
-        return
-    failed_undos = _in_state(case, ProcessState.UNDO_ERROR)
-    chosen = failed_undos or _in_state(case, ProcessState.ERROR)
-    if event.steps:
-        strange = [name for name in event.steps if name not in {step.name for step in chosen}]
-        if strange:
-            raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
-        chosen = [step for step in chosen if step.name in event.steps]
-    for step in chosen:
-        _set_back(case, step, fresh_key=event.fresh_key)
-    if not failed_undos and not _in_state(case, ProcessState.ERROR):
-        case.draft.ending = None
+    elif case.draft.ending is not None and case.draft.ending.undo:
+        _undo_again(case, event)
+    else:
+        _perform_again(case, event)
+
+
+def _undo_again(case: Case, event: Resubmit) -> None:
+    """An undo that failed is made again under its key; the task still ends in undo."""
+    failed = _in_state(case, ProcessState.UNDO_ERROR)
+    _check_named(event, failed)
+    if event.fresh_key:
+        raise Refused("an undo keeps its key: a fresh one might undo twice")
     _give_time(case)
+    for step in failed:
+        if not event.steps or step.name in event.steps:
+            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
-def _set_back(case: Case, step: StepPlan, *, fresh_key: bool) -> None:
+def _perform_again(case: Case, event: Resubmit) -> None:
+    """Forward again: every step that failed is attempted again, and the task has all its time."""
+    failed = _in_state(case, ProcessState.ERROR)
+    _check_named(event, failed)
+    rest = [step.name for step in failed if event.steps and step.name not in event.steps]
+    if rest:
+        raise Refused(f"{', '.join(rest)} failed too: name all that failed, or resolve the rest")
+    case.draft.ending = None
+    _give_time(case)
+    for step in failed:
+        if event.fresh_key:
+            _check_fresh_key(case, step)
+        case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+        if event.fresh_key:
+            case.draft.new_round(step.name)
+
+
+def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
+    strange = [name for name in event.steps if name not in {step.name for step in failed}]
+    if strange:
+        raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
+
+
+def _check_fresh_key(case: Case, step: StepPlan) -> None:
+    """Under a new key an effect could happen twice: nothing may stand or land under the old one."""
     record = case.draft.step(step.name)
-    undoes = record.process_state is ProcessState.UNDO_ERROR
-    if fresh_key and undoes:
-        raise Refused(f"{step.name}: an undo keeps its key; a fresh one might undo twice")
-    if fresh_key and not record.refused:
+    if record.started_at is None:
+        raise Refused(f"{step.name} was never at its agent: its key is fresh")
+    if not record.refused:
         raise Refused(
             f"{step.name}: it may have had its effect under its key; resolve it, or resubmit it "
             "with its key kept"
         )
-    case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
-    if fresh_key:
-        case.draft.new_round(step.name)
+    acts_until = case.draft.acts_until(step.name)
+    if acts_until is not None:
+        raise Refused(
+            f"{step.name}: a copy of its request may act under its key until "
+            f"{clock_time(acts_until + SKEW)}; ask again then, or resubmit it with its key kept"
+        )
 
 
 def _begin_anew(case: Case, event: Resubmit) -> None:
     """All over again, under new keys: a remote service answers a spent key with a refusal."""
+    state = case.draft.before.state.lower()
     if not event.again:
-        state = case.draft.before.state.lower()
         raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
-    for name in list(case.draft.steps):
-        case.draft.begin_anew(name)
+    if event.steps:
+        raise Refused(f"the task is {state}: all its steps begin anew; name none")
+    stands = [
+        step.name
+        for step in case.plan.steps.values()
+        if step.compensation and effect_may_stand(case.draft.step(step.name))
+    ]
+    if stands:
+        raise Refused(f"{', '.join(stands)} may stand and would happen twice: undo the task first")
     case.draft.ending = None
     _give_time(case)
+    for name in list(case.draft.steps):
+        case.draft.begin_anew(name)
 
 
 def _give_time(case: Case) -> None:
@@ -128,14 +172,18 @@ def _resolve(case: Case, event: Resolve) -> None:
     if record.process_state in (ProcessState.UNDO_ERROR, ProcessState.UNDOING):
         _resolve_undo(case, step, event)
         return
-    if record.started_at is None:
-        raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
-    if record.process_state not in (
-        ProcessState.ERROR,
-        ProcessState.PENDING,
-        ProcessState.PROCESSING,
+    if record.process_state in (
+        ProcessState.PROCESSED,
+        ProcessState.SKIPPED,
+        ProcessState.UNDONE,
     ):
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if record.started_at is None:
+        raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
+    problem = too_large(case, step, event.result) if event.did else None
+    if problem is not None:
+        raise Refused(f"{step.name}: {problem}")
+    _go_on(case, step)
     if event.did:
         case.draft.move(
             step.name,
@@ -144,10 +192,16 @@ def _resolve(case: Case, event: Resolve) -> None:
             finished_at=case.now,
             not_before=None,
             error=None,
+            outcome_unknown=False,
         )
     else:
-        case.draft.requeue(step.name, StepEvent.RESOLVED_NOT_DONE, failure_count=0, error=None)
-    _go_on(case)
+        case.draft.requeue(
+            step.name,
+            StepEvent.RESOLVED_NOT_DONE,
+            failure_count=0,
+            error=None,
+            outcome_unknown=False,
+        )
 
 
 def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
@@ -156,17 +210,24 @@ def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
             f"{step.name}: its effect stands; undo it by hand and resolve it as done, "
             "or resubmit the task"
         )
+    record = case.draft.step(step.name)
+    waits = record.locked_by is None and record.failure_count == 0
+    if waits and record.not_before is not None and record.not_before > case.now:
+        raise Refused(
+            f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
+            "undo it by hand after that"
+        )
     case.draft.move(
         step.name, StepEvent.RESOLVED_DONE, finished_at=case.now, not_before=None, error=None
     )
 
 
-def _go_on(case: Case) -> None:
-    """An archived task that has no failed step left goes on, with its whole time again."""
+def _go_on(case: Case, resolved: StepPlan) -> None:
+    """A task that was to be archived goes on if no other step failed, with all its time again."""
     ending = case.draft.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
-    if not _in_state(case, ProcessState.ERROR):
+    if all(step is resolved for step in _in_state(case, ProcessState.ERROR)):
         case.draft.ending = None
         _give_time(case)
 

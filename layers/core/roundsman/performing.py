@@ -22,6 +22,18 @@ def ready_to_perform(case: Case) -> list[StepPlan]:
     return [step for step in case.plan.steps.values() if _is_ready(case, step)]
 
 
+def expect_start(case: Case) -> None:
+    """Give what is ready a time by which it should have been started, where it has none.
+
+    A person's word may let steps start that were never claimed, and their Start may be lost.
+    """
+    if not case.draft.steps:
+        return  # of a task that nothing happened to, the due entry knows
+    for step in ready_to_perform(case):
+        if case.draft.step(step.name).complete_by is None:
+            case.draft.requeue(step.name, StepEvent.UNCLAIMED)
+
+
 def claim_ready(case: Case, claimant: Claimant) -> None:
     """Claim all that can start; a skipped step may let others start, so look again.
 
@@ -35,7 +47,7 @@ def claim_ready(case: Case, claimant: Claimant) -> None:
 
 def succeeded(case: Case, step: StepPlan, result: Json) -> None:
     """The step is done; or failed for good where its result is larger than the record can hold."""
-    problem = _too_large(case, step, result)
+    problem = too_large(case, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
         give_up(case, step, StepEvent.REFUSED, error, f"{step.name}: {problem}")
@@ -47,6 +59,7 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
         not_before=None,
         result=result,
         error=None,
+        outcome_unknown=False,
     )
     case.draft.note(f"{step.name}: processed")
 
@@ -77,7 +90,8 @@ def _condition_holds(case: Case, step: StepPlan) -> bool:
     return False
 
 
-def _too_large(case: Case, step: StepPlan, result: Json) -> str | None:
+def too_large(case: Case, step: StepPlan, result: Json) -> str | None:
+    """Why the record cannot hold this result, in words; None where it can."""
     size = size_in_bytes(result)
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"

@@ -43,7 +43,8 @@ class StepRecord:
     ready, the time by which the step should have been started. `started_at` is when the
     current attempt was claimed. `agent` is set where it is not the plan's first.
     `acts_until` is how long a copy of an earlier request may still act, where that is ahead.
-    `outcome_unknown` says of a step that is undone that its effect was never confirmed.
+    `outcome_unknown` says that an attempt ended without a definite answer, and of a step that is
+    undone that its effect was never confirmed.
     """
 
     process_state: ProcessState = ProcessState.PENDING
@@ -69,10 +70,10 @@ class StepRecord:
 
     @property
     def refused(self) -> bool:
-        """Whether the step's only attempt was refused by the remote service, in so many words."""
+        """Whether every attempt of the step was refused by the remote service, in so many words."""
         return (
             self.process_state is ProcessState.ERROR
-            and self.failure_count == 0
+            and not self.outcome_unknown
             and self.started_at is not None
             and self.error is not None
             and self.error.type not in NO_REFUSALS

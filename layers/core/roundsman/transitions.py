@@ -173,9 +173,10 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.UNDOING, TaskEvent.START): _to(),
-    (T.UNDOING, TaskEvent.REPLIED): _to(*_UNDO_ENDS),
-    (T.UNDOING, TaskEvent.INSPECT): _to(T.ARCHIVED),
+    # Without its plan nothing can be undone. And an undo may end while another branch performs.
+    (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
+    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
     **{
         (state, event): Stay(why)
         for state, why in _OVER.items()
@@ -186,7 +187,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
         for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
     },
-    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(T.PENDING, T.UNDOING),
+    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE),
     (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
@@ -197,7 +198,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("it is completed: what it did is settled"),
     (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("it is undone already"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.CANCELLED, TaskEvent.UNDO_ASKED): Refusal("it is cancelled"),
+    (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
@@ -209,17 +210,21 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
     (T.PENDING, TaskEvent.RESOLVE): _to(T.COMPLETED),
-    (T.ACTIVE, TaskEvent.RESOLVE): _to(T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING),
+    (T.ACTIVE, TaskEvent.RESOLVE): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
+    ),
     (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, T.COMPLETED),
-    (T.UNDOING, TaskEvent.RESOLVE): _to(*_UNDO_ENDS),
-    (T.ARCHIVED, TaskEvent.RESOLVE): _to(T.PENDING, T.COMPLETED, T.UNDONE, T.CANCELLED),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.ARCHIVED, TaskEvent.RESOLVE): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.COMPLETED, TaskEvent.RESOLVE): Refusal("it is completed: every outcome is known"),
     (T.UNDONE, TaskEvent.RESOLVE): Refusal("it is undone: every outcome is known"),
     (T.CANCELLED, TaskEvent.RESOLVE): Refusal("it is cancelled"),
-    (T.SCHEDULED, TaskEvent.EXTEND): _to(),
+    (T.SCHEDULED, TaskEvent.EXTEND): _to(T.PENDING),
     (T.PENDING, TaskEvent.EXTEND): _to(),
     (T.ACTIVE, TaskEvent.EXTEND): _to(),
-    (T.RETRY, TaskEvent.EXTEND): _to(),
+    (T.RETRY, TaskEvent.EXTEND): _to(T.PENDING),
     (T.UNDOING, TaskEvent.EXTEND): _to(),
     **{(state, TaskEvent.EXTEND): Refusal(why) for state, why in _OVER.items()},
     (T.SCHEDULED, TaskEvent.RUN_NOW): _to(T.PENDING),

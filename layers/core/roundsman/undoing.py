@@ -8,16 +8,14 @@ may still act, and a while longer for clocks that differ.
 
 from roundsman.attempts import claim
 from roundsman.case import Case
+from roundsman.draft import SKEW
 from roundsman.events import Claimant, InspectAt
 from roundsman.plan import StepPlan
 from roundsman.standing import is_to_undo
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord
 from roundsman.transitions import StepEvent
-from roundsman.values import SECOND, clock_time
-
-SKEW = 5 * SECOND
-"""How far the clocks of functions may differ: an unfenced undo waits this much longer."""
+from roundsman.values import clock_time
 
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
@@ -58,7 +56,8 @@ def undone(case: Case, step: StepPlan) -> None:
 
 def _begin(case: Case, step: StepPlan, record: StepRecord) -> None:
     fenced = step.compensation is not None and step.compensation.fences_late_performs
-    not_before = None if fenced else _no_request_acts_after(record, case.now)
+    acts_until = None if fenced else case.draft.acts_until(step.name)
+    not_before = None if acts_until is None else acts_until + SKEW
     case.draft.move(
         step.name,
         StepEvent.UNDO_BEGUN,
@@ -73,13 +72,6 @@ def _begin(case: Case, step: StepPlan, record: StepRecord) -> None:
         case.draft.command(InspectAt(not_before))
     waits = f" at {clock_time(not_before)}, when no request can act" if not_before else ""
     case.draft.record("undo", step.name, None, f"{step.name}: its undo begins{waits}")
-
-
-def _no_request_acts_after(record: StepRecord, now: int) -> int | None:
-    """The instant from which no perform can land any more; None where that has passed."""
-    claimed = record.complete_by if record.process_state is not ProcessState.PENDING else None
-    ends = max((at for at in (record.acts_until, claimed) if at is not None), default=0) + SKEW
-    return ends if ends > now else None
 
 
 def _successors_settled(case: Case, step: StepPlan) -> bool:
