@@ -1,0 +1,113 @@
+"""What tests of the deployed stack read, break and ask, beside the stack's own clients."""
+
+import json
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import cast
+
+import boto3
+import pytest
+from boto3.dynamodb.types import TypeDeserializer
+from typer.testing import CliRunner, Result
+
+from roundsman_console.main import app
+from tests.stack.conftest import DeployedStack
+
+PATIENCE = 180  # seconds; only ever used up when something is broken
+
+
+@contextmanager
+def faults(stack: DeployedStack, *rules: dict[str, object]) -> Iterator[None]:
+    """Let the remote services fail by these rules, and by none after it."""
+    set_faults(stack, *rules)
+    try:
+        yield
+    finally:
+        set_faults(stack)
+
+
+def set_faults(stack: DeployedStack, *rules: dict[str, object]) -> None:
+    """Replace what goes wrong; whatever hangs by the rules before is let go."""
+    stack.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
+
+
+def hanging(stack: DeployedStack, calls: int) -> Callable[[], bool]:
+    return lambda: stack.services.application.faults()["hanging"] == calls
+
+
+def is_in(stack: DeployedStack, state: str, *order_ids: str) -> Callable[[], bool]:
+    return lambda: all(stack.task(order_id).get("State") == state for order_id in order_ids)
+
+
+def steps_of(stack: DeployedStack, order_id: str) -> dict[str, dict[str, object]]:
+    return cast("dict[str, dict[str, object]]", stack.task(order_id).get("Steps", {}))
+
+
+def step_is(stack: DeployedStack, order_id: str, step: str, state: str) -> Callable[[], bool]:
+    return lambda: steps_of(stack, order_id).get(step, {}).get("ProcessState") == state
+
+
+def entry_of(
+    stack: DeployedStack, order_id: str, service: str, operation: str
+) -> dict[str, object]:
+    """The one key under which the ledger knows this operation of the order."""
+    found = [
+        cast("dict[str, object]", entry)
+        for entry in stack.services.application.effects(order_id)
+        if isinstance(entry, dict)
+        and (entry["service"], entry["operation"]) == (service, operation)
+    ]
+    assert len(found) == 1, found
+    return found[0]
+
+
+def happened_at(stack: DeployedStack, order_id: str, service: str, operation: str) -> int:
+    """The one instant (epoch ms) at which an operation really had its effect for an order."""
+    [at] = cast("list[int]", entry_of(stack, order_id, service, operation)["at"])
+    return at
+
+
+def history_of(stack: DeployedStack, order_id: str) -> list[dict[str, object]]:
+    """The rows of the task's history as plain values, oldest first."""
+    answer = stack.dynamodb.query(
+        TableName=stack.output("HistoryTableName"),
+        KeyConditionExpression="TaskId = :task",
+        ExpressionAttributeValues={":task": {"S": order_id}},
+        ConsistentRead=True,
+    )
+    plain = TypeDeserializer()
+    return [{name: plain.deserialize(v) for name, v in row.items()} for row in answer["Items"]]
+
+
+def types(stack: DeployedStack, *arguments: str) -> Result:
+    """Run one command of the command line against the stack, as a person with AWS's variables."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in stack.aws.environment.items():
+            patch.setenv(name, value)
+        patch.setattr(boto3, "DEFAULT_SESSION", None)
+        verb, *rest = arguments
+        return CliRunner().invoke(app, [verb, "--stack", stack.aws.stack, *rest, "--json"])
+
+
+def reads(stack: DeployedStack, *arguments: str) -> dict[str, object]:
+    """What a command that must go well says as JSON."""
+    result = types(stack, *arguments)
+    assert result.exit_code == 0, result.output
+    found = json.loads(result.stdout)
+    assert isinstance(found, dict)
+    return found
+
+
+def asks(stack: DeployedStack, verb: str, order_id: str, *arguments: str) -> None:
+    """An operator's command, sent through the SchedulerQueue, until the scheduler has done it.
+
+    Where the record changes between the look and the command, it is refused, and asked again.
+    """
+    said = ("--as", "ops", "--reason", "told to", "--yes", "--wait", str(PATIENCE))
+    for _ in range(5):
+        result = types(stack, verb, order_id, *arguments, *said)
+        if "look again" not in result.stdout:
+            break
+    assert result.exit_code == 0, result.output
+    document = json.loads(result.stdout)
+    assert (document["outcome"], document["by"]) == ("done", "ops")
