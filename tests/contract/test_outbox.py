@@ -107,6 +107,17 @@ def test_the_scheduler_is_told_what_to_do(post: Post) -> None:
     assert sorted(post.commands()) == [("inspect", "ord-2"), ("start", "ord-1")]
 
 
+def test_any_number_of_inspects_is_sent_at_once(post: Post) -> None:
+    names = [f"ord-{n:02}" for n in range(23)]
+    post.outbox.send_inspects([(name, 0) for name in names])
+    assert sorted(post.commands()) == [("inspect", name) for name in names]
+
+
+def test_no_inspects_are_no_request(post: Post) -> None:
+    post.outbox.send_inspects([])
+    assert post.commands() == []
+
+
 def test_what_somebody_asks_of_a_task_is_passed_on(post: Post) -> None:
     post.outbox.send_command(command_of("ord-1", Cancel(Asked("m-1", "application"))))
     assert post.commands() == [("cancel", "ord-1")]
@@ -156,6 +167,17 @@ def test_delays_are_rounded_up_to_seconds_and_kept_within_what_sqs_takes(
     moto.outbox.send_start("ord-1", delay=delay)
     moto.outbox.send_inspect("ord-1", delay=delay)
     assert asked == [seconds, seconds]
+
+
+def test_inspects_go_ten_a_request_each_with_its_own_delay(moto: MotoPost) -> None:
+    asked: list[list[int]] = []
+
+    def look(params: Mapping[str, list[dict[str, int]]], **_: object) -> None:
+        asked.append([entry["DelaySeconds"] for entry in params["Entries"]])
+
+    moto.sqs.meta.events.register("provide-client-params.sqs.SendMessageBatch", look)
+    moto.outbox.send_inspects([(f"ord-{n}", n * SECOND + 1) for n in range(12)])
+    assert asked == [list(range(1, 11)), [11, 12]]
 
 
 @pytest.mark.parametrize(

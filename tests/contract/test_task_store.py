@@ -77,7 +77,7 @@ def test_an_order_outlives_its_task_and_never_makes_it_anew(world: World) -> Non
 
 
 def test_a_task_past_its_retention_is_not_made_anew_while_its_order_is_there(world: World) -> None:
-    saved(world, completed(stored(world), retain_for=0))
+    saved(world, completed(stored(world), retain_for=1))
     late = replace(born(), created_at=NOW + 2 * SECOND)
     assert world.store.create(order_row(), late) == Exists(order_row(), None)
 
@@ -92,7 +92,7 @@ def test_a_task_without_its_order_row_is_nobodys_duplicate(world: World) -> None
 
 
 def test_an_id_may_be_used_again_once_order_and_task_are_over(world: World) -> None:
-    saved(world, completed(stored(world), retain_for=0))
+    saved(world, completed(stored(world), retain_for=1))
     world.remove_order("ord-1001")
     new = replace(born(), created_at=NOW + 2 * SECOND, start_at=NOW + 2 * SECOND)
     assert world.store.create(order_row(), new) == Created()

@@ -5,13 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from roundsman.aws.control import DynamoAgentBoard, DynamoPlans, DynamoReadNotes
+from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans, DynamoReadNotes
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
 from roundsman.marks import ReadNotes
-from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore
-from roundsman.ports import AgentBoard, OrderStore, PlanStore, TaskStore
+from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.ports import AgentBoard, LeaseStore, OrderStore, PlanStore, TaskStore
 from tests.contract.tables import Tables
 
 if TYPE_CHECKING:
@@ -37,6 +37,9 @@ class World(ABC):
     def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]: ...
 
     @abstractmethod
+    def leases(self) -> LeaseStore: ...
+
+    @abstractmethod
     def make_newer(self, task_id: str) -> None:
         """As if newer code had written the record."""
 
@@ -56,6 +59,7 @@ class MemoryWorld(World):
         self._memory = MemoryStore()
         self.store = self._memory
         self._plans = MemoryPlans()
+        self._leases = MemoryLeases()
 
     def plans(self) -> PlanStore:
         return self._plans
@@ -63,6 +67,9 @@ class MemoryWorld(World):
     def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]:
         board = MemoryAgentBoard(clock)
         return board, board
+
+    def leases(self) -> LeaseStore:
+        return self._leases
 
     def make_newer(self, task_id: str) -> None:
         self._memory.make_unreadable(task_id, SchemaTooNew(task_id))
@@ -101,6 +108,9 @@ class DynamoWorld(World):
         table = self.tables.control
         board = DynamoAgentBoard(self.client, control_table=table, clock=clock, keep_for=0)
         return board, DynamoReadNotes(self.client, control_table=table, clock=clock)
+
+    def leases(self) -> LeaseStore:
+        return DynamoLeases(self.client, control_table=self.tables.control)
 
     def item(self, task_id: str) -> "dict[str, AttributeValueTypeDef]":
         key = {"TaskId": {"S": task_id}}

@@ -159,6 +159,9 @@ class FaultyStore:
 
         return self._write("save", write, LOST_RACE)
 
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        self._faults.around("add_history", lambda: self._inner.add_history(task_id, row))
+
     def clear_owed(self, task: Task) -> Saved | Superseded:
         return self._write("clear_owed", lambda: self._inner.clear_owed(task), LOST_RACE)
 

@@ -278,7 +278,9 @@ def impossible(shells: Shells) -> None:
     stuck = StepRecord(
         process_state=ProcessState.PROCESSING, locked_by="s1-m.1", started_at=T0, complete_by=T0
     )
-    spoilt = replace(task, version=2, state=TaskState.UNDOING, steps={"first": stuck})
+    in_a_year = T0 + 365 * 24 * 60 * MINUTE
+    spoilt = replace(task, version=2, state=TaskState.UNDOING, complete_by=in_a_year)
+    spoilt = replace(spoilt, steps={"first": stuck})
     shells.store.save(spoilt, seen=task.version)
 
 

@@ -34,6 +34,11 @@ class LookAhead:
         self._window = min(interval + TICKS_WITHIN, LONGEST_DELAY - RATHER_LATE)
         self._sent: set[DueEntry] = set()
 
+    @property
+    def remembered(self) -> int:
+        """How many Inspects that were sent still lie ahead."""
+        return len(self._sent)
+
     def until(self, now: int) -> int:
         """How far a pass that begins now looks ahead. Later passes see to what is beyond."""
         self._sent = {entry for entry in self._sent if entry.due_at > now}

@@ -163,13 +163,22 @@ class Supervisor:
                 if not go_on():
                     return False
                 ahead += self._visit(entry, report)
-            upcoming = [entry for entry in ahead if entry.due_at <= until]
-            report.ahead += self._ahead.send(upcoming, go_on)
+            self._send_ahead([entry for entry in ahead if entry.due_at <= until], go_on, report)
         except TryAgain as problem:
             report.finished = False  # the other shards may be readable
             report.reasons.append((lane, str(problem)))
             return False
         return go_on()
+
+    def _send_ahead(
+        self, entries: list[DueEntry], go_on: Callable[[], bool], report: PassReport
+    ) -> None:
+        try:
+            report.ahead += self._ahead.send(entries, go_on)
+        except CallRefused as refused:
+            report.troubled += 1
+            self._on_trouble(entries[0].task_id, refused)
+            raise TryAgain(str(refused)) from refused
 
     def _visit(self, entry: DueEntry, report: PassReport) -> list[DueEntry]:
         """One task by itself: whatever is wrong with it must not keep the others waiting.
