@@ -22,7 +22,7 @@ from roundsman.events import COMMAND_KINDS, Asked, HistoryRow, OperatorEvent, Re
 from roundsman.machine import decide
 from roundsman.plan import Plan
 from roundsman.task import UNDO, Task, operation_of
-from roundsman.values import Json, size_in_bytes
+from roundsman.values import Json
 from roundsman.wire import wire_text
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.confirming import confirm
@@ -136,7 +136,7 @@ def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told |
     try:
         # What an operator asks needs neither the order, nor what agents do, nor chance.
         decide(plan, task, event, now(), order=None, jitter=0)
-        why = _problem(plan, task, event)
+        why = _problem(task, event)
     except Refused as refused:
         why = str(refused)
     if why is None:
@@ -146,15 +146,12 @@ def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told |
     return Told(Outcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task)
 
 
-def _problem(plan: Plan | None, task: Task, event: OperatorEvent) -> str | None:
-    """What the machine would take at a person's word though it helps nobody."""
-    if not isinstance(event, Resolve) or plan is None or event.result is None:
+def _problem(task: Task, event: OperatorEvent) -> str | None:
+    """What the machine would take at a person's word though they cannot have meant it."""
+    if not isinstance(event, Resolve) or event.result is None:
         return None
     if operation_of(task.step(event.step)) == UNDO:
         return f"{event.step} is at its undo, and an undo has no result"
-    size, limit = size_in_bytes(event.result), plan.steps[event.step].result_limit
-    if size > limit:
-        return f"the result has {size} bytes; the plan allows {limit}"
     return None
 
 

@@ -34,7 +34,7 @@ def resubmit_command(
     reason: Reason,
     step: Annotated[
         list[str] | None,
-        typer.Option("--step", help="Only this failed step; may be said more than once."),
+        typer.Option("--step", help="A failed step, all by default; may be said more than once."),
     ] = None,
     fresh_key: Annotated[
         bool, typer.Option("--fresh-key", help="Under a new key: only after a definite refusal.")

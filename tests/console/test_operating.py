@@ -43,6 +43,7 @@ def test_resubmit_of_a_step_that_did_not_fail_is_refused(operator: Operator) -> 
 
 def test_a_fresh_key_is_taken_after_a_definite_refusal(operator: Operator) -> None:
     archived(operator)
+    operator.world.clock.now += 60_000  # no copy of the request may act any more
     assert operator.asks("resubmit", "ord-1", "--fresh-key").exit_code == 0
     assert operator.world.task("ord-1").step("send_confirmation").round == 2
     assert operator.world.effects("ord-1") == ALL_EFFECTS
@@ -58,6 +59,28 @@ def test_a_fresh_key_is_refused_where_the_effect_may_stand_under_the_old_one(
     result = operator.asks("resubmit", "ord-1", "--fresh-key")
     assert result.exit_code == 1
     assert "it may have had its effect under its key" in result.stderr
+
+
+def test_a_fresh_key_is_refused_while_a_copy_of_the_request_may_still_act(
+    operator: Operator,
+) -> None:
+    archived(operator)
+    result = operator.asks("resubmit", "ord-1", "--fresh-key")
+    assert result.exit_code == 1
+    assert "a copy of its request may act under its key until 08:00:35" in result.stderr
+
+
+def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(
+    operator: Operator,
+) -> None:
+    in_retry(operator)
+    assert operator.asks("cancel", "ord-1", "--no-undo").exit_code == 0
+    refused = operator.asks("resubmit", "ord-1", "--again")
+    assert refused.exit_code == 1
+    assert "reserve_stock, charge_card may stand and would happen twice" in refused.stderr
+    assert operator.asks("undo", "ord-1").exit_code == 0
+    assert operator.asks("resubmit", "ord-1", "--again").exit_code == 0
+    assert operator.world.task("ord-1").state == "Completed"
 
 
 def test_an_undone_task_begins_all_over_only_where_again_is_said(operator: Operator) -> None:
