@@ -22,7 +22,7 @@ from roundsman.events import (
 from roundsman.machine import decide
 from roundsman.plan import Plan, plan_of
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import StepError, StepRecord, Task, idempotency_key
+from roundsman.task import StepError, StepRecord, Task, idempotency_key, operation_of
 from roundsman.transitions import TaskEvent
 from roundsman.values import SECOND, Json
 from roundsman.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
@@ -31,6 +31,8 @@ T0 = 1_800_000_000_000
 """When every story begins: 2027-01-15T08:00:00Z."""
 
 REPLY_TO = "https://queue.example/replies"
+
+IDLE = (ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR)
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
 
@@ -143,18 +145,19 @@ class World:
         result: Json = None,
         retry_after: int | None = None,
         key: str | None = None,
-        operation: str = "perform",
+        operation: str | None = None,
         claimant: Claimant | None = None,
     ) -> Decision:
-        """An answer to the step's current claim, unless another lock or key is given."""
+        """An answer to what the step is at, its current claim unless another is given."""
         record = self.task.step(name)
+        operation = operation or operation_of(record)
         return self.apply(
             Replied(
                 claimant or self.claimant(),
                 step=name,
                 operation=operation,
                 lock=lock or record.locked_by or "nobody",
-                key=key or idempotency_key(self.task.task_id, name, "perform", record),
+                key=key or idempotency_key(self.task.task_id, name, operation, record),
                 outcome=outcome,
                 result=result,
                 error=error,
@@ -231,7 +234,7 @@ def check(before: Task, event: Event, decision: Decision, now: int) -> None:
     assert decision.reason.strip()
     for command in decision.commands:
         if isinstance(command, SendRequest):
-            assert after.step(command.step).process_state is ProcessState.PROCESSING
+            assert after.step(command.step).under_way
     if after is before:
         assert not decision.history
         return
@@ -247,25 +250,36 @@ def check(before: Task, event: Event, decision: Decision, now: int) -> None:
         assert not claimed, "a timer never claims"
     new = after.owed[len(before.owed) :]
     assert after.owed[: len(before.owed)] == before.owed
-    if after.state is TaskState.ARCHIVED:
-        assert "task_archived" in [owed.name for owed in new if owed.kind == "alert"]
+    told = [owed.name for owed in new if owed.kind == "alert"]
+    enters = after.state is not before.state
+    assert told == (["task_archived"] if enters and after.state is TaskState.ARCHIVED else [])
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 
 def check_record(task: Task, now: int) -> None:
     """What holds for every stored task."""
-    processing = [r for r in task.steps.values() if r.process_state is ProcessState.PROCESSING]
-    assert all(r.locked_by and r.complete_by and r.started_at for r in processing)
+    under_way = [record for record in task.steps.values() if record.under_way]
+    assert all(r.locked_by and r.complete_by and r.started_at for r in under_way)
+    found = {record.process_state for record in task.steps.values()}
     for record in task.steps.values():
-        assert record.complete_by is None or record.complete_by <= task.complete_by
-        if record.process_state in (ProcessState.PENDING, ProcessState.ERROR):
+        if task.ending is None and record.complete_by is not None:
+            assert record.complete_by <= task.complete_by
+        if record.process_state in IDLE:
             assert record.locked_by is None
-    assert (task.state is TaskState.ACTIVE) == bool(processing)
+        if record.process_state is ProcessState.PENDING:
+            assert record.complete_by or not task.steps or record.started_at is None
+    if not task.ended:
+        assert (task.state is TaskState.UNDOING) == (ProcessState.UNDOING in found)
+        if task.state is not TaskState.UNDOING:
+            assert (task.state is TaskState.ACTIVE) == bool(under_way)
+    assert not (task.ended and under_way)
     if task.state is TaskState.COMPLETED:
         assert all(record.process_state in DONE for record in task.steps.values())
         assert task.ending is None
-    if task.state is TaskState.ARCHIVED:
+    if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
         assert task.ending is not None
+    if task.state is TaskState.UNDONE:
+        assert ProcessState.UNDO_ERROR not in found
     assert (task.ended_at is not None) == (task.state in END_STATES)
 
 

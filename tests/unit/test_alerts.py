@@ -9,7 +9,7 @@ import pytest
 from roundsman.alerts import Alert, subject, task_alert, trouble_alert
 from roundsman.task import Owed
 from roundsman.values import Json
-from roundsman.workflow import Archive, Retry, Undo, Wait
+from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.unit.machine_world import T0, World, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}
@@ -23,7 +23,7 @@ def alert_of(world: World, *, with_plan: bool = True) -> tuple[Alert, dict[str, 
 
 def failed() -> World:
     a = step("a")
-    b = step("b", a, on_failure=Undo(), retry=Retry(max_attempts=2))
+    b = step("b", a, on_failure=Archive(), retry=Retry(max_attempts=2))
     world = World(plan(a, b, step("c", b)), order=ORDER)
     world.start()
     world.succeeds("a", {"secret": "r-1"})
@@ -41,7 +41,7 @@ def test_an_alert_says_what_failed_since_when_how_often_and_what_may_stand() -> 
         "taskId": "ord-1",
         "workflow": "story",
         "state": "Archived",
-        "reason": "b: attempt 2 of 2 failed: Unavailable: 503; needs undo",
+        "reason": "b: attempt 2 of 2 failed: Unavailable: 503",
         "since": "2027-01-15T08:01:00.000Z",
         "submittedAt": "2027-01-15T08:00:00.000Z",
         "step": "b",
@@ -49,7 +49,10 @@ def test_an_alert_says_what_failed_since_when_how_often_and_what_may_stand() -> 
         "lastError": {"type": "Unavailable", "message": "503"},
         "steps": {"a": "Processed", "b": "Error", "c": "Pending"},
         "mayHaveHappened": ["a", "b"],
+        "undone": [],
+        "undoFailed": [],
         "look": "roundsman show ord-1",
+        "resubmit": "roundsman resubmit ord-1 --reason '...'",
     }
     assert alert.subject == "Roundsman: story ord-1 archived"
     assert alert.attributes == {
@@ -64,6 +67,25 @@ def test_an_alert_carries_no_order_contents_and_no_results() -> None:
     alert, _ = alert_of(failed())
     for content in ("tok_secret", "A. Reader", "r-1"):
         assert content not in repr(alert)
+
+
+def test_an_undo_that_failed_is_critical_and_says_what_stands_and_what_is_undone() -> None:
+    undone = Compensation(fences_late_performs=True, retry=Retry(max_attempts=1))
+    a = step("a", compensation=undone)
+    b = step("b", a, compensation=undone)
+    world = World(plan(a, b, step("c", b, on_failure=Undo())))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("b")
+    world.is_refused("c")
+    world.succeeds("b")
+    world.is_refused("a")
+    alert, body = alert_of(world)
+    assert (body["severity"], alert.attributes["severity"]) == ("critical", "critical")
+    assert (body["undone"], body["undoFailed"]) == (["b"], ["a"])
+    assert body["mayHaveHappened"] == ["a", "c"]
+    assert body["steps"] == {"a": "UndoError", "b": "Undone", "c": "Error"}
+    assert body["reason"] == "c: failed for good: CardDeclined: insufficient funds"
 
 
 def test_a_refusal_is_an_attempt_too() -> None:

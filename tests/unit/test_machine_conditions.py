@@ -74,10 +74,10 @@ def test_a_condition_that_fails_ends_the_task_as_the_step_says_and_tells_no_orde
     world = World(made, order={"total": "4111-1111"})
     decision = world.start()
     assert world.state("a") is P.ERROR
-    assert world.task_state() is TaskState.ARCHIVED
+    assert world.task_state() is TaskState.UNDONE
     sentence = "when 'abs(input.total)' cannot be evaluated: abs() takes number, not string"
     assert world.record("a").error == StepError("ConditionFailed", sentence)
-    assert decision.reason == f"a: {sentence}; needs undo"
+    assert decision.reason == f"a: {sentence}"
     assert "4111" not in repr(decision)
     assert world.record("a").started_at is None
     assert decision.history[0].attempt is None

@@ -46,10 +46,15 @@ def test_an_overdue_step_below_the_threshold_is_requeued_and_counted() -> None:
 
 
 @pytest.mark.parametrize(
-    ("strategy", "suffix"), [(Archive(), ""), (Undo(), "; needs undo"), (None, "")]
+    ("strategy", "end"),
+    [
+        (Archive(), TaskState.ARCHIVED),
+        (Undo(), TaskState.UNDONE),  # nothing has a compensation
+        (None, TaskState.ARCHIVED),
+    ],
 )
 def test_an_overdue_step_at_the_threshold_is_given_up(
-    strategy: Archive | Undo | None, suffix: str
+    strategy: Archive | Undo | None, end: TaskState
 ) -> None:
     world = World(plan(step("a", retry=Retry(max_attempts=2), on_failure=strategy)))
     world.start()
@@ -58,8 +63,8 @@ def test_an_overdue_step_at_the_threshold_is_given_up(
     decision = world.overdue("a")
     assert world.state("a") is ProcessState.ERROR
     assert world.record("a").failure_count == 2
-    assert world.task_state() is TaskState.ARCHIVED
-    assert decision.reason == f"a: attempt 2 of 2 overdue by 0 ms{suffix}"
+    assert world.task_state() is end
+    assert decision.reason == "a: attempt 2 of 2 overdue by 0 ms"
     assert decision.commands == ()
 
 
@@ -165,14 +170,14 @@ def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under
     assert world.task.ending.step is None
 
 
-def test_a_task_that_is_not_complete_in_time_says_that_it_needs_undo() -> None:
+def test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so() -> None:
     world = World(plan(a, on_failure=Undo(), complete_within=timedelta(seconds=30)))
     world.start()
     world.overdue("a")
-    assert world.owed()[-2:] == ["task_archived", "failed"]
-    assert (
-        world.task.owed[-1].detail == "the task was not complete by 08:00:30 (0 ms ago); needs undo"
-    )
+    assert world.task_state() is TaskState.UNDONE
+    assert world.owed()[-1] == "undone"
+    why = "the task was not complete by 08:00:30 (0 ms ago); without compensation: a"
+    assert world.task.owed[-1].detail == why
 
 
 def test_a_task_whose_plan_is_not_stored_is_archived_with_that_reason() -> None:

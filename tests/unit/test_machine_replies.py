@@ -177,14 +177,12 @@ def test_a_reply_that_changes_nothing_stays_so_when_a_wait_has_run_out_meanwhile
     assert world.reply("zzz", Outcome.SUCCEEDED).task is before
 
 
-def test_a_reply_for_a_step_or_an_operation_that_the_plan_does_not_have_changes_nothing() -> None:
+def test_a_reply_for_a_step_or_an_operation_that_nobody_asked_for_changes_nothing() -> None:
     world = started()
     before = world.task
-    assert (
-        world.reply("zzz", Outcome.SUCCEEDED).reason == "zzz: the plan has no such step to perform"
-    )
+    assert world.reply("zzz", Outcome.SUCCEEDED).reason == "zzz: the plan has no such step"
     decision = world.reply("a", Outcome.SUCCEEDED, operation="undo")
-    assert decision.reason == "a: the plan has no such step to undo"
+    assert decision.reason == "a: succeeded reply ignored: a later attempt is under way"
     assert world.task is before
 
 
