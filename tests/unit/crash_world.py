@@ -120,6 +120,9 @@ class System:
         for _, _, request in requests:
             self.send("requests", request.body())
 
+    def send_command(self, command: Command) -> None:
+        self.send("commands", command.body(), 0)
+
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         self.send("commands", Command(kind="start", task_id=task_id).body(), delay)
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 from roundsman.birth import Wishes, new_task
 from roundsman.commands import START, Command
-from roundsman.events import Outcome
 from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore, RecordingOutbox
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
