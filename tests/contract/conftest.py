@@ -76,6 +76,14 @@ def dynamo_world(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
         yield made
 
 
+@pytest.fixture(params=[LOCAL])
+def local_world(request: pytest.FixtureRequest) -> Iterator[DynamoWorld]:
+    """For what needs more items, or more truth, than moto is good for."""
+    make: Callable[[pytest.FixtureRequest], AbstractContextManager[DynamoWorld]] = request.param
+    with make(request) as made:
+        yield made
+
+
 @pytest.fixture
 def moto_world() -> Iterator[DynamoWorld]:
     """For what no engine does when asked: the answers are made up, moto only takes the calls.

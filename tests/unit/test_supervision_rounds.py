@@ -1,13 +1,17 @@
 """The supervisor's time: where its passes begin, when they stop, and how they follow each other."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
 from typing import cast
 
 import pytest
 
 from roundsman.due import shard_of
-from roundsman.errors import TryAgain
+from roundsman.errors import SchemaTooNew, TryAgain
+from roundsman.leases import LEASE_FOR
+from roundsman.states import TaskState
 from roundsman.supervision import PassReport, Supervisor, keep_passing
+from roundsman.task import Owed
 from roundsman.values import SECOND
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import SHARDS, Fault, Faults, Shells
@@ -63,6 +67,92 @@ def test_passes_that_always_run_out_of_time_still_reach_every_shard() -> None:
         slow.make_pass(seconds=2)
         slow.shells.wait(4 * 60)
     assert {shard_of(task_id, SHARDS) for task_id in slow.visited} == set(range(SHARDS))
+
+
+@dataclass
+class OneShard:
+    """So many overdue tasks in one shard, and a supervisor for whom each look takes a second."""
+
+    tasks: int
+    shells: Shells = field(default_factory=lambda: Shells(LINE))
+
+    def __post_init__(self) -> None:
+        numbers = (n for n in count(1) if shard_of(f"ord-{n}", SHARDS) == 0)
+        self.names = [f"ord-{n}" for n in islice(numbers, self.tasks)]
+        for name in self.names:
+            self.shells.submit(name)
+            self.shells.wait(0.001)
+        self.shells.outbox.sent.clear()
+        self.shells.wait(31)
+        self.faults = Faults()
+        self.faults.before_each(self._spend)
+        self.supervisor = self.shells.supervisor(self.faults)
+
+    def _spend(self, call: str) -> None:
+        if call == "load":
+            self.shells.wait(1)
+
+    def make_pass(self, seconds: int) -> PassReport:
+        return self.supervisor.make_pass(stop_at=self.shells.now + seconds * SECOND)
+
+    def done(self) -> list[str]:
+        return self.shells.starts()
+
+
+def test_passes_that_stop_in_a_long_shard_go_on_where_they_stopped() -> None:
+    shard = OneShard(20)
+    for _ in range(4):
+        assert not shard.make_pass(seconds=5).finished
+    assert shard.make_pass(seconds=5).finished
+    assert shard.done() == shard.names, "in order of what is due, each once, nothing marked"
+
+
+def test_entries_that_cannot_be_handled_keep_the_ones_behind_them_waiting_once() -> None:
+    """Six records of newer code at the front, and time for six looks: the next pass begins behind
+    them, and comes back to them when the rest is done."""
+    shard = OneShard(12)
+    stuck, behind = shard.names[:6], shard.names[6:]
+    for name in stuck:
+        shard.shells.store.make_unreadable(name, SchemaTooNew(name))
+    assert shard.make_pass(seconds=6).deferred == 6
+    assert shard.done() == []
+    assert shard.make_pass(seconds=6).deferred == 0
+    assert shard.done() == behind
+    report = shard.make_pass(seconds=10)
+    assert (report.deferred, report.finished) == (6, True), "but they are not forgotten"
+
+
+def test_alerts_that_cannot_be_published_keep_nothing_waiting_either() -> None:
+    shard = OneShard(12)
+    for name in shard.names[:6]:
+        task = shard.shells.task(name)
+        owed = (Owed("alert", "task_archived", 2, T0 - 60 * SECOND, "why"),)
+        archived = replace(task, version=2, state=TaskState.ARCHIVED, ended_at=T0, owed=owed)
+        shard.shells.store.save(archived, seen=1)
+    shard.faults.on("publish", Fault.NOT_DONE)
+    shard.make_pass(seconds=6)
+    assert shard.done() == []
+    shard.make_pass(seconds=6)
+    assert shard.done() == shard.names[6:]
+
+
+def test_a_lease_that_was_lost_in_a_long_shard_ends_the_visit_there() -> None:
+    shard = OneShard(40)
+    faults = shard.faults
+
+    def rival(call: str) -> None:
+        if call != "load":
+            return
+        shard.shells.wait(1)
+        if faults.calls.count("load") == 5:
+            shard.shells.wait(LEASE_FOR / SECOND)
+            other = shard.shells.supervisor(Faults(), instance="other")
+            assert other.make_pass(stop_at=shard.shells.now + 60 * SECOND).finished
+
+    faults.before_each(rival)
+    report = shard.make_pass(seconds=600)
+    assert report.looked_at <= 7, "the other did all the rest"
+    assert set(shard.done()) == set(shard.names)
 
 
 def test_a_pass_that_has_time_visits_everything_wherever_it_begins() -> None:
