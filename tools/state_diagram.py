@@ -10,52 +10,80 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from roundsman.states import END_STATES, ProcessState, TaskState
-from roundsman.transitions import STEPS, TASKS, MayBecome, Move
+from roundsman.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "architecture.md"
 BEGIN = "<!-- generated: state diagrams; python -m tools.state_diagram writes them -->"
 END = "<!-- end of generated -->"
 
+BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
+BY_PEOPLE = frozenset(
+    {
+        StepEvent.EXTENDED,
+        StepEvent.RESUBMITTED,
+        StepEvent.BEGUN_ANEW,
+        StepEvent.RESOLVED_DONE,
+        StepEvent.RESOLVED_NOT_DONE,
+    }
+)
+AT_REST = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
+"""Where a step may stay for good, though its undo may begin."""
+
 Arrow = tuple[str, str, str]
 
 
 def diagrams() -> str:
-    """The generated block: a diagram of a task's states and one of a step's, as Mermaid."""
+    """The generated block: of tasks and of steps, what happens by itself and what people ask."""
     return "\n".join(
         [
             "### The states of a task",
             "",
             *_fence(_task_lines()),
             "",
+            "What a person asks, an operator or the customer who cancels:",
+            "",
+            *_fence(_drawn(_task_arrows(people=True))),
+            "",
             "### The states of a step",
             "",
             *_fence(_step_lines()),
+            "",
+            "What a person asks:",
+            "",
+            *_fence(_drawn(_step_arrows(people=True))),
         ]
     )
 
 
-def _task_lines() -> list[str]:
-    arrows = [
+def _task_arrows(*, people: bool) -> list[Arrow]:
+    return [
         (before.value, after.value, event.value)
         for (before, event), entry in TASKS.items()
-        if isinstance(entry, MayBecome)
+        if isinstance(entry, MayBecome) and people is (event not in BY_ITSELF)
         for after in sorted(entry.states, key=list(TaskState).index)
     ]
+
+
+def _task_lines() -> list[str]:
     begin = [f"[*] --> {state.value}" for state in (TaskState.SCHEDULED, TaskState.PENDING)]
-    reached = {after for _, after, _ in arrows}
-    end = [f"{state.value} --> [*]" for state in TaskState if state in END_STATES & reached]
-    return [*begin, *_drawn(arrows), *end]
+    end = [f"{state.value} --> [*]" for state in TaskState if state in END_STATES]
+    return [*begin, *_drawn(_task_arrows(people=False)), *end]
+
+
+def _step_arrows(*, people: bool) -> list[Arrow]:
+    return [
+        (before.value, entry.to.value, event.value)
+        for (before, event), entry in STEPS.items()
+        if isinstance(entry, Move) and people is (event in BY_PEOPLE)
+    ]
 
 
 def _step_lines() -> list[str]:
-    arrows = [
-        (before.value, entry.to.value, event.value)
-        for (before, event), entry in STEPS.items()
-        if isinstance(entry, Move)
-    ]
+    arrows = _step_arrows(people=False)
     left = {before for before, _, _ in arrows}
-    reached = dict.fromkeys(after for _, after, _ in arrows)
-    end = [f"{state} --> [*]" for state in reached if state not in left]
+    end = [
+        f"{state.value} --> [*]" for state in ProcessState if state in AT_REST or state not in left
+    ]
     return [f"[*] --> {ProcessState.PENDING.value}", *_drawn(arrows), *end]
 
 

@@ -10,14 +10,21 @@ from roundsman.birth import Wishes, new_task
 from roundsman.due import due, without_owed
 from roundsman.events import (
     Agents,
+    Asked,
+    Cancel,
     Claimant,
     Decision,
     Event,
+    Extend,
     Inspect,
     Outcome,
     Replied,
+    Resolve,
+    Resubmit,
+    RunNow,
     SendRequest,
     Start,
+    UndoAsked,
 )
 from roundsman.machine import decide
 from roundsman.plan import Plan, plan_of
@@ -51,6 +58,11 @@ def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
     """A step of 30 s at the agent `worker`, unless said otherwise."""
     plain = Step(name=name, agent="worker", complete_within=timedelta(seconds=30), after=after)
     return replace(plain, **options)
+
+
+class AskedOptions(TypedDict, total=False):
+    reason: str
+    seen_version: int | None
 
 
 class WorkflowOptions(TypedDict, total=False):
@@ -181,6 +193,30 @@ class World:
     def is_refused(self, name: str, lock: str | None = None) -> Decision:
         error = StepError("CardDeclined", "insufficient funds")
         return self.reply(name, Outcome.PERMANENT, error=error, lock=lock)
+
+    # --- what a person asks ------------------------------------------------------------------
+
+    def asked(self, **options: Unpack[AskedOptions]) -> Asked:
+        """A command that never came before."""
+        return Asked(f"c-{next(self._nonces)}", "ann", **options)
+
+    def resubmit(self, *steps: str, fresh_key: bool = False, again: bool = False) -> Decision:
+        return self.apply(Resubmit(self.asked(), steps, fresh_key=fresh_key, again=again))
+
+    def ask_undo(self) -> Decision:
+        return self.apply(UndoAsked(self.asked()))
+
+    def cancel(self, *, undo: bool = True) -> Decision:
+        return self.apply(Cancel(self.asked(), undo=undo))
+
+    def resolve(self, name: str, *, did: bool = True, result: Json = None) -> Decision:
+        return self.apply(Resolve(self.asked(), name, did=did, result=result))
+
+    def extend(self, seconds: int, name: str | None = None) -> Decision:
+        return self.apply(Extend(self.asked(), seconds, name))
+
+    def run_now(self) -> Decision:
+        return self.apply(RunNow(self.asked()))
 
     # --- time --------------------------------------------------------------------------------
 
