@@ -6,6 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.due import placed
 from roundsman.lookahead import AT_ONCE, RATHER_LATE, TICKS_WITHIN, LookAhead
 from roundsman.memory import RecordingOutbox
 from roundsman.ports import DueEntry
@@ -222,3 +223,18 @@ def test_an_entry_that_was_early_is_followed_by_an_inspect_at_its_true_instant()
     assert complete_by is not None
     assert report.rearmed == 1
     assert shells.inspects() == [(ORDER_ID, complete_by - shells.now + RATHER_LATE)]
+
+
+def test_of_a_healthy_stack_only_the_orders_in_flight_are_inspected_and_then_they_are_over() -> (
+    None
+):
+    shells = Shells(LINE)
+    for name in NAMES:
+        shells.submit(name)
+    for name in NAMES[:20]:
+        over = replace(
+            shells.task(name), version=2, state=TaskState.COMPLETED, ended_at=T0, owed=()
+        )
+        shells.store.save(placed(over, T0), seen=1)
+    passed(shells.supervisor(), shells)
+    assert sorted(task_id for task_id, _ in shells.inspects()) == sorted(NAMES[20:])
