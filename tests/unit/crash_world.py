@@ -12,6 +12,7 @@ from roundsman.agent import Agent, Perform, StepRequest
 from roundsman.alerts import Alert
 from roundsman.birth import Wishes
 from roundsman.commands import Command, read_command
+from roundsman.draft import STATUSES
 from roundsman.due import Lane
 from roundsman.errors import PermanentError, Problem, TransientError, TryAgain
 from roundsman.messages import (
@@ -56,6 +57,7 @@ class Remote:
     def __init__(self, script: dict[str, Sequence[str]]) -> None:
         self._script = {name: list(ends) for name, ends in script.items()}
         self.effects: set[str] = set()
+        self.undone: set[str] = set()
         self.calls: list[str] = []
 
     def perform(self, request: StepRequest) -> Json:
@@ -69,10 +71,30 @@ class Remote:
             raise PermanentError("CardDeclined", "insufficient funds")
         if end == "hangs":
             raise Crash("the agent hangs until its function is ended")
+        if request.idempotency_key in self.undone:
+            raise PermanentError("KeyUndone", "this key is spent")
         self.effects.add(request.idempotency_key)
         if end == "answer lost":
             raise Crash("the agent dies with its answer")
         return {"done": request.step}
+
+    def compensate(self, request: StepRequest) -> None:
+        """Spends the perform's key, whether or not it ever had its effect."""
+        self.calls.append(f"undo {request.step}")
+        ends = self._script.get(f"undo {request.step}", ["done"])
+        end = ends.pop(0) if len(ends) > 1 else ends[0]
+        if end == "unavailable":
+            raise TransientError("503")
+        if end == "refused":
+            raise PermanentError("CannotBeUndone", "the parcel has left")
+        self.undone.add(request.perform_key or request.idempotency_key)
+        if end == "answer lost":
+            raise Crash("the agent dies with its answer")
+
+    @property
+    def standing(self) -> set[str]:
+        """The effects that happened and were not undone."""
+        return self.effects - self.undone
 
 
 @dataclass(frozen=True)
@@ -89,8 +111,7 @@ class Story:
     def statuses(self) -> list[str]:
         if self.wishes.reply_to is None:
             return []
-        last = "completed" if self.end is TaskState.COMPLETED else "failed"
-        return ["received", "started", last]
+        return ["received", "started", STATUSES[self.end]]
 
 
 class System:
@@ -222,6 +243,8 @@ def agent_of(made: Workflow, remote: Remote) -> Agent:
     for each in made.steps:
         perform: Perform = remote.perform
         agent.performs(each)(lambda request, perform=perform: perform(request))
+        if each.compensation is not None:
+            agent.compensates(each)(remote.compensate)
     return agent
 
 

@@ -14,7 +14,7 @@ from roundsman.birth import Wishes
 from roundsman.due import Lane
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import SECOND, canonical_json
-from roundsman.workflow import Archive, Undo, Wait
+from roundsman.workflow import Archive, Compensation, Undo, Wait
 from tests.unit.crash_world import TWO_SECONDS, Story, System
 from tests.unit.machine_world import REPLY_TO, step, workflow
 from tests.unit.shell_world import (
@@ -31,9 +31,17 @@ ship = step("ship", charge, retry=TWO_SECONDS)
 pack = step("pack", reserve, retry=TWO_SECONDS)
 gift = step("gift", reserve, retry=TWO_SECONDS, when="input.total > `1000`")
 confirm = step("confirm", charge, pack, gift, retry=TWO_SECONDS)
-patient = step("charge", reserve, retry=TWO_SECONDS, on_failure=Wait(timedelta(minutes=1), 1))
+patient = step(
+    "charge", reserve, retry=TWO_SECONDS, on_failure=Wait(timedelta(minutes=1), 1, Archive())
+)
+
+FENCED, UNFENCED = Compensation(fences_late_performs=True), Compensation()
+held = step("reserve", retry=TWO_SECONDS, compensation=FENCED)
+paid = step("charge", held, retry=TWO_SECONDS, compensation=FENCED)
+sent = step("ship", paid, retry=TWO_SECONDS, compensation=UNFENCED)
 
 LINE = workflow(reserve, charge, ship)
+UNDOABLE = workflow(held, paid, sent, on_failure=Undo())
 PAIR = workflow(reserve, charge)
 DIAMOND = workflow(reserve, charge, pack, gift, confirm)
 
@@ -63,9 +71,25 @@ STORIES = {
         failed="charge",
     ),
     "exhausted attempts": Story(
-        workflow(reserve, patient, on_failure=Undo()),
+        workflow(reserve, patient, on_failure=Archive()),
         TaskState.ARCHIVED,
         {"charge": ["unavailable"]},
+        failed="charge",
+    ),
+    "an undo": Story(UNDOABLE, TaskState.UNDONE, {"ship": ["refused"]}, failed="ship"),
+    "an undo of a lost answer": Story(
+        UNDOABLE, TaskState.UNDONE, {"charge": ["answer lost"]}, failed="charge"
+    ),
+    "an undo that fails at first": Story(
+        UNDOABLE,
+        TaskState.UNDONE,
+        {"ship": ["refused"], "undo charge": ["unavailable", "answer lost", "done"]},
+        failed="ship",
+    ),
+    "an undo that fails for good": Story(
+        UNDOABLE,
+        TaskState.ARCHIVED,
+        {"ship": ["refused"], "undo charge": ["refused"]},
         failed="charge",
     ),
     "a service that hangs for ever": Story(
@@ -91,6 +115,9 @@ def check(story: Story, system: System) -> None:
 def check_steps(story: Story, system: System) -> None:
     """Of a task that failed, a step beside the one that failed may have lost its answer."""
     done = {ProcessState.PROCESSED, ProcessState.SKIPPED}
+    if story.workflow is UNDOABLE:
+        check_undo(story, system)
+        return
     for name, record in system.shells.task().steps.items():
         if name == story.failed:
             assert record.process_state is ProcessState.ERROR
@@ -98,6 +125,17 @@ def check_steps(story: Story, system: System) -> None:
             assert record.process_state in done
         else:
             assert record.process_state in done | {ProcessState.ERROR}
+
+
+def check_undo(story: Story, system: System) -> None:
+    """Undone means that nothing stands; a failed undo leaves just its own step's effect."""
+    failed_undo = story.end is TaskState.ARCHIVED
+    for name, record in system.shells.task().steps.items():
+        undo_error = failed_undo and name == story.failed
+        expected = ProcessState.UNDO_ERROR if undo_error else ProcessState.UNDONE
+        assert record.process_state is expected
+    stands = {f"{ORDER_ID}/{story.failed}/perform"} if failed_undo else set[str]()
+    assert system.remote.standing == stands
 
 
 def check_messages(story: Story, system: System) -> None:
