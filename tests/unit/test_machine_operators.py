@@ -1,0 +1,579 @@
+"""What a person asks: it acts once, on what they saw, and is refused in a sentence otherwise."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from roundsman.birth import Wishes
+from roundsman.due import START_WITHIN, due
+from roundsman.errors import Refused
+from roundsman.events import (
+    Asked,
+    Cancel,
+    Decision,
+    Extend,
+    OperatorEvent,
+    Outcome,
+    Resolve,
+    Resubmit,
+    RunNow,
+    StartTask,
+    UndoAsked,
+)
+from roundsman.operating import KEPT_COMMANDS
+from roundsman.requests import request_for
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import idempotency_key
+from roundsman.values import SECOND
+from roundsman.workflow import Archive, Compensation, Retry, Undo
+from tests.unit.machine_world import OPEN, REPLY_TO, T0, World, plan, requests_in, step
+
+ONCE = Retry(max_attempts=1)
+FENCED = Compensation(fences_late_performs=True)
+HOUR = 3_600
+
+
+def archived(compensation: Compensation | None = FENCED) -> World:
+    """`a` is done, `b` was refused half a minute later, and the task waits for a person."""
+    a = step("a", compensation=compensation)
+    b = step("b", a, compensation=compensation, retry=ONCE)
+    world = World(plan(a, b, step("c", b)))
+    world.start()
+    world.succeeds("a", "r")
+    world.wait(36).is_refused("b")
+    world.wait(100)
+    return world
+
+
+def undone() -> World:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.succeeds("b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+    return world
+
+
+def refusal(world: World, act: Callable[[], object]) -> str:
+    """The sentence that the act is refused with; nothing has changed by it."""
+    before = world.task
+    with pytest.raises(Refused) as refused:
+        act()
+    assert world.task is before
+    return str(refused.value)
+
+
+# --- any command ----------------------------------------------------------------------------------
+
+
+def commands(asked: Asked) -> list[OperatorEvent]:
+    return [
+        Resubmit(asked),
+        UndoAsked(asked),
+        Cancel(asked),
+        Resolve(asked, "b", did=True),
+    ]
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_command_is_kept_in_the_history_with_who_asked_and_why(which: int) -> None:
+    world = archived()
+    event = commands(Asked("c-1", "ann", "the card is good again"))[which]
+    decision = world.apply(event)
+    row = decision.history[-1] if which in (0, 3) else decision.history[0]
+    assert (row.by, row.command_id) == ("ann", "c-1")
+    assert row.reason.endswith(" by ann: the card is good again")
+    assert world.task.command_ids == ("c-1",)
+
+
+@pytest.mark.parametrize("which", range(4))
+def test_a_command_acts_on_the_version_its_sender_saw_and_on_no_other(which: int) -> None:
+    world = archived()
+    seen = world.task.version
+    late = commands(Asked("c-1", "ann", seen_version=seen - 1))[which]
+    sentence = refusal(world, lambda: world.apply(late))
+    assert sentence == (
+        f"the task has changed since you looked (version {seen - 1}, now {seen}): look again"
+    )
+    assert world.apply(commands(Asked("c-1", "ann", seen_version=seen))[which]).task.version > seen
+
+
+def test_a_resubmission_that_comes_again_after_a_second_failure_changes_nothing() -> None:
+    world = archived()
+    event = Resubmit(Asked("c-1", "ann"))
+    world.apply(event)
+    world.start()
+    world.is_refused("b")
+    assert world.task_state() is TaskState.ARCHIVED
+    before = world.task
+    decision = world.apply(event)
+    assert decision.task is before
+    assert decision.commands == ()
+    assert decision.reason == "done before: a command acts once"
+
+
+def test_the_last_commands_are_remembered() -> None:
+    world = archived()
+    world.resubmit()
+    first = world.task.command_ids[0]
+    for _ in range(KEPT_COMMANDS - 1):
+        world.extend(1)
+    assert len(world.task.command_ids) == KEPT_COMMANDS
+    assert world.task.command_ids[0] == first
+    world.extend(1)
+    assert first not in world.task.command_ids
+
+
+def test_nothing_is_done_for_a_person_while_the_plan_is_not_stored() -> None:
+    world = archived()
+    world.stored_plan = False
+    assert refusal(world, world.resubmit) == f"its plan {world.plan.hash[:12]} is not stored"
+
+
+def test_a_step_that_the_workflow_does_not_have_is_named() -> None:
+    world = archived()
+    assert refusal(world, lambda: world.resolve("x")) == (
+        "the workflow has no step x; it has a, b, c"
+    )
+
+
+# --- resubmit -------------------------------------------------------------------------------------
+
+
+def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time() -> None:
+    world = archived()
+    decision = world.resubmit()
+    assert world.task_state() is TaskState.PENDING
+    assert decision.commands == (StartTask(),)
+    assert world.task.ending is None
+    assert (world.task.ended_at, world.task.lane) == (None, OPEN)
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert world.record("b").failure_count == 0
+    assert due(world.task, world.now) == world.now + START_WITHIN
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.attempt) == ("ord-1/b/perform", 1)
+    assert world.state("a") is ProcessState.PROCESSED
+    assert world.record("a").result == "r"
+
+
+def test_a_resubmitted_step_says_that_earlier_attempts_may_have_had_their_effect() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.overdue("a")
+    world.resubmit()
+    world.start()
+    assert request_for(world.plan, world.task, "a", None, world.now).outcome_unknown
+
+
+def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
+    world = World(plan(step("a"), step("b"), step("c")))
+    world.start()
+    for name in "abc":
+        world.is_refused(name) if name != "c" else world.succeeds(name)
+    sentence = refusal(world, lambda: world.resubmit("c", "a"))
+    assert sentence == "c: not among the steps that failed and come next"
+    sentence = refusal(world, lambda: world.resubmit("a"))
+    assert sentence == "b failed too: name all that failed, or resolve the rest"
+    world.resubmit("a", "b")
+    assert requests_in(world.start()) == ["a", "b"]
+
+
+def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
+    a = step("a")
+    world = World(plan(a, step("b", a), complete_within=timedelta(seconds=30)))
+    world.start()
+    world.wait(30).succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    decision = world.wait(HOUR).resubmit()
+    assert decision.commands == (StartTask(),)
+    assert due(world.task, world.now) <= world.now + START_WITHIN
+    assert requests_in(world.start()) == ["b"]
+
+
+def test_a_fresh_key_is_given_after_a_definite_refusal_of_the_only_attempt() -> None:
+    world = archived()
+    world.resubmit(fresh_key=True)
+    world.start()
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert request.idempotency_key == "ord-1/b/perform/2"
+    assert not request.outcome_unknown
+    before = world.task
+    assert world.reply("b", outcome_of(world), key="ord-1/b/perform").task is before
+
+
+def outcome_of(world: World) -> Outcome:
+    assert world.state("b") is ProcessState.PROCESSING
+    return Outcome.SUCCEEDED
+
+
+UNSURE: list[Callable[[World], object]] = [
+    lambda world: world.fails("a"),
+    lambda world: world.overdue("a"),
+    lambda world: world.succeeds("a", "x" * 40),
+]
+
+
+@pytest.mark.parametrize("fail", UNSURE)
+def test_no_fresh_key_where_the_effect_may_stand_under_the_old_one(
+    fail: Callable[[World], object],
+) -> None:
+    world = World(plan(step("a", retry=ONCE, result_limit=20)))
+    world.start()
+    fail(world)
+    world.wait(HOUR)
+    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
+        "a: it may have had its effect under its key; resolve it, or resubmit it with its key kept"
+    )
+
+
+def test_no_fresh_key_after_a_refusal_that_came_after_other_attempts() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.overdue("a")
+    world.resubmit()  # counts anew, and forgets nothing
+    world.start()
+    world.is_refused("a")
+    assert world.record("a").failure_count == 0
+    assert "it may have had its effect" in refusal(
+        world.wait(HOUR), lambda: world.resubmit(fresh_key=True)
+    )
+
+
+def test_no_fresh_key_while_a_copy_of_the_refused_request_may_act() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.is_refused("a")
+    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
+        "a: a copy of its request may act under its key until 08:00:35; ask again then, or "
+        "resubmit it with its key kept"
+    )
+    world.wait(35).resubmit(fresh_key=True)
+    assert world.record("a").round == 2
+
+
+def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:
+    world = World(plan(step("a", when="abs(input.total)")), order={"total": "x"})
+    world.start()
+    sentence = refusal(world, lambda: world.resubmit(fresh_key=True))
+    assert sentence == "a was never at its agent: its key is fresh"
+
+
+def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> None:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.is_refused("b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
+        "an undo keeps its key: a fresh one might undo twice"
+    )
+    sentence = refusal(world, lambda: world.resubmit("a"))
+    assert sentence == "a: not among the steps that failed and come next"
+    world.resubmit()
+    assert world.task_state() is TaskState.UNDOING
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.perform_key) == ("ord-1/b/undo", "ord-1/b/perform")
+    assert request.attempt == 1
+    world.succeeds("b")
+    assert world.task_state() is TaskState.UNDONE
+
+
+@pytest.mark.parametrize("state", ["undone", "cancelled"])
+def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys(
+    state: str,
+) -> None:
+    if state == "undone":
+        world = undone()
+    else:
+        world = archived()
+        world.cancel()
+        world.start()
+        world.succeeds("b")
+        world.succeeds("a")
+    sentence = refusal(world, world.resubmit)
+    assert sentence == f"the task is {state}: say --again to begin all over, under new keys"
+    sentence = refusal(world, lambda: world.resubmit("b", again=True))
+    assert sentence == f"the task is {state}: all its steps begin anew; name none"
+    world.wait(HOUR).resubmit(again=True)
+    assert world.task_state() is TaskState.PENDING
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert due(world.task, world.now) == world.now + START_WITHIN
+    for name in "abc":
+        assert requests_in(world.start() if name == "a" else world.succeeds("ab"["bc".index(name)]))
+        key = request_for(world.plan, world.task, name, None, world.now).idempotency_key
+        assert key == (f"ord-1/{name}/perform" if name == "c" else f"ord-1/{name}/perform/2")
+    assert request_for(world.plan, world.task, "c", None, world.now).results == {
+        "a": None,
+        "b": None,
+    }
+
+
+def test_a_third_time_has_keys_of_its_own_again() -> None:
+    world = undone()
+    for number in (2, 3):
+        world.resubmit(again=True)
+        world.start()
+        key = idempotency_key("ord-1", "a", "perform", world.record("a"))
+        assert key == f"ord-1/a/perform/{number}"
+        world.cancel()
+        world.succeeds("a")
+        assert request_for(world.plan, world.task, "a", None, T0).perform_key == key
+        world.succeeds("a")
+        assert world.task_state() is TaskState.CANCELLED
+
+
+def test_a_late_answer_of_an_earlier_round_changes_nothing() -> None:
+    world = undone()
+    world.resubmit(again=True)
+    world.start()
+    before = world.task
+    for operation in ("perform", "undo"):
+        decision = world.reply(
+            "a", Outcome.SUCCEEDED, operation=operation, key=f"ord-1/a/{operation}"
+        )
+        assert decision.task is before
+        assert decision.reason == "a: reply under another key ignored"
+
+
+def test_nothing_begins_anew_over_effects_that_stand() -> None:
+    world = archived()
+    world.cancel(undo=False)
+    assert world.task_state() is TaskState.CANCELLED
+    sentence = refusal(world, lambda: world.resubmit(again=True))
+    assert sentence == "a, b may stand and would happen twice: undo the task first"
+    world.ask_undo()
+    assert requests_in(world.start()) == ["b"]
+
+
+# --- undo and cancel ------------------------------------------------------------------------------
+
+
+def test_an_undo_that_is_asked_for_undoes_what_may_have_happened() -> None:
+    world = World(plan(step("a", compensation=FENCED)), Wishes(reply_to=REPLY_TO))
+    world.start()
+    decision = world.apply(UndoAsked(Asked("c-1", "ann", "wrong order")))
+    assert world.task_state() is TaskState.ACTIVE  # its request is out: first its answer
+    assert decision.reason == "undo asked by ann: wrong order; undo by ann: wrong order"
+    world.succeeds("a")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+    assert world.owed()[-1] == "undone"
+    assert world.task.owed[-1].detail == "undo asked by ann: wrong order"
+
+
+def test_an_undo_that_failed_is_made_again_by_asking_for_undo() -> None:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.is_refused("b")
+    world.succeeds("a")
+    world.cancel()
+    assert world.state("b") is ProcessState.UNDOING
+    world.start()
+    world.succeeds("b")
+    assert world.task_state() is TaskState.CANCELLED
+
+
+def test_a_cancelled_task_is_undone_first_unless_that_is_not_wanted() -> None:
+    for undo, end in ((True, TaskState.UNDOING), (False, TaskState.CANCELLED)):
+        world = archived()
+        world.cancel(undo=undo)
+        assert world.task_state() is end
+        assert world.state("a") is ProcessState.PROCESSED
+
+
+def test_a_cancelled_task_says_so_and_what_stays_and_is_removed_after_its_retention() -> None:
+    world = World(plan(step("a")), Wishes(reply_to=REPLY_TO))
+    world.start()
+    world.cancel()
+    assert world.task_state() is TaskState.ACTIVE
+    world.succeeds("a")
+    assert world.task_state() is TaskState.CANCELLED
+    assert world.owed()[-1] == "cancelled"
+    assert world.task.owed[-1].detail == "cancelled by ann; without compensation: a"
+    world.deliver_owed()
+    assert world.task.expires_at == world.now + world.task.retain_for
+
+
+def test_a_task_that_is_cancelled_before_its_time_never_starts() -> None:
+    world = World(plan(step("a")), Wishes(start_at=T0 + 60 * SECOND))
+    world.cancel()
+    assert world.task_state() is TaskState.CANCELLED
+    assert requests_in(world.wait(60).start()) == []
+
+
+def test_a_step_under_way_is_not_repeated_once_its_task_is_cancelled() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.cancel(undo=False)
+    decision = world.fails("a")
+    assert decision.commands == ()
+    assert world.task_state() is TaskState.CANCELLED
+
+
+# --- resolve --------------------------------------------------------------------------------------
+
+
+def test_a_step_that_did_happen_is_taken_at_the_persons_word_with_its_result() -> None:
+    world = archived()
+    decision = world.resolve("b", result={"id": "by hand"})
+    assert (world.state("b"), world.record("b").result) == (
+        ProcessState.PROCESSED,
+        {"id": "by hand"},
+    )
+    assert world.record("b").error is None
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert decision.commands == (StartTask(),)
+    assert due(world.task, world.now) <= world.now + START_WITHIN
+    assert requests_in(world.start()) == ["c"]
+
+
+def test_a_step_that_did_not_happen_is_attempted_again() -> None:
+    world = archived()
+    world.resolve("b", did=False)
+    assert requests_in(world.start()) == ["b"]
+    assert not request_for(world.plan, world.task, "b", None, T0).outcome_unknown
+
+
+def test_a_task_with_another_failed_step_stays_archived_and_says_so_once() -> None:
+    world = World(plan(step("a"), step("b")), Wishes(reply_to=REPLY_TO))
+    world.start()
+    world.is_refused("a")
+    world.wait(1).is_refused("b")
+    ended_at = world.task.ended_at
+    world.wait(60).resolve("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.task.ended_at == ended_at
+    assert world.owed().count("failed") == world.owed().count("task_archived") == 1
+    world.resolve("b")
+    assert world.task_state() is TaskState.COMPLETED
+    assert world.owed()[-1] == "completed"
+
+
+def test_a_result_by_hand_must_fit_as_any_other() -> None:
+    world = World(plan(step("a", result_limit=10)))
+    world.start()
+    world.is_refused("a")
+    sentence = refusal(world, lambda: world.resolve("a", result="x" * 20))
+    assert sentence == "a: the result has 22 bytes; the plan allows 10"
+
+
+def test_an_outcome_that_is_known_or_cannot_be_is_refused() -> None:
+    world = archived()
+    assert refusal(world, lambda: world.resolve("a")) == "a is Processed: its outcome is known"
+    assert refusal(world, lambda: world.resolve("c")) == (
+        "c was never at its agent: there is no outcome to record"
+    )
+
+
+def test_an_undo_made_by_hand_is_resolved_and_the_task_is_undone() -> None:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.is_refused("b")
+    world.succeeds("a")
+    assert refusal(world, lambda: world.resolve("b", did=False)) == (
+        "b: its effect stands; undo it by hand and resolve it as done, or resubmit the task"
+    )
+    world.resolve("b")
+    assert world.state("b") is ProcessState.UNDONE
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_an_undo_is_not_made_by_hand_while_a_perform_may_still_land() -> None:
+    world = World(plan(step("a", compensation=Compensation())))
+    world.start()
+    world.fails("a")
+    world.ask_undo()
+    assert refusal(world, lambda: world.resolve("a")) == (
+        "a: a request to perform it may act until 08:00:35; undo it by hand after that"
+    )
+    world.wait(35).resolve("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_a_step_that_is_resolved_while_its_task_is_undone_is_undone_too() -> None:
+    world = World(plan(step("a", compensation=FENCED), step("b"), on_failure=Undo()))
+    world.start()
+    world.is_refused("b")
+    world.resolve("a", result="r")
+    assert world.state("a") is ProcessState.UNDOING
+    world.start()
+    assert request_for(world.plan, world.task, "a", None, T0).results == {"a": "r"}
+
+
+# --- extend and run now ---------------------------------------------------------------------------
+
+
+def test_more_time_for_a_step_is_more_for_the_task_where_it_needs_it() -> None:
+    world = World(plan(step("a"), complete_within=timedelta(seconds=40)))
+    world.start()
+    world.extend(5, "a")
+    assert world.record("a").complete_by == T0 + 35 * SECOND
+    assert world.task.complete_by == T0 + 40 * SECOND
+    decision = world.extend(10, "a")
+    assert world.record("a").complete_by == world.task.complete_by == T0 + 45 * SECOND
+    assert decision.reason.startswith("a: 10 s more, until 08:00:45")
+    before = world.task
+    assert world.wait(44).inspect().task is before
+
+
+def test_more_time_for_the_task_moves_its_end() -> None:
+    world = World(plan(step("a")))
+    world.extend(60)
+    assert world.task.complete_by == T0 + (HOUR + 60) * SECOND
+
+
+def test_a_step_that_is_not_at_its_agent_cannot_be_extended() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.fails("a")
+    sentence = refusal(world, lambda: world.extend(60, "a"))
+    assert sentence == "a is not at its agent: there is nothing to extend"
+
+
+def test_more_time_for_an_undo_leaves_the_tasks_time() -> None:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    before = world.task.complete_by
+    world.extend(60, "b")
+    assert world.record("b").complete_by == world.now + 90 * SECOND
+    assert world.task.complete_by == before
+
+
+def test_a_scheduled_task_is_run_now_with_all_its_time() -> None:
+    month = 30 * 24 * HOUR * SECOND
+    world = World(plan(step("a")), Wishes(start_at=T0 + month))
+    decision = world.wait(5).run_now()
+    assert world.task_state() is TaskState.PENDING
+    assert decision.commands == (StartTask(),)
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert world.task.due_at <= world.now + START_WITHIN
+    assert requests_in(world.start()) == ["a"]
+
+
+def test_a_step_that_waits_is_attempted_now() -> None:
+    world = World(plan(step("a"), step("b", on_failure=Archive())))
+    world.start()
+    world.fails("a", retry_after=HOUR * SECOND)
+    world.succeeds("b")
+    decision: Decision = world.apply(RunNow(Asked("c-1", "ann")))
+    assert decision.commands == (StartTask(),)
+    assert world.task.due_at <= world.now + START_WITHIN
+    assert requests_in(world.start()) == ["a"]
+    assert world.lock("a").endswith(".2")
+
+
+def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.fails("a")
+    decision = world.wait(9).apply(Extend(Asked("c-1", "ann"), 60))
+    assert decision.commands == (StartTask(),)
+    assert world.task_state() is TaskState.PENDING
