@@ -57,7 +57,7 @@ class ProcessingSchema(ObjectSchema):
     completeWithin = Value(whole(1, LONGEST_TASK), optional=True)
     replyTo = Value(text(LONGEST_URL), optional=True)
     correlationId = Value(text(128), optional=True)
-    # It becomes the message group of the order's requests, and these are SQS's characters.
+    # The characters that SQS takes in the name of a message group, which fair queues share by.
     tenant = Value(
         matching(r"[!-~]{1,128}", "1 to 128 ASCII letters, digits or punctuation, no spaces"),
         optional=True,
