@@ -8,6 +8,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
+from roundsman.messages import TASK_ID
 from roundsman.plan import Plan
 from roundsman.task import Task
 from roundsman.values import clock_time, iso
@@ -34,6 +35,12 @@ def show_command(
 
 
 def _task(stack: Stack, order_id: str) -> Task:
+    if not TASK_ID.fullmatch(order_id):
+        raise ConsoleError(
+            "An order's id is 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -, so there is no order "
+            f"{inert(order_id)[:200]!r}.",
+            NOT_FOUND,
+        )
     task = stack.tasks.load(order_id, now())
     if task is not None:
         return task
