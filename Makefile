@@ -30,7 +30,7 @@ install: $(INSTALLED) ## Make .venv with everything, from the locked versions
 $(BIN)/python:
 	@for candidate in $(CANDIDATES); do \
 	  if "$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; then \
-	    echo "Making $(VENV) with $$("$$candidate" --version)"; \
+	    echo "Making $(VENV) with $$("$$candidate" --version)" >&2; \
 	    "$$candidate" -m venv $(VENV) && exit 0; \
 	    rm -rf $(VENV); \
 	    echo "$$candidate cannot make a virtual environment: install its venv module (on Debian: python3-venv)." >&2; \
@@ -43,7 +43,7 @@ $(BIN)/python:
 $(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
 	@$(BIN)/python -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 	  { echo "$(VENV) was made with a Python older than 3.11: run make clean, then make install." >&2; exit 1; }
-	@echo "Installing the locked packages into $(VENV) (a few minutes the first time)"
+	@echo "Installing the locked packages into $(VENV) (a few minutes the first time)" >&2
 	@# --no-deps: the lock is complete, and pips before 23.1 trip over extras in hash-checking mode.
 	@$(PIP) install -qq --no-deps --require-hashes --requirement requirements/dev.txt
 	@$(PIP) install -qq --no-deps --no-build-isolation --editable .

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import boto3
 import typer
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.control import DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_sqs import SQSClient
 
 StackOption = Annotated[
@@ -68,7 +69,7 @@ def find_stack(name: str | None) -> Stack:
     """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
     wanted = name or _configured_name()
     try:
-        found = boto3.client("cloudformation").describe_stacks(StackName=wanted)["Stacks"]
+        found = _cloudformation().describe_stacks(StackName=wanted)["Stacks"]
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") == "ValidationError":
             raise ConsoleError(
@@ -91,6 +92,17 @@ def find_stack(name: str | None) -> Stack:
             if "ParameterKey" in parameter and "ParameterValue" in parameter
         },
     )
+
+
+def _cloudformation() -> "CloudFormationClient":
+    """The first client that a command makes: what is wrong with the environment shows here."""
+    try:
+        client: CloudFormationClient = boto3.client("cloudformation")
+    except BotoCoreError:  # some are ValueErrors too, and have sentences of their own
+        raise
+    except ValueError as error:
+        raise ConsoleError(f"{error}: AWS_ENDPOINT_URL must be an address.") from error
+    return client
 
 
 def _configured_name() -> str:

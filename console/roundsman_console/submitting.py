@@ -38,17 +38,18 @@ def submit_command(
 
 
 def _read(file: str) -> str:
+    name = "Standard input" if file == "-" else file
     try:
         text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
         body = text.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise ConsoleError(f"{file} is not UTF-8 text.") from error
+        raise ConsoleError(f"{name} is not UTF-8 text.") from error
     except OSError as error:
-        raise ConsoleError(f"{file} cannot be read: {error.strerror}.") from error
+        raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
     if not body.strip():
-        raise ConsoleError(f"{file} is empty; SQS takes no empty message.")
+        raise ConsoleError(f"{name} is empty; SQS takes no empty message.")
     if len(text) > LARGEST_MESSAGE:
-        raise ConsoleError(f"{file} has {len(text)} bytes; SQS takes {LARGEST_MESSAGE}.")
+        raise ConsoleError(f"{name} has {len(text)} bytes; SQS takes {LARGEST_MESSAGE}.")
     return body
 
 

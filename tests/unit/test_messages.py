@@ -259,6 +259,14 @@ def test_a_failure_without_its_reason_is_refused() -> None:
             read_reply(json.dumps(message))
 
 
+def test_an_outcome_that_is_none_is_the_only_problem_named() -> None:
+    message = {**json.loads(REPLY.body()), "outcome": "maybe"}
+    del message["error"]
+    with pytest.raises(InvalidMessage) as refusal:
+        read_reply(json.dumps(message))
+    assert [problem.path for problem in refusal.value.problems] == ["outcome"]
+
+
 def test_a_field_that_a_later_version_may_add_does_no_harm() -> None:
     assert read_reply(json.dumps({**json.loads(REPLY.body()), "heartbeat": 1})) == REPLY
 

@@ -134,13 +134,14 @@ def read_reply(body: str) -> Reply:
     fields = Fields(read_object(body))
     check_version(fields)
     error = fields.optional_object("error")
+    outcome = fields.one_of("outcome", tuple(Outcome))
     reply = Reply(
         task_id=read_task_id(fields),
         step=fields.text("step"),
         operation=fields.one_of("operation", OPERATIONS),
         lock=fields.text("lock"),
         idempotency_key=fields.text("idempotencyKey"),
-        outcome=Outcome(fields.one_of("outcome", tuple(Outcome)) or Outcome.TRANSIENT),
+        outcome=Outcome(outcome or Outcome.SUCCEEDED),
         agent=fields.text("agent"),
         finished_at=fields.number("finishedAt"),
         result=fields.optional("result"),

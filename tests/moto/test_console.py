@@ -1,0 +1,163 @@
+"""`roundsman submit`, `show` and `ls` as a person types them, over a deployed stack."""
+
+import json
+from pathlib import Path
+
+import pytest
+from botocore.exceptions import ClientError
+from typer.testing import CliRunner, Result
+
+from roundsman_console.main import app
+from roundsman_console.sentences import aws_sentence
+from tests.moto.orders import ALL_EFFECTS, order
+from tests.moto.world import World
+
+
+def roundsman(*arguments: str, typed: str = "") -> Result:
+    # Wide, so that no sentence is broken where a test looks for it.
+    return CliRunner().invoke(app, arguments, input=typed, env={"COLUMNS": "200"})
+
+
+def sentence(result: Result, code: int = 1) -> str:
+    """What was said on standard error, which must be all that was said."""
+    assert (result.exit_code, result.stdout) == (code, ""), result.output
+    assert isinstance(result.exception, SystemExit), "a traceback is no sentence"
+    said: str = result.stderr
+    assert said.count("\n") == 1, said
+    return said.rstrip("\n")
+
+
+def test_an_order_that_was_submitted_is_shown_step_by_step(world: World, tmp_path: Path) -> None:
+    file = tmp_path / "order.json"
+    file.write_text(json.dumps(order("ord-1")))
+    sent = roundsman("submit", str(file))
+    assert (sent.exit_code, sent.stdout) == (0, "Sent. Follow it with: roundsman show ord-1\n")
+    world.run()
+    shown = roundsman("show", "ord-1")
+    assert shown.exit_code == 0
+    assert shown.stdout.startswith("ord-1  order_fulfilment  Completed\n")
+    document = json.loads(roundsman("show", "ord-1", "--json").stdout)
+    assert (document["orderId"], document["state"]) == ("ord-1", "Completed")
+    assert [(step["name"], step["processState"]) for step in document["steps"]] == [
+        ("reserve_stock", "Processed"),
+        ("charge_card", "Processed"),
+        ("create_shipment", "Processed"),
+        ("send_confirmation", "Processed"),
+    ]
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_an_order_can_be_typed_in(world: World) -> None:
+    sent = roundsman("submit", "-", "--json", typed=json.dumps(order("ord-1")))
+    assert json.loads(sent.stdout)["orderId"] == "ord-1"
+    world.run()
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_what_is_no_order_is_sent_with_a_word_about_its_end(world: World) -> None:
+    sent = roundsman("submit", "-", typed="{")
+    assert sent.exit_code == 0
+    assert "RejectedQueue" in sent.stdout
+    world.run()
+    assert [rejected["body"] for rejected in world.rejected()] == ["{"]
+
+
+def test_what_cannot_be_sent_is_a_sentence(world: World, tmp_path: Path) -> None:
+    binary = tmp_path / "binary"
+    binary.write_bytes(b"\xff\xfe")
+    assert "cannot be read: No such file" in sentence(roundsman("submit", "nowhere.json"))
+    assert "cannot be read: Is a directory" in sentence(roundsman("submit", str(tmp_path)))
+    assert "is not UTF-8 text" in sentence(roundsman("submit", str(binary)))
+    assert sentence(roundsman("submit", "-")).startswith("Standard input is empty")
+    assert "SQS takes 1048576" in sentence(roundsman("submit", "-", typed="x" * 1_048_577))
+
+
+def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: World) -> None:
+    world.submit(order("good"), {**order("declined"), "paymentToken": "tok_declined"})
+    world.run()
+
+    def listed(*options: str) -> list[str]:
+        found = json.loads(roundsman("ls", "--json", *options).stdout)
+        return [task["orderId"] for task in found["tasks"]]
+
+    assert listed() == ["declined", "good"]
+    assert listed("--state", "Archived") == ["declined"]
+    assert listed("--state", "Completed") == ["good"]
+    assert listed("--state", "Active") == []
+    assert "needs undo" in roundsman("ls", "--state", "Archived").stdout
+    assert "There are more than these 1: raise --limit." in roundsman("ls", "--limit", "1").stdout
+
+
+def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: World) -> None:
+    assert sentence(roundsman("show", "nope"), 3).startswith("There is no order nope in roundsman")
+    for strange in ("", "a/b", "x" * 3_000, "a\nb\x1b[2J"):
+        assert "there is no order" in sentence(roundsman("show", strange), 3)
+
+
+def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: World) -> None:
+    world.submit(order("short", retention=0))
+    world.run()
+    world.pass_time(60)
+    assert "its task is over, and its retention too" in sentence(roundsman("show", "short"), 3)
+
+
+@pytest.mark.parametrize("command", [("show", "ord-1"), ("ls",), ("submit", "-")])
+def test_a_missing_stack_is_a_sentence(world: World, command: tuple[str, ...]) -> None:
+    result = roundsman(*command, "--stack", "elsewhere", typed="{}")
+    assert sentence(result).startswith("There is no stack elsewhere in this account and region")
+
+
+def test_the_stack_is_found_by_the_nearest_samconfig(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    inner = tmp_path / "inner"
+    inner.mkdir()
+    monkeypatch.chdir(inner)
+    assert "There is no samconfig.toml here" in sentence(roundsman("ls"))
+    config = tmp_path / "samconfig.toml"
+    config.write_text('[default.deploy.parameters]\nstack_name = "roundsman"\n')
+    assert roundsman("ls").exit_code == 0
+    config.write_text("version = 0.1\n")
+    assert "names no stack_name" in sentence(roundsman("ls"))
+    config.write_text("version =\n")
+    assert "samconfig.toml cannot be read" in sentence(roundsman("ls"))
+
+
+@pytest.mark.parametrize(
+    ("code", "said"),
+    [
+        ("AccessDenied", "AWS refused DescribeStacks with these credentials"),
+        ("InvalidClientTokenId", "AWS refused DescribeStacks with these credentials"),
+        ("ExpiredToken", "The AWS credentials have expired: sign in again."),
+        ("Throttling", "AWS is throttling DescribeStacks: try again in a moment."),
+        ("Strange", "AWS answered DescribeStacks with Strange: why"),
+    ],
+)
+def test_what_aws_refuses_is_a_sentence(code: str, said: str) -> None:
+    error = ClientError({"Error": {"Code": code, "Message": "why"}}, "DescribeStacks")
+    assert aws_sentence(error).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("AWS_DEFAULT_REGION", None, "No AWS region is set"),
+        ("AWS_PROFILE", "nobody", "set AWS_PROFILE to one that exists"),
+        ("AWS_ENDPOINT_URL", "garbage", "AWS_ENDPOINT_URL must be an address"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_ENDPOINT_URL right?"),
+        ("AWS_ACCESS_KEY_ID", None, "No AWS credentials are set"),
+    ],
+)
+def test_an_environment_that_leads_to_no_aws_is_a_sentence(
+    name: str, value: str | None, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("boto3.DEFAULT_SESSION", None)
+    monkeypatch.setenv("AWS_MAX_ATTEMPTS", "1")
+    monkeypatch.delenv("AWS_REGION")
+    if value is None:
+        monkeypatch.delenv(name)
+    else:
+        monkeypatch.setenv(name, value)
+    if name == "AWS_ACCESS_KEY_ID":
+        monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
+    assert said in sentence(roundsman("ls"))

@@ -1,0 +1,55 @@
+"""Imports point one way: functions, adapters, core. The engine knows no application."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "layers" / "core" / "roundsman"
+ENGINE = [CORE, ROOT / "functions" / "scheduler", ROOT / "functions" / "supervisor"]
+
+
+def imported(path: Path) -> Iterator[str]:
+    """The modules that a file imports, wherever in it, but for those of types only."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for_types = {
+        inner
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        for inner in ast.walk(node)
+    }
+    for node in ast.walk(tree):
+        if node in for_types:
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: name the module from the top"
+            yield str(node.module)
+
+
+@pytest.mark.parametrize("path", sorted(CORE.glob("*.py")), ids=lambda path: path.stem)
+def test_the_core_imports_the_standard_library_and_jmespath_only(path: Path) -> None:
+    known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
+    assert {name.partition(".")[0] for name in imported(path)} <= known
+
+
+def test_the_core_knows_one_adapter_only_so_that_an_author_can_name_a_handler() -> None:
+    found = {
+        (path.name, name)
+        for path in CORE.glob("*.py")
+        for name in imported(path)
+        if name.startswith("roundsman.aws")
+    }
+    assert found == {("agent.py", "roundsman.aws.agent_lambda")}
+
+
+def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_line() -> None:
+    files = [path for folder in ENGINE for path in folder.rglob("*.py")]
+    assert len(files) > len(list(CORE.glob("*.py")))
+    for path in files:
+        heads = {name.partition(".")[0] for name in imported(path)}
+        assert not heads & {"workflows", "roundsman_console"}, path
