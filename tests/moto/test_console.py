@@ -73,25 +73,29 @@ def test_what_cannot_be_sent_is_a_sentence(world: World, tmp_path: Path) -> None
 
 
 def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: World) -> None:
-    world.submit(order("good"), {**order("declined"), "paymentToken": "tok_declined"})
+    world.faults({"service": "mail", "orderId": "unwritten", "status": 400})
+    declined = {**order("declined"), "paymentToken": "tok_declined"}
+    world.submit(order("good"), declined, order("unwritten"))
     world.run()
 
     def listed(*options: str) -> list[str]:
         found = json.loads(roundsman("ls", "--json", *options).stdout)
         return [task["orderId"] for task in found["tasks"]]
 
-    assert listed() == ["declined", "good"]
-    assert listed("--state", "Archived") == ["declined"]
+    assert listed()[0] == "unwritten"
+    assert sorted(listed()) == ["declined", "good", "unwritten"]
+    assert listed("--state", "Archived") == ["unwritten"]
+    assert listed("--state", "Undone") == ["declined"]
     assert listed("--state", "Completed") == ["good"]
     assert listed("--state", "Active") == []
-    assert "needs undo" in roundsman("ls", "--state", "Archived").stdout
+    assert "send_confirmation: failed for good" in roundsman("ls", "--state", "Archived").stdout
     assert "There are more than these 1: raise --limit." in roundsman("ls", "--limit", "1").stdout
 
 
 def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: World) -> None:
     assert sentence(roundsman("show", "nope"), 3).startswith("There is no order nope in roundsman")
     for strange in ("", "a/b", "x" * 3_000, "a\nb\x1b[2J"):
-        assert "there is no order" in sentence(roundsman("show", strange), 3)
+        assert "There is no order" in sentence(roundsman("show", strange), 3)
 
 
 def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: World) -> None:

@@ -22,6 +22,8 @@ class TransientError(RoundsmanError):
 
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
         super().__init__(message)
+        if retry_after is not None and not isinstance(retry_after, timedelta):
+            raise TypeError(f"retry_after must be a timedelta, not {retry_after!r}")
         self.retry_after = retry_after
 
 
