@@ -7,9 +7,10 @@ import pytest
 from roundsman.birth import Wishes
 from roundsman.due import Lane, due, lane_key, without_owed
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.events import HistoryRow
+from roundsman.events import Asked, HistoryRow
+from roundsman.history import refusal
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
-from roundsman.states import TaskState
+from roundsman.states import ProcessState, TaskState
 from roundsman.task import Ending, Task
 from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import (
@@ -143,6 +144,40 @@ def test_history_of_a_decision_that_lost_is_not_stored(world: World) -> None:
     assert world.store.save(claimed(task), seen=8, history=[row]) == Superseded()
     assert world.store.history("ord-1001") == []
     assert loaded(world) == task
+
+
+def test_a_refusal_is_kept_with_no_decision_and_once_however_often_it_is_told(
+    world: World,
+) -> None:
+    task = stored(world)
+    made = HistoryRow(2_000, NOW, "cancel", None, None, "cancel by ann", "ann", "c-1")
+    task = saved(world, claimed(task), made)
+    row = refusal("resubmit", Asked("c-2", "ann", "please"), "it is active", task.version, NOW)
+    world.store.add_history("ord-1001", row)
+    world.store.add_history("ord-1001", row)
+    assert world.store.history("ord-1001") == [made, row]
+    assert (row.kind, row.by, row.command_id) == ("refused", "ann", "c-2")
+    assert row.reason == "resubmit by ann refused: it is active"
+    assert loaded(world) == task
+
+
+def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: World) -> None:
+    task = claimed(stored(world))
+    record = replace(
+        task.steps["reserve_stock"],
+        process_state=ProcessState.UNDOING,
+        round=2,
+        acts_until=NOW + MINUTE,
+        outcome_unknown=True,
+    )
+    changed = replace(
+        task,
+        state=TaskState.UNDOING,
+        steps={"reserve_stock": record},
+        ending=Ending(TaskState.UNDONE, "why", "reserve_stock", undo=True),
+        command_ids=("c-1", "c-2"),
+    )
+    assert saved(world, changed) == changed
 
 
 def test_a_decision_about_a_hundred_steps_keeps_every_reason(world: World) -> None:

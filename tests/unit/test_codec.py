@@ -61,6 +61,8 @@ STEPS = st.builds(
     error=st.none() | st.builds(StepError, TEXTS, TEXTS),
     agent=maybe(TEXTS),
     round=st.integers(1, 9),
+    acts_until=maybe_at(),
+    outcome_unknown=st.booleans(),
 )
 TASKS = st.builds(
     Task,
@@ -80,13 +82,15 @@ TASKS = st.builds(
     owed=st.lists(
         st.builds(Owed, TEXTS, TEXTS, st.integers(0, 10**6), INSTANTS, TEXTS), max_size=2
     ).map(tuple),
-    ending=st.none() | st.builds(Ending, st.sampled_from(TaskState), TEXTS, maybe(TEXTS)),
+    ending=st.none()
+    | st.builds(Ending, st.sampled_from(TaskState), TEXTS, maybe(TEXTS), undo=st.booleans()),
     ended_at=maybe_at(),
     expires_at=st.none() | st.integers(0, 10**11).map(lambda seconds: seconds * 1_000),
     priority=st.sampled_from(["normal", "urgent"]),
     tenant=maybe(TEXTS),
     reply_to=maybe(TEXTS),
     correlation_id=maybe(TEXTS),
+    command_ids=st.lists(TEXTS, max_size=3).map(tuple),
 )
 
 
@@ -106,6 +110,8 @@ def test_history_reads_back_as_it_was_written() -> None:
     assert read_history(history_item("ord-1", row)) == row
     bare = HistoryRow(2_001, NOW, "failed", None, None, "late")
     assert read_history(history_item("ord-1", bare)) == bare
+    asked = HistoryRow(2_002, NOW, "cancel", None, None, "cancel by ann", "ann", "c-1")
+    assert read_history(history_item("ord-1", asked)) == asked
 
 
 @pytest.mark.parametrize("result", [0.1, 1e300, -0.0, 10**40, 123456789012345678.0, [1, 1.0]])
@@ -170,6 +176,7 @@ def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
         completed(born(), owed=("completed",)),
         steps={"pack": step},
         ending=Ending(TaskState.ARCHIVED, "why"),
+        command_ids=("c-1",),
     )
     item = task_item(full)
     change(item)
@@ -204,6 +211,16 @@ def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
         ("Owed[0]", lambda item: item.update(Owed={"L": [{"S": "completed"}]})),
         ("Owed[0].Seq", lambda item: item["Owed"]["L"][0]["M"].pop("Seq")),
         ("Ending", lambda item: item.update(Ending={"S": "Archived"})),
+        ("Ending.Undo", lambda item: item["Ending"]["M"].update(Undo={"S": "yes"})),
+        ("CommandIds", lambda item: item.update(CommandIds={"S": "c-1"})),
+        (
+            "Steps.pack.OutcomeUnknown",
+            lambda item: item["Steps"]["M"]["pack"]["M"].update(OutcomeUnknown={"N": "1"}),
+        ),
+        (
+            "Steps.pack.ActsUntil",
+            lambda item: item["Steps"]["M"]["pack"]["M"].update(ActsUntil={"S": "soon"}),
+        ),
         ("Ending.How", lambda item: item["Ending"]["M"].update(How={"S": "badly"})),
     ],
 )

@@ -80,6 +80,28 @@ def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
     assert due(late, T0) == T0 + 30
 
 
+def undoing(record: StepRecord) -> StepRecord:
+    return replace(record, process_state=ProcessState.UNDOING)
+
+
+@pytest.mark.parametrize(
+    ("record", "now", "expected"),
+    [
+        (undoing(processing(T0 + 30)), T0, T0 + 30),
+        (undoing(waiting(T0 + 50, T0 + 80)), T0, T0 + 50),  # until no perform can land
+        (undoing(waiting(T0 + 50, T0 + 80)), T0 + 50, T0 + 80),
+        (undoing(waiting(None, T0 + 80)), T0 + 99, T0 + 80),
+    ],
+)
+def test_an_undo_is_due_by_its_own_times_and_not_by_the_tasks(
+    record: StepRecord, now: int, expected: int
+) -> None:
+    ending = replace(ENDING, how=TaskState.UNDONE, undo=True)
+    late = replace(task(a=record), ending=ending, complete_by=T0 + 1)
+    assert due(late, now) == expected
+    assert due(replace(late, steps={**late.steps, "b": processing(T0 + 20)}), now) == T0 + 20
+
+
 def test_what_is_owed_is_due_soon() -> None:
     owing = replace(task(a=processing(T0 + HOUR)), owed=OWED)
     assert due(owing, T0) == T0 + START_WITHIN
