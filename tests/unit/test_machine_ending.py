@@ -143,3 +143,16 @@ def test_the_alert_is_owed_even_where_nobody_asked_for_statuses() -> None:
     world.task = replace(world.task, reply_to=None, owed=())
     world.fails("b")
     assert [(owed.kind, owed.name) for owed in world.task.owed] == [("alert", "task_archived")]
+
+
+def test_a_late_success_of_a_step_that_is_not_under_way_is_not_taken_any_more() -> None:
+    """Whatever it did is compensated, or looked at by a person, as of unknown outcome."""
+    world = World(plan(step("a"), step("b"), step("c")))
+    world.start()
+    first = world.lock("a")
+    world.fails("a", retry_after=60_000)
+    world.is_refused("b")
+    before = world.task
+    decision = world.succeeds("a", lock=first)
+    assert decision.task is before
+    assert decision.reason == "a: succeeded reply ignored: no attempt is under way"

@@ -1,20 +1,17 @@
 """What a person asks: it acts once, on what they saw, and is refused in a sentence otherwise."""
 
-from collections.abc import Callable
 from datetime import timedelta
 
 import pytest
 
 from roundsman.birth import Wishes
 from roundsman.due import START_WITHIN, due
-from roundsman.errors import Refused
 from roundsman.events import (
     Asked,
     Cancel,
     Decision,
     Extend,
     OperatorEvent,
-    Outcome,
     Resolve,
     Resubmit,
     RunNow,
@@ -24,46 +21,10 @@ from roundsman.events import (
 from roundsman.operating import KEPT_COMMANDS
 from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import idempotency_key
 from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Undo
-from tests.unit.machine_world import OPEN, REPLY_TO, T0, World, plan, requests_in, step
-
-ONCE = Retry(max_attempts=1)
-FENCED = Compensation(fences_late_performs=True)
-HOUR = 3_600
-
-
-def archived(compensation: Compensation | None = FENCED) -> World:
-    """`a` is done, `b` was refused half a minute later, and the task waits for a person."""
-    a = step("a", compensation=compensation)
-    b = step("b", a, compensation=compensation, retry=ONCE)
-    world = World(plan(a, b, step("c", b)))
-    world.start()
-    world.succeeds("a", "r")
-    world.wait(36).is_refused("b")
-    world.wait(100)
-    return world
-
-
-def undone() -> World:
-    world = archived()
-    world.ask_undo()
-    world.start()
-    world.succeeds("b")
-    world.succeeds("a")
-    assert world.task_state() is TaskState.UNDONE
-    return world
-
-
-def refusal(world: World, act: Callable[[], object]) -> str:
-    """The sentence that the act is refused with; nothing has changed by it."""
-    before = world.task
-    with pytest.raises(Refused) as refused:
-        act()
-    assert world.task is before
-    return str(refused.value)
-
+from roundsman.workflow import Archive, Compensation, Undo
+from tests.unit.machine_world import REPLY_TO, T0, World, plan, requests_in, step
+from tests.unit.operator_stories import FENCED, HOUR, archived, refusal
 
 # --- any command ----------------------------------------------------------------------------------
 
@@ -137,217 +98,6 @@ def test_a_step_that_the_workflow_does_not_have_is_named() -> None:
     assert refusal(world, lambda: world.resolve("x")) == (
         "the workflow has no step x; it has a, b, c"
     )
-
-
-# --- resubmit -------------------------------------------------------------------------------------
-
-
-def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time() -> None:
-    world = archived()
-    decision = world.resubmit()
-    assert world.task_state() is TaskState.PENDING
-    assert decision.commands == (StartTask(),)
-    assert world.task.ending is None
-    assert (world.task.ended_at, world.task.lane) == (None, OPEN)
-    assert world.task.complete_by == world.now + HOUR * SECOND
-    assert world.record("b").failure_count == 0
-    assert due(world.task, world.now) == world.now + START_WITHIN
-    assert requests_in(world.start()) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert (request.idempotency_key, request.attempt) == ("ord-1/b/perform", 1)
-    assert world.state("a") is ProcessState.PROCESSED
-    assert world.record("a").result == "r"
-
-
-def test_a_resubmitted_step_says_that_earlier_attempts_may_have_had_their_effect() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
-    world.overdue("a")
-    world.resubmit()
-    world.start()
-    assert request_for(world.plan, world.task, "a", None, world.now).outcome_unknown
-
-
-def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
-    world = World(plan(step("a"), step("b"), step("c")))
-    world.start()
-    for name in "abc":
-        world.is_refused(name) if name != "c" else world.succeeds(name)
-    sentence = refusal(world, lambda: world.resubmit("c", "a"))
-    assert sentence == "c: not among the steps that failed and come next"
-    sentence = refusal(world, lambda: world.resubmit("a"))
-    assert sentence == "b failed too: name all that failed, or resolve the rest"
-    world.resubmit("a", "b")
-    assert requests_in(world.start()) == ["a", "b"]
-
-
-def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
-    a = step("a")
-    world = World(plan(a, step("b", a), complete_within=timedelta(seconds=30)))
-    world.start()
-    world.wait(30).succeeds("a")
-    assert world.task_state() is TaskState.ARCHIVED
-    decision = world.wait(HOUR).resubmit()
-    assert decision.commands == (StartTask(),)
-    assert due(world.task, world.now) <= world.now + START_WITHIN
-    assert requests_in(world.start()) == ["b"]
-
-
-def test_a_fresh_key_is_given_after_a_definite_refusal_of_the_only_attempt() -> None:
-    world = archived()
-    world.resubmit(fresh_key=True)
-    world.start()
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert request.idempotency_key == "ord-1/b/perform/2"
-    assert not request.outcome_unknown
-    before = world.task
-    assert world.reply("b", outcome_of(world), key="ord-1/b/perform").task is before
-
-
-def outcome_of(world: World) -> Outcome:
-    assert world.state("b") is ProcessState.PROCESSING
-    return Outcome.SUCCEEDED
-
-
-UNSURE: list[Callable[[World], object]] = [
-    lambda world: world.fails("a"),
-    lambda world: world.overdue("a"),
-    lambda world: world.succeeds("a", "x" * 40),
-]
-
-
-@pytest.mark.parametrize("fail", UNSURE)
-def test_no_fresh_key_where_the_effect_may_stand_under_the_old_one(
-    fail: Callable[[World], object],
-) -> None:
-    world = World(plan(step("a", retry=ONCE, result_limit=20)))
-    world.start()
-    fail(world)
-    world.wait(HOUR)
-    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: it may have had its effect under its key; resolve it, or resubmit it with its key kept"
-    )
-
-
-def test_no_fresh_key_after_a_refusal_that_came_after_other_attempts() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
-    world.overdue("a")
-    world.resubmit()  # counts anew, and forgets nothing
-    world.start()
-    world.is_refused("a")
-    assert world.record("a").failure_count == 0
-    assert "it may have had its effect" in refusal(
-        world.wait(HOUR), lambda: world.resubmit(fresh_key=True)
-    )
-
-
-def test_no_fresh_key_while_a_copy_of_the_refused_request_may_act() -> None:
-    world = World(plan(step("a")))
-    world.start()
-    world.is_refused("a")
-    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:00:35; ask again then, or "
-        "resubmit it with its key kept"
-    )
-    world.wait(35).resubmit(fresh_key=True)
-    assert world.record("a").round == 2
-
-
-def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:
-    world = World(plan(step("a", when="abs(input.total)")), order={"total": "x"})
-    world.start()
-    sentence = refusal(world, lambda: world.resubmit(fresh_key=True))
-    assert sentence == "a was never at its agent: its key is fresh"
-
-
-def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> None:
-    world = archived()
-    world.ask_undo()
-    world.start()
-    world.is_refused("b")
-    world.succeeds("a")
-    assert world.task_state() is TaskState.ARCHIVED
-    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "an undo keeps its key: a fresh one might undo twice"
-    )
-    sentence = refusal(world, lambda: world.resubmit("a"))
-    assert sentence == "a: not among the steps that failed and come next"
-    world.resubmit()
-    assert world.task_state() is TaskState.UNDOING
-    assert requests_in(world.start()) == ["b"]
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert (request.idempotency_key, request.perform_key) == ("ord-1/b/undo", "ord-1/b/perform")
-    assert request.attempt == 1
-    world.succeeds("b")
-    assert world.task_state() is TaskState.UNDONE
-
-
-@pytest.mark.parametrize("state", ["undone", "cancelled"])
-def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys(
-    state: str,
-) -> None:
-    if state == "undone":
-        world = undone()
-    else:
-        world = archived()
-        world.cancel()
-        world.start()
-        world.succeeds("b")
-        world.succeeds("a")
-    sentence = refusal(world, world.resubmit)
-    assert sentence == f"the task is {state}: say --again to begin all over, under new keys"
-    sentence = refusal(world, lambda: world.resubmit("b", again=True))
-    assert sentence == f"the task is {state}: all its steps begin anew; name none"
-    world.wait(HOUR).resubmit(again=True)
-    assert world.task_state() is TaskState.PENDING
-    assert world.task.complete_by == world.now + HOUR * SECOND
-    assert due(world.task, world.now) == world.now + START_WITHIN
-    for name in "abc":
-        assert requests_in(world.start() if name == "a" else world.succeeds("ab"["bc".index(name)]))
-        key = request_for(world.plan, world.task, name, None, world.now).idempotency_key
-        assert key == (f"ord-1/{name}/perform" if name == "c" else f"ord-1/{name}/perform/2")
-    assert request_for(world.plan, world.task, "c", None, world.now).results == {
-        "a": None,
-        "b": None,
-    }
-
-
-def test_a_third_time_has_keys_of_its_own_again() -> None:
-    world = undone()
-    for number in (2, 3):
-        world.resubmit(again=True)
-        world.start()
-        key = idempotency_key("ord-1", "a", "perform", world.record("a"))
-        assert key == f"ord-1/a/perform/{number}"
-        world.cancel()
-        world.succeeds("a")
-        assert request_for(world.plan, world.task, "a", None, T0).perform_key == key
-        world.succeeds("a")
-        assert world.task_state() is TaskState.CANCELLED
-
-
-def test_a_late_answer_of_an_earlier_round_changes_nothing() -> None:
-    world = undone()
-    world.resubmit(again=True)
-    world.start()
-    before = world.task
-    for operation in ("perform", "undo"):
-        decision = world.reply(
-            "a", Outcome.SUCCEEDED, operation=operation, key=f"ord-1/a/{operation}"
-        )
-        assert decision.task is before
-        assert decision.reason == "a: reply under another key ignored"
-
-
-def test_nothing_begins_anew_over_effects_that_stand() -> None:
-    world = archived()
-    world.cancel(undo=False)
-    assert world.task_state() is TaskState.CANCELLED
-    sentence = refusal(world, lambda: world.resubmit(again=True))
-    assert sentence == "a, b may stand and would happen twice: undo the task first"
-    world.ask_undo()
-    assert requests_in(world.start()) == ["b"]
 
 
 # --- undo and cancel ------------------------------------------------------------------------------

@@ -1,46 +1,25 @@
-"""Undo: what is compensated, in which order, when no perform can land any more, and how it ends."""
+"""Undo: what is compensated, in which order, with what in its request, and how it ends."""
 
 from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
 from roundsman.due import due
-from roundsman.events import Decision, HistoryRow, InspectAt, Outcome, StartTask
-from roundsman.messages import AgentRequest
-from roundsman.requests import request_for
+from roundsman.events import HistoryRow, Outcome, StartTask
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Step, Undo, Wait
-from tests.unit.machine_world import DONE_LANE, REPLY_TO, T0, World, plan, requests_in, step
-
-ONCE = Retry(max_attempts=1)
-FENCED = Compensation(fences_late_performs=True)
-UNFENCED = Compensation()
-SKEW = 5 * SECOND
-
-
-def of(*steps: Step, wishes: Wishes | None = None) -> World:
-    """A started task of these steps, undone when one of them fails."""
-    made = plan(*steps, on_failure=Undo())
-    world = World(made, wishes or Wishes(reply_to=REPLY_TO))
-    world.start()
-    return world
-
-
-def request(world: World, name: str) -> AgentRequest:
-    return request_for(world.plan, world.task, name, world.order, world.now)
-
-
-def undoing(compensation: Compensation = FENCED) -> World:
-    """`a` was done with a result, `b` after it was refused, and the undo of `a` is claimed."""
-    a = step("a", compensation=compensation)
-    world = of(a, step("b", a))
-    world.succeeds("a", {"id": "r-1"})
-    world.wait(40).is_refused("b")
-    return world
-
+from roundsman.workflow import Compensation, Retry, Undo
+from tests.unit.machine_world import DONE_LANE, World, plan, requests_in, step
+from tests.unit.undone_samples import (
+    FENCED,
+    OUTCOMES,
+    UNFENCED,
+    of,
+    request,
+    undoing,
+    with_outcome,
+)
 
 # --- order --------------------------------------------------------------------------------------
 
@@ -97,40 +76,6 @@ def test_what_came_before_a_step_under_way_is_not_undone_before_it_has_answered(
 
 
 # --- what is undone -------------------------------------------------------------------------------
-
-
-def with_outcome(outcome: str, compensation: Compensation) -> World:
-    """`a` had this outcome, and `other` makes the task fail."""
-    retry = ONCE if outcome.startswith("exhausted") else Retry(max_attempts=3)
-    world = of(
-        step("a", compensation=compensation, retry=retry, on_failure=Undo()),
-        step("other", complete_within=timedelta(minutes=10)),
-        step("later", "a", compensation=compensation),
-    )
-    acts = {
-        "processed": lambda: world.succeeds("a", "r"),
-        "refused": lambda: world.is_refused("a"),
-        "exhausted by a failure": lambda: world.fails("a"),
-        "exhausted by a time-out": lambda: world.overdue("a"),
-        "waits for its next attempt": lambda: world.fails("a", retry_after=60_000),
-        "was requeued": lambda: world.overdue("a"),
-    }
-    acts[outcome]()
-    if world.task.ending is None:
-        world.is_refused("other")
-    else:
-        world.succeeds("other")
-    return world
-
-
-OUTCOMES = [
-    "processed",
-    "refused",
-    "exhausted by a failure",
-    "exhausted by a time-out",
-    "waits for its next attempt",
-    "was requeued",
-]
 
 
 @pytest.mark.parametrize("outcome", OUTCOMES)
@@ -216,94 +161,6 @@ def test_the_time_of_an_undo_is_not_bounded_by_the_tasks() -> None:
     world.wait(1).succeeds("a")
     assert world.task_state() is TaskState.UNDONE
     assert world.now > world.task.complete_by + (HOUR - 60) * SECOND
-
-
-# --- no perform lands after its undo --------------------------------------------------------------
-
-
-def test_a_fenced_undo_does_not_wait_for_the_requests_of_its_step() -> None:
-    world = of(step("a", compensation=FENCED), step("b"))
-    world.fails("a")
-    assert requests_in(world.is_refused("b")) == ["a"]
-
-
-@pytest.mark.parametrize("outcome", OUTCOMES)
-def test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act(outcome: str) -> None:
-    world = with_outcome(outcome, UNFENCED)
-    if outcome == "processed":
-        world.is_refused("later")
-        assert world.state("a") is ProcessState.PROCESSED
-        assert world.record("later").not_before == T0 + 30 * SECOND + SKEW
-        return
-    at = T0 + 30 * SECOND + SKEW
-    assert world.record("a").not_before == at
-    world.deliver_owed()
-    assert due(world.task, world.now) == at
-    assert requests_in(world.start()) == []
-    world.wait_until(at - 1)
-    assert requests_in(world.start()) == []
-    world.wait_until(at)
-    assert requests_in(world.start()) == ["a"]
-
-
-def test_an_unfenced_undo_waits_for_the_latest_request_ever_sent_not_for_the_last() -> None:
-    """The first was answered early and may have a copy; the second was given a later time."""
-    world = of(step("a", compensation=UNFENCED, retry=Retry(max_attempts=2)))
-    world.agents = {}
-    world.fails("a", retry_after=0)  # at once claimed again, until the same instant
-    world.extend(60, "a")
-    world.fails("a")
-    assert world.record("a").not_before == T0 + 90 * SECOND + SKEW
-
-
-def test_an_unfenced_undo_waits_after_a_transient_reply_that_came_early() -> None:
-    world = of(step("a", compensation=UNFENCED))
-    world.wait(1).fails("a", retry_after=600_000)
-    assert world.record("a").acts_until == T0 + 30 * SECOND
-    decision = world.wait(1).ask_undo()
-    at = T0 + 30 * SECOND + SKEW
-    assert world.record("a").not_before == at
-    assert InspectAt(at) in decision.commands
-    assert "its undo begins at 08:00:35, when no request can act" in decision.reason
-
-
-def test_an_unfenced_undo_of_a_requeued_step_still_waits_for_clocks_that_differ() -> None:
-    world = of(step("a", compensation=UNFENCED))
-    world.overdue("a")
-    world.ask_undo()
-    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
-
-
-def test_an_unfenced_undo_waits_for_the_second_request_if_the_first_succeeded_late() -> None:
-    world = of(step("a", compensation=UNFENCED), step("b", complete_within=timedelta(minutes=5)))
-    first = world.lock("a")
-    world.overdue("a")
-    world.start()
-    assert world.record("a").complete_by == T0 + 60 * SECOND
-    world.succeeds("a", lock=first)
-    world.is_refused("b")
-    assert world.record("a").not_before == T0 + 60 * SECOND + SKEW
-
-
-def test_an_unfenced_undo_waits_for_a_request_whose_outcome_a_person_has_said() -> None:
-    world = of(step("a", compensation=UNFENCED))
-    world.resolve("a", did=False)
-    world.ask_undo()
-    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
-
-
-def test_an_unfenced_undo_waits_for_a_request_that_was_refused_and_resubmitted() -> None:
-    world = World(plan(step("a", compensation=UNFENCED, on_failure=Archive())))
-    world.start()
-    world.is_refused("a")
-    world.resubmit()
-    world.ask_undo()
-    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
-
-
-def test_an_unfenced_undo_of_a_step_whose_requests_are_long_over_begins_at_once() -> None:
-    world = undoing(UNFENCED)
-    assert world.record("a").locked_by is not None
 
 
 # --- how an undo ends -----------------------------------------------------------------------------
@@ -415,113 +272,3 @@ def test_a_redelivered_message_sends_the_undo_that_it_claimed_itself() -> None:
     world.reply("b", Outcome.PERMANENT, error=error, claimant=message)
     again = world.reply("b", Outcome.PERMANENT, error=error, claimant=message, lock=lock)
     assert requests_in(again) == ["a"]
-
-
-# --- strategies -----------------------------------------------------------------------------------
-
-
-def test_a_wait_comes_before_the_undo_that_is_chosen_for_the_step() -> None:
-    a = step("a", compensation=FENCED)
-    strategy = Wait(timedelta(minutes=10), times=1, then=Undo())
-    b = step("b", a, retry=ONCE, on_failure=strategy)
-    world = World(plan(a, b, on_failure=Archive()))
-    world.start()
-    world.succeeds("a")
-    world.fails("b")
-    assert world.task_state() is TaskState.RETRY
-    world.wait(600).start()
-    world.fails("b")
-    assert world.task_state() is TaskState.UNDOING
-
-
-def test_the_tasks_own_time_undoes_by_the_workflows_strategy_whatever_its_steps_say() -> None:
-    a = step("a", compensation=FENCED, on_failure=Archive())
-    world = World(plan(a, on_failure=Undo(), complete_within=timedelta(seconds=60)))
-    world.start()
-    world.fails("a", retry_after=59_000)
-    world.wait(60).inspect()
-    assert world.task_state() is TaskState.UNDOING
-
-
-def test_the_first_failures_strategy_holds() -> None:
-    kept, undone = step("kept", on_failure=Archive()), step("undone", compensation=FENCED)
-    world = World(plan(kept, undone, on_failure=Undo()))
-    world.start()
-    world.is_refused("kept")
-    world.is_refused("undone")
-    assert world.task_state() is TaskState.ARCHIVED
-    assert world.state("undone") is ProcessState.ERROR
-
-
-@pytest.mark.parametrize("act", [World.ask_undo, World.cancel])
-def test_an_operators_word_overrides_the_plans(act: object) -> None:
-    assert callable(act)
-    kept, other = step("kept", on_failure=Archive()), step("other", compensation=FENCED)
-    world = World(plan(kept, other))
-    world.start()
-    world.is_refused("kept")
-    act(world)
-    assert requests_in(world.succeeds("other")) == ["other"]
-    assert world.task_state() is TaskState.UNDOING
-
-
-def test_before_the_point_of_no_return_a_failure_undoes_and_after_it_archives() -> None:
-    paid = step("paid", compensation=FENCED)
-    sent = step("sent", paid, compensation=FENCED)
-    made = plan(paid, sent, on_failure=Undo(), point_of_no_return=paid)
-    before = World(made)
-    before.start()
-    before.is_refused("paid")
-    assert before.task_state() is TaskState.UNDOING
-    after = World(made)
-    after.start()
-    after.succeeds("paid")
-    after.is_refused("sent")
-    assert after.task_state() is TaskState.ARCHIVED
-    late = World(made)
-    late.start()
-    late.succeeds("paid")
-    late.fails("sent")
-    late.wait(3_600).inspect()
-    assert late.task_state() is TaskState.ARCHIVED
-
-
-def test_a_person_may_undo_beyond_the_point_of_no_return() -> None:
-    paid = step("paid", compensation=FENCED)
-    world = World(plan(paid, step("sent", paid), on_failure=Undo(), point_of_no_return=paid))
-    world.start()
-    world.succeeds("paid")
-    world.is_refused("sent")
-    world.ask_undo()
-    assert world.state("paid") is ProcessState.UNDOING
-
-
-# --- the due entry --------------------------------------------------------------------------------
-
-
-def test_a_supervisor_that_hears_of_nothing_brings_an_undo_to_its_end_by_itself() -> None:
-    """Every message is lost but those that the supervisor's own Starts cause."""
-    a = step("a", compensation=Compensation(retry=Retry(max_attempts=3)))
-    world = of(a, step("b", a, compensation=UNFENCED))
-    world.succeeds("a")
-    world.is_refused("b")
-    looks = 0
-    while not world.task.ended:
-        looks += 1
-        assert looks < 60
-        world.wait_until(due(world.task, world.now))
-        if StartTask() in world.inspect().commands and looks % 2:
-            world.start()
-    assert world.task_state() is TaskState.ARCHIVED
-    assert {world.state("a"), world.state("b")} == {ProcessState.UNDO_ERROR}
-
-
-def test_an_undo_whose_start_was_lost_is_started_again_without_counting() -> None:
-    world = of(step("a", compensation=FENCED))
-    world.fails("a")
-    world.ask_undo()
-    for _ in range(3):
-        decision: Decision = world.wait_until(due(world.task, world.now)).inspect()
-        assert decision.commands == (StartTask(),)
-        assert decision.reason == "a (undo): was not started in time; started again"
-    assert world.record("a").failure_count == 0

@@ -1,0 +1,45 @@
+"""Where the stories of operators begin, and how they are told no."""
+
+from collections.abc import Callable
+
+import pytest
+
+from roundsman.errors import Refused
+from roundsman.states import TaskState
+from roundsman.workflow import Compensation, Retry
+from tests.unit.machine_world import World, plan, step
+
+ONCE = Retry(max_attempts=1)
+FENCED = Compensation(fences_late_performs=True)
+HOUR = 3_600
+
+
+def archived(compensation: Compensation | None = FENCED) -> World:
+    """`a` is done, `b` was refused half a minute later, and the task waits for a person."""
+    a = step("a", compensation=compensation)
+    b = step("b", a, compensation=compensation, retry=ONCE)
+    world = World(plan(a, b, step("c", b)))
+    world.start()
+    world.succeeds("a", "r")
+    world.wait(36).is_refused("b")
+    world.wait(100)
+    return world
+
+
+def undone() -> World:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.succeeds("b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+    return world
+
+
+def refusal(world: World, act: Callable[[], object]) -> str:
+    """The sentence that the act is refused with; nothing has changed by it."""
+    before = world.task
+    with pytest.raises(Refused) as refused:
+        act()
+    assert world.task is before
+    return str(refused.value)
