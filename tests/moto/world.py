@@ -252,13 +252,15 @@ class World(Driver):
         return self.documents(self.stack.outputs["RejectedQueueUrl"])
 
     def waiting(self, queue: str) -> int:
-        """How many messages of a queue are not deleted, hidden and delayed ones included."""
+        """How many messages of a queue are not deleted, hidden ones included.
+
+        Not those that are delayed: an Inspect sent ahead waits for its time.
+        """
         answer = self.sqs.get_queue_attributes(
             QueueUrl=self.url(queue),
             AttributeNames=[
                 "ApproximateNumberOfMessages",
                 "ApproximateNumberOfMessagesNotVisible",
-                "ApproximateNumberOfMessagesDelayed",
             ],
         )
         return sum(map(int, answer["Attributes"].values()))

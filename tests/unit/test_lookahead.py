@@ -6,7 +6,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.commands import Command
 from roundsman.due import placed
+from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
 from roundsman.lookahead import RATHER_LATE, LookAhead
 from roundsman.memory import RecordingOutbox
 from roundsman.ports import DueEntry
@@ -238,3 +240,23 @@ def test_of_a_healthy_stack_only_the_orders_in_flight_are_inspected_and_then_the
         shells.store.save(placed(over, T0), seen=1)
     passed(shells.supervisor(), shells)
     assert sorted(task_id for task_id, _ in shells.inspects()) == sorted(NAMES[20:])
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        UnreadableRecord(ORDER_ID, "CompleteBy", "is missing"),
+        NoTransition("a pair that is missing"),
+    ],
+)
+def test_an_inspect_of_a_broken_record_is_left_to_the_supervisor_but_a_start_is_not(
+    broken: RoundsmanError,
+) -> None:
+    """The supervisor alerts, later and later; a message that comes back would be a dead letter."""
+    shells = Shells(LINE)
+    shells.submit()
+    shells.store.make_unreadable(ORDER_ID, broken)
+    handled = shells.scheduler().command(Command(kind="inspect", task_id=ORDER_ID), "m")
+    assert handled.reason == f"left to the supervisor, which alerts: {type(broken).__name__}"
+    with pytest.raises(type(broken)):
+        shells.start()

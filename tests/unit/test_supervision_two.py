@@ -123,6 +123,23 @@ def test_what_another_was_through_with_after_a_pass_began_costs_it_no_read() -> 
     assert (first.calls.count("due"), second.calls.count("due")) == (1, SHARDS - 1)
 
 
+def test_a_shard_that_another_was_cut_short_in_is_visited_all_the_same() -> None:
+    shells = overdue()
+    cut_short = Faults()
+
+    def spend(call: str) -> None:
+        if call == "load":
+            shells.wait(1)
+
+    def other() -> None:
+        supervisor = shells.wait(1).supervisor(cut_short.before_each(spend), instance="b")
+        assert not supervisor.make_pass(stop_at=shells.now + SECOND).finished
+
+    make_pass(shells, "a", 0, at(3, other))
+    assert cut_short.calls.count("load") == 1
+    assert failures(shells) == [1] * len(NAMES)
+
+
 @pytest.mark.parametrize("skew", SKEWS)
 def test_two_without_any_leases_are_as_safe(skew: int) -> None:
     shells = overdue()

@@ -16,6 +16,7 @@ from roundsman.errors import (
     Refused,
     TryAgain,
     UnknownAgent,
+    UnreadableRecord,
 )
 from roundsman.events import (
     COMMAND_KINDS,
@@ -85,7 +86,13 @@ class Scheduler:
         """Do what a command asks. Raises TryAgain; repeating it is harmless."""
         claimant = self._claimant(message_id)
         event = command.event or (Inspect() if command.kind == INSPECT else Start(claimant))
-        return self._handle(command.task_id, event, claimant)
+        try:
+            return self._handle(command.task_id, event, claimant)
+        except (UnreadableRecord, NoTransition) as broken:
+            if command.kind != INSPECT:
+                raise
+            # Nobody waits for this one: the entry stands, and the supervisor alerts when it is due.
+            return Handled(f"left to the supervisor, which alerts: {type(broken).__name__}")
 
     def reply(self, reply: Reply, message_id: str) -> Handled:
         """Take an agent's reply. Raises TryAgain; repeating it is harmless."""
