@@ -25,13 +25,9 @@ from roundsman.plan import plan_of
 from roundsman.states import TaskState
 from roundsman.values import MINUTE, SECOND, Json
 from roundsman.workflow import Retry, Workflow
+from tests.unit.faults import Crash, Faults
 from tests.unit.machine_world import REPLY_TO
-from tests.unit.shell_world import (
-    Crash,
-    Faults,
-    Shells,
-    as_object,
-)
+from tests.unit.shell_world import Shells, as_object
 
 VISIBLE_AFTER = {"orders": 60, "commands": 60, "replies": 60, "requests": 180}
 """Seconds until what was not acknowledged comes again."""

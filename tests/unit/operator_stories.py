@@ -22,6 +22,7 @@ def archived(compensation: Compensation | None = FENCED) -> World:
     world.start()
     world.succeeds("a", "r")
     world.wait(36).is_refused("b")
+    world.deliver_owed()
     world.wait(100)
     return world
 
@@ -33,6 +34,7 @@ def undone() -> World:
     world.succeeds("b")
     world.succeeds("a")
     assert world.task_state() is TaskState.UNDONE
+    world.deliver_owed()
     return world
 
 

@@ -16,14 +16,9 @@ from roundsman.states import ProcessState, TaskState
 from roundsman.values import SECOND, canonical_json
 from roundsman.workflow import Archive, Compensation, Undo, Wait
 from tests.unit.crash_world import TWO_SECONDS, Story, System
+from tests.unit.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, step, workflow
-from tests.unit.shell_world import (
-    CONDITIONAL_WRITES,
-    MESSAGES,
-    ORDER_ID,
-    Fault,
-    Faults,
-)
+from tests.unit.shell_world import ORDER_ID
 
 reserve = step("reserve", retry=TWO_SECONDS)
 charge = step("charge", reserve, retry=TWO_SECONDS)

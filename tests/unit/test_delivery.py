@@ -12,8 +12,9 @@ from roundsman.errors import TryAgain
 from roundsman.events import Outcome
 from roundsman.states import TaskState
 from roundsman.workflow import Archive
+from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, plan, step
-from tests.unit.shell_world import ORDER_ID, Crash, Fault, Faults, Shells
+from tests.unit.shell_world import ORDER_ID, Shells
 
 first = step("first")
 second = step("second", first)

@@ -7,8 +7,8 @@ import pytest
 from roundsman.leases import LEASE_FOR, RACES, Lease, Leases, Round
 from roundsman.memory import MemoryLeases
 from roundsman.values import MINUTE, SECOND
+from tests.unit.faults import Fault, Faults, FaultyLeases
 from tests.unit.machine_world import T0
-from tests.unit.shell_world import Fault, Faults, FaultyLeases
 
 SHARDS = 16
 HOUR = 60 * MINUTE

@@ -45,6 +45,15 @@ def test_the_last_success_completes_the_task_and_owes_it_to_the_application() ->
     assert decision.commands == ()
 
 
+def test_a_success_makes_a_step_known_that_was_not() -> None:
+    world = started()
+    world.overdue("a")
+    assert world.record("a").outcome_unknown
+    world.start()
+    world.succeeds("a")
+    assert not world.record("a").outcome_unknown
+
+
 def test_a_repeated_success_changes_nothing() -> None:
     world = started()
     lock = world.lock("a")

@@ -63,6 +63,7 @@ def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
     world.start()
     world.wait(30).succeeds("a")
     assert world.task_state() is TaskState.ARCHIVED
+    world.deliver_owed()
     decision = world.wait(HOUR).resubmit()
     assert decision.commands == (StartTask(),)
     assert due(world.task, world.now) <= world.now + START_WITHIN
@@ -171,6 +172,7 @@ def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_k
         world.start()
         world.succeeds("b")
         world.succeeds("a")
+        world.deliver_owed()
     sentence = refusal(world, world.resubmit)
     assert sentence == f"the task is {state}: say --again to begin all over, under new keys"
     sentence = refusal(world, lambda: world.resubmit("b", again=True))

@@ -16,8 +16,9 @@ from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import Json
 from roundsman.workflow import Archive, Retry
+from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import plan, step
-from tests.unit.shell_world import ORDER, ORDER_ID, Crash, Fault, Faults, Shells
+from tests.unit.shell_world import ORDER, ORDER_ID, Shells
 
 first = step("first")
 second = step("second", first)

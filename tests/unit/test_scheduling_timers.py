@@ -7,8 +7,9 @@ from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import SECOND
 from roundsman.workflow import Archive
+from tests.unit.faults import Fault, Faults
 from tests.unit.machine_world import plan, step
-from tests.unit.shell_world import ORDER_ID, Fault, Faults, Shells
+from tests.unit.shell_world import ORDER_ID, Shells
 
 first = step("first")
 second = step("second", first)

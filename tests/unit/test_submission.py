@@ -13,8 +13,9 @@ from roundsman.states import TaskState
 from roundsman.submission import CancelAsked
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive
+from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, T0, plan, step
-from tests.unit.shell_world import ORDER_ID, Crash, Fault, Faults, Shells
+from tests.unit.shell_world import ORDER_ID, Shells
 
 first = step("first")
 ONE = plan(first, on_failure=Archive())

@@ -13,12 +13,14 @@ from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
 from roundsman.events import Outcome
 from roundsman.ports import DueEntry
 from roundsman.states import ProcessState, TaskState
-from roundsman.supervision import LONGEST_POSTPONEMENT, Beat, PassReport, Supervisor
+from roundsman.supervision import LONGEST_POSTPONEMENT, Beat, Supervisor
 from roundsman.task import StepRecord
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive, Retry
+from tests.unit.faults import Crash, Fault, Faults, FaultyStore
 from tests.unit.machine_world import T0, plan, step
-from tests.unit.shell_world import ORDER_ID, SHARDS, Crash, Fault, Faults, FaultyStore, Shells
+from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
+from tests.unit.supervision_world import passed, started, submitted
 
 first = step("first")
 second = step("second", first, complete_within=timedelta(seconds=5))
@@ -27,27 +29,6 @@ LATER = T0 + 60 * MINUTE
 
 HEAD = next(f"head-{n}" for n in range(99) if shard_of(f"head-{n}", SHARDS) == 0)
 BESIDE = [f"beside-{n}" for n in range(99) if shard_of(f"beside-{n}", SHARDS) == 0][:5]
-
-
-def submitted(made: Shells) -> Shells:
-    made.submit()
-    made.outbox.sent.clear()
-    return made
-
-
-def started() -> Shells:
-    """Its first step is under way, and its agent will never answer."""
-    shells = submitted(Shells(LINE))
-    shells.start()
-    shells.outbox.sent.clear()
-    return shells
-
-
-def passed(shells: Shells, faults: Faults | None = None) -> PassReport:
-    return shells.supervisor(faults).make_pass(stop_at=shells.now + MINUTE)
-
-
-# --- Moving on what is overdue ---------------------------------------------------------------
 
 
 def test_a_task_that_is_not_due_costs_no_look() -> None:

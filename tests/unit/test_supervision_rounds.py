@@ -13,8 +13,9 @@ from roundsman.states import TaskState
 from roundsman.supervision import PassReport, Supervisor, keep_passing
 from roundsman.task import Owed
 from roundsman.values import SECOND
+from tests.unit.faults import Fault, Faults
 from tests.unit.machine_world import T0, plan, step
-from tests.unit.shell_world import SHARDS, Fault, Faults, Shells
+from tests.unit.shell_world import SHARDS, Shells
 
 LINE = plan(step("first"))
 

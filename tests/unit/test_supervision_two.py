@@ -8,8 +8,9 @@ from roundsman.commands import Command
 from roundsman.leases import LEASE_FOR
 from roundsman.ports import Clock
 from roundsman.values import MINUTE, SECOND
+from tests.unit.faults import Crash, Fault, Faults, FaultyLeases
 from tests.unit.machine_world import plan, step
-from tests.unit.shell_world import SHARDS, Crash, Fault, Faults, FaultyLeases, Shells
+from tests.unit.shell_world import SHARDS, Shells
 
 LINE = plan(step("first"))
 NAMES = [f"ord-{n}" for n in range(8)]
