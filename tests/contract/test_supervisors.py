@@ -21,7 +21,7 @@ from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, 
 from tests.contract.tables import Tables, create_tables
 from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld, World
-from tests.unit.shell_world import Faults, FaultyOutbox
+from tests.unit.faults import Faults, FaultyOutbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
