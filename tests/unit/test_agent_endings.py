@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import Agent, PermanentError, TransientError
+from roundsman import Agent, PermanentError, StepRequest, TransientError
 from roundsman.events import Outcome
 from roundsman.messages import Reply, read_reply
 from roundsman.values import Json
@@ -138,13 +138,27 @@ def test_a_kind_of_transient_error_is_named_by_its_class(payment: Agent, clock: 
 
 
 @pytest.mark.parametrize(
-    ("asked", "expected"), [(timedelta(-1), 0), (5, None), (timedelta.max, 365 * 86_400_000)]
+    ("asked", "expected"), [(timedelta(-1), 0), (timedelta.max, 365 * 86_400_000)]
 )
 def test_a_strange_wait_never_spoils_the_reply(
-    payment: Agent, clock: Clock, asked: timedelta, expected: int | None
+    payment: Agent, clock: Clock, asked: timedelta, expected: int
 ) -> None:
     payment.performs(charge_card)(raising(TransientError("later", retry_after=asked)))
     assert reply(payment, clock).retry_after == expected
+
+
+@pytest.mark.parametrize("asked", [5, 1.5, "5"])
+def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_said(
+    payment: Agent, clock: Clock, asked: object
+) -> None:
+    def charge(_: StepRequest) -> Json:
+        raise TransientError("later", retry_after=asked)  # type: ignore[arg-type]
+
+    payment.performs(charge_card)(charge)
+    said = reply(payment, clock)
+    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, None)
+    assert said.error is not None
+    assert said.error.type == "TypeError"
 
 
 def test_a_permanent_error_is_answered_with_its_type(payment: Agent, clock: Clock) -> None:
