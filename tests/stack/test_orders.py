@@ -2,27 +2,19 @@
 
 import json
 import re
-from collections.abc import Callable
 from typing import cast
 
 import pytest
 
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
+from tests.stack.helpers import faults, is_in, steps_of
 
 pytestmark = pytest.mark.stack
 
 STEPS = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 PATIENCE = 120  # seconds; only ever used up when something is broken
-
-
-def is_in(stack: DeployedStack, state: str, *order_ids: str) -> Callable[[], bool]:
-    return lambda: all(stack.task(order_id).get("State") == state for order_id in order_ids)
-
-
-def steps_of(stack: DeployedStack, order_id: str) -> dict[str, dict[str, object]]:
-    return cast("dict[str, dict[str, object]]", stack.task(order_id)["Steps"])
 
 
 def queues(stack: DeployedStack, kind: str) -> list[str]:
@@ -63,7 +55,7 @@ def test_an_order_sent_with_plain_boto3_completes_and_its_record_carries_the_pat
     assert effects_of(stack.services, "plain") == ALL_EFFECTS
 
 
-def test_a_declined_card_archives_the_order_and_reaches_an_operator_through_sns(
+def test_a_refused_confirmation_archives_the_order_and_reaches_an_operator_through_sns(
     stack: DeployedStack,
 ) -> None:
     queue = stack.sqs.create_queue(QueueName="operator")["QueueUrl"]
@@ -73,8 +65,9 @@ def test_a_declined_card_archives_the_order_and_reaches_an_operator_through_sns(
         Protocol="sqs",
         Endpoint=names["Attributes"]["QueueArn"],
     )
-    stack.submit({**order("declined"), "paymentToken": "tok_declined"})
-    stack.wait_for("the order's end", is_in(stack, "Archived", "declined"), PATIENCE)
+    with faults(stack, {"operation": "POST /messages", "orderId": "no-mail", "status": 422}):
+        stack.submit(order("no-mail"))
+        stack.wait_for("the order's end", is_in(stack, "Archived", "no-mail"), PATIENCE)
     received: list[dict[str, str]] = []
 
     def alert_came() -> bool:
@@ -84,10 +77,11 @@ def test_a_declined_card_archives_the_order_and_reaches_an_operator_through_sns(
     stack.wait_for("the alert", alert_came, PATIENCE)
     [envelope] = received
     alert = json.loads(envelope["Message"])
-    assert (alert["taskId"], alert["step"]) == ("declined", "charge_card")
-    assert alert["reason"].endswith("needs undo")
-    assert "tok_declined" not in json.dumps(envelope)
-    assert effects_of(stack.services, "declined") == {"inventory perform": 1}
+    assert (alert["taskId"], alert["step"]) == ("no-mail", "send_confirmation")
+    assert alert["severity"] == "error", "what stands is as it should be"
+    assert "tok_visa" not in json.dumps(envelope)
+    stands = {name: count for name, count in ALL_EFFECTS.items() if name != "mail perform"}
+    assert effects_of(stack.services, "no-mail") == stands
 
 
 def test_bad_messages_on_every_queue_are_put_aside_and_their_neighbours_complete(
