@@ -231,76 +231,92 @@ def test_every_message_delivered_once_more_changes_nothing(world: World) -> None
     world.assert_nothing_is_stuck()
 
 
-def test_a_declined_card_is_archived_because_it_needs_undo_and_alerts_without_order_contents(
+def test_a_declined_card_undoes_the_order_and_wakes_nobody(world: World) -> None:
+    alerts = world.alert_queue()
+    world.submit({**order("ord-1"), "paymentToken": "tok_declined"})
+    world.run()
+    task = world.task("ord-1")
+    assert task.state == "Undone"
+    assert task.ending is not None
+    assert task.ending.why == "charge_card: failed for good: CardDeclined: POST answered 402"
+    undone = {name: record.process_state for name, record in task.steps.items()}
+    assert undone == {"reserve_stock": "Undone", "charge_card": "Undone"}
+    assert world.effects("ord-1") == {"inventory perform": 1, "inventory undo": 1}
+    assert world.bodies(alerts) == []
+
+
+def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     world: World,
 ) -> None:
     alerts = world.alert_queue()
-    event = {**order("ord-1"), "paymentToken": "tok_declined"}
-    world.submit(event)
+    world.faults({"service": "mail", "status": 400, "body": {"error": "MailboxUnknown"}})
+    world.submit(order("ord-1"))
     world.run()
     task = world.task("ord-1")
     assert task.state == "Archived"
     assert task.ending is not None
     assert task.ending.why == (
-        "charge_card: failed for good: CardDeclined: POST answered 402; needs undo"
+        "send_confirmation: failed for good: MailboxUnknown: POST answered 400"
     )
     assert str(world.item("ord-1")["Lane"]).startswith("archived#")
     assert "ExpiresAt" not in world.item("ord-1")
-    assert world.effects("ord-1") == {"inventory perform": 1}
+    assert world.effects("ord-1") == {
+        "inventory perform": 1,
+        "payment perform": 1,
+        "shipping perform": 1,
+    }
     [envelope] = world.bodies(alerts)
     subject, alert = json.loads(envelope)["Subject"], json.loads(json.loads(envelope)["Message"])
     assert subject == "Roundsman: order_fulfilment ord-1 archived"
     assert alert["reason"] == task.ending.why
     assert alert["steps"] == {
         "reserve_stock": "Processed",
-        "charge_card": "Error",
-        "create_shipment": "Pending",
-        "send_confirmation": "Pending",
+        "charge_card": "Processed",
+        "create_shipment": "Processed",
+        "send_confirmation": "Error",
     }
     assert (alert["step"], alert["attempts"], alert["look"]) == (
-        "charge_card",
+        "send_confirmation",
         1,
         "roundsman show ord-1",
     )
-    for secret in ("tok_declined", "c-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
+    for secret in ("tok_visa", "c-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
         assert secret not in envelope
     world.assert_nothing_is_stuck()
 
 
 def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(world: World) -> None:
     alerts = world.alert_queue()
-    world.faults({"operation": "POST /charges", "status": 503})
+    world.faults({"operation": "POST /messages", "status": 503})
     world.submit(order("ord-1"))
     world.pass_time(180)
     task = world.task("ord-1")
     assert task.state == "Archived"
-    assert task.step("charge_card").process_state == "Error"
-    assert failure_counts(world, "ord-1") == {"charge_card": 5}
+    assert task.step("send_confirmation").process_state == "Error"
+    assert failure_counts(world, "ord-1") == {"send_confirmation": 3}
     assert task.ending is not None
-    assert task.ending.why.startswith("charge_card: attempt 5 of 5 failed: TransientError")
-    assert task.ending.why.endswith("needs undo")
-    assert len(world.store.history("ord-1")) == 5
+    assert task.ending.why.startswith("send_confirmation: attempt 3 of 3 failed: TransientError")
+    assert len(world.store.history("ord-1")) == 3
     [envelope] = world.bodies(alerts)
-    assert json.loads(json.loads(envelope)["Message"])["attempts"] == 5
-    assert world.effects("ord-1") == {"inventory perform": 1}
+    assert json.loads(json.loads(envelope)["Message"])["attempts"] == 3
     world.assert_nothing_is_stuck()
 
 
-def test_an_agent_that_never_answers_is_given_three_attempts_and_then_a_person_is_told(
+def test_an_agent_that_never_answers_is_given_three_attempts_and_then_the_order_is_undone(
     world: World,
 ) -> None:
-    alerts = world.alert_queue()
     for _ in range(3):
         world.kill("InventoryFunction", at="UpdateItem")
     world.submit(order("ord-1"))
     world.pass_time(600, step=20)
     task = world.task("ord-1")
-    assert task.state == "Archived"
-    assert failure_counts(world, "ord-1") == {"reserve_stock": 3}
+    assert task.state == "Undone"
     assert task.ending is not None
     assert task.ending.why.startswith("reserve_stock: attempt 3 of 3 overdue by ")
-    assert len(world.bodies(alerts)) == 1
-    assert world.effects("ord-1") == {}
+    assert task.step("reserve_stock").process_state == "Undone", "its outcome was unknown"
+    failed = [row.attempt for row in world.store.history("ord-1") if row.attempt]
+    assert failed == [1, 2, 3]
+    assert world.effects("ord-1").get("inventory perform", 0) == 0
 
 
 def test_a_task_whose_plan_is_not_stored_is_archived_with_the_reason(world: World) -> None:

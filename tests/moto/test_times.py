@@ -52,14 +52,15 @@ def test_an_order_whose_time_has_passed_runs_now(world: World) -> None:
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_an_order_that_is_not_complete_in_its_own_time_is_archived(world: World) -> None:
+def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: World) -> None:
     world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600})
     world.submit(order("ord-1", completeWithin=60))
     world.pass_time(200, step=10)
     task = world.task("ord-1")
-    assert task.state == "Archived"
+    assert task.state == "Undone"
     assert task.ending is not None
     assert task.ending.why.startswith("the task was not complete by 08:01:00")
+    assert world.effects("ord-1") == {"inventory perform": 1, "inventory undo": 1}
 
 
 def test_with_no_retention_the_task_is_gone_once_it_is_done_and_a_late_duplicate_makes_nothing(
@@ -99,7 +100,8 @@ def test_a_short_retention_counts_from_the_end_and_late_messages_find_nothing(
 
 
 def test_an_archived_order_is_never_removed(world: World) -> None:
-    world.submit({**order("ord-1", retention=0), "paymentToken": "tok_declined"})
+    world.faults({"service": "mail", "status": 400})
+    world.submit(order("ord-1", retention=0))
     world.run()
     world.clock.now += 30 * 24 * HOUR * 1000
     assert world.task("ord-1").state == "Archived"

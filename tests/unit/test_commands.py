@@ -142,6 +142,7 @@ def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> No
         (message("resubmit", steps=["a", 3]), {"steps"}),
         (message("resubmit", steps=[""]), {"steps"}),
         (message("resubmit", freshKey="yes", again=1), {"freshKey", "again"}),
+        (message("resubmit", input={"currency": "EUR"}), {"input"}),
         (message("cancel", undo=None), {"undo"}),
         (message("cancel", undo="no"), {"undo"}),
         (message("resolve"), {"step", "outcome"}),

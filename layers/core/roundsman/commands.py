@@ -93,6 +93,9 @@ def _payload(event: OperatorEvent) -> dict[str, Json]:
 
 
 def _read_resubmit(fields: Fields, asked: Asked) -> Resubmit:
+    if fields.optional("input") is not None:
+        # Said, not ignored: who sends a correction must not believe that it was made.
+        fields.problem("input", "corrections of the order are not taken; send a new order")
     return Resubmit(asked, fields.texts("steps"), fields.flag("freshKey"), fields.flag("again"))
 
 
