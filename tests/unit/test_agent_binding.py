@@ -29,7 +29,7 @@ def test_a_step_is_bound_once(payment: Agent) -> None:
 
 
 def test_a_step_of_another_agent_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="is of agent 'payment'; bind it there"):
+    with pytest.raises(DefinitionError, match="is of agent payment; bind it there"):
         Agent("inventory").performs(charge_card)
 
 

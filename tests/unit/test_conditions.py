@@ -40,7 +40,7 @@ RESULTS: dict[str, Json] = {"reserve_stock": {"reservationId": "r-1", "backorder
     ],
 )
 def test_a_condition_holds_by_jmespaths_own_truth(expression: str, expected: bool) -> None:
-    compile_condition("step 'a'", expression)
+    compile_condition("step 'a': when", expression)
     assert holds(expression, ORDER, RESULTS) is expected
 
 
@@ -87,11 +87,11 @@ def test_an_expression_that_can_never_be_evaluated_is_refused(
     expression: object, sentence: str
 ) -> None:
     with pytest.raises(DefinitionError, match=f"step 'a': .*{sentence}"):
-        compile_condition("step 'a'", expression)
+        compile_condition("step 'a': when", expression)
 
 
 def test_a_function_of_many_arguments_takes_many() -> None:
-    compile_condition("step 'a'", "not_null(input.a, input.b, input.note) && merge(@, input)")
+    compile_condition("step 'a': when", "not_null(input.a, input.b, input.note) && merge(@, input)")
 
 
 @pytest.mark.parametrize(

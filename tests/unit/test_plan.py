@@ -69,7 +69,7 @@ def test_a_plan_says_in_milliseconds_all_that_the_definition_says() -> None:
     assert list(plan.steps) == ["reserve", "charge"]
     assert plan.steps["charge"] == StepPlan(
         name="charge",
-        agent="payment",
+        agents=("payment",),
         after=("reserve",),
         complete_within=60_000,
         retry=RetryPlan(5, 2_000, 300_000, ("CardDeclined",)),
@@ -201,8 +201,8 @@ BROKEN = [
     ("[]", "where a dict belongs"),
     ("null", "None where a dict belongs"),
     ("NaN", "NaN is not JSON"),
-    ("{}", "plan version None; this code reads 1"),
-    (broken(lambda d: d.update(planVersion=2)), "plan version 2; this code reads 1"),
+    ("{}", "plan version None; this code reads 1 and 2"),
+    (broken(lambda d: d.update(planVersion=3)), "plan version 3; this code reads 1 and 2"),
     (broken(lambda d: d.pop("steps")), "the plan has no 'steps'"),
     (broken(lambda d: d.pop("retainFor")), "the plan has no 'retainFor'"),
     (broken(lambda d: d["steps"][0].pop("retry")), "the plan has no 'retry'"),

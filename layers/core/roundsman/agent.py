@@ -169,9 +169,10 @@ class Agent:
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
         check_type(f"{where}: what is bound", step, Step)
-        if step.agent != self.name:
+        if self.name not in step.agent_names():
+            agents = " and ".join(step.agent_names())
             raise DefinitionError(
-                f"{where}: step {step.name!r} is of agent {step.agent!r}; bind it there, "
+                f"{where}: step {step.name!r} is of agent {agents}; bind it there, "
                 "or change the step's agent"
             )
         if self._steps.setdefault(step.name, step) != step:

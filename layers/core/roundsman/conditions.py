@@ -23,14 +23,14 @@ ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 
 def compile_condition(where: str, expression: object) -> None:
-    """Refuse an expression that JMESPath cannot read or could never evaluate.
+    """Refuse an expression that JMESPath cannot read or could never evaluate; `where` names it.
 
     Raises DefinitionError. JMESPath itself looks up functions only when it evaluates; a name
     that does not exist would then fail every order instead of the import.
     """
     if not isinstance(expression, str):
-        raise DefinitionError(f"{where}: when must be a JMESPath expression, not {expression!r}")
-    refused = f"{where}: when is not JMESPath: {expression!r}"
+        raise DefinitionError(f"{where} must be a JMESPath expression, not {expression!r}")
+    refused = f"{where} is not JMESPath: {expression!r}"
     try:
         parsed: Node = _compiled(expression).parsed
     except (JMESPathError, RecursionError) as error:

@@ -42,16 +42,19 @@ class Start:
 
 
 class Outcome(StrEnum):
-    """How an attempt ended, as the agent says it."""
+    """What an agent says of an attempt: how it ended, or that it goes on."""
 
     SUCCEEDED = "succeeded"
     TRANSIENT = "transient"
     PERMANENT = "permanent"
+    HELD = "held"
+    PROGRESS = "progress"
+    WAITING = "waiting"
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """An agent answered a request. `retry_after` is in ms."""
+    """An agent answered a request; the fields are those of `messages.Reply`."""
 
     claimant: Claimant
     step: str
@@ -62,6 +65,8 @@ class Replied:
     result: Json = None
     error: StepError | None = None
     retry_after: int | None = None
+    until: int | None = None
+    outcome_unknown: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,11 +157,15 @@ class AgentView:
     """What is known of one agent's request queue.
 
     `lag` is the age in ms of the request that was last read. `read_up_to` is the instant at
-    which that request was sent: a request sent later has not been read.
+    which that request was sent: a request sent later has not been read. `held_until` (epoch ms) is
+    set while the agent takes no work, because an operator holds it or its breaker is open;
+    `held_why` says which, in words.
     """
 
     lag: int = 0
     read_up_to: int | None = None
+    held_until: int | None = None
+    held_why: str = ""
 
 
 Agents: TypeAlias = Mapping[str, AgentView]

@@ -18,6 +18,7 @@ from roundsman.values import Json, canonical_json, iso, parse_json
 VERSION = 1
 TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
 OPERATIONS = ("perform", "undo")
+SAYS_WHY = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +28,8 @@ class AgentRequest:
     `lock` comes back in the reply. After `complete_by` (epoch ms) the agent stays silent.
     `perform_key` is the key of the effect that an undo undoes. `results` are those of the steps
     before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
+    `heartbeat_by` is when progress must have been shown, for a step that has heartbeats. `item`
+    is the one that a step of a fan-out, `name[3]`, is for.
     `tenant` is said beside the text, as the message's group, and is not read back from it.
     """
 
@@ -43,6 +46,8 @@ class AgentRequest:
     sent_at: int
     perform_key: str | None = None
     outcome_unknown: bool = False
+    heartbeat_by: int | None = None
+    item: Json = None
     tenant: str | None = field(default=None, compare=False)
 
     def body(self) -> str:
@@ -64,6 +69,10 @@ class AgentRequest:
         }
         if self.perform_key is not None:
             found["performKey"] = self.perform_key
+        if self.heartbeat_by is not None:
+            found["heartbeatBy"] = self.heartbeat_by
+        if self.item is not None:
+            found["item"] = self.item
         return canonical_json(found)
 
 
@@ -85,6 +94,8 @@ def read_request(body: str) -> AgentRequest:
         sent_at=fields.number("sentAt"),
         perform_key=fields.optional_text("performKey"),
         outcome_unknown=fields.flag("outcomeUnknown"),
+        heartbeat_by=fields.optional_number("heartbeatBy"),
+        item=fields.optional("item"),
     )
     fields.done()
     return request
@@ -92,7 +103,12 @@ def read_request(body: str) -> AgentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An agent's answer to one request; says again which claim and which effect it is about."""
+    """An agent's answer to one request; says again which claim and which effect it is about.
+
+    `until` (epoch ms) is how long a `waiting` step waits for its callback. `outcome_unknown`, of
+    a `held` reply, says that the service was called before the agent stopped: it may have
+    happened. `retry_after` is in ms.
+    """
 
     task_id: str
     step: str
@@ -105,6 +121,8 @@ class Reply:
     result: Json = None
     error: StepError | None = None
     retry_after: int | None = None
+    until: int | None = None
+    outcome_unknown: bool = False
 
     def body(self) -> str:
         """The message's text."""
@@ -124,8 +142,12 @@ class Reply:
             if self.retry_after is not None:
                 error["retryAfter"] = self.retry_after
             found["error"] = error
-        else:
+        elif self.outcome is Outcome.SUCCEEDED:
             found["result"] = self.result
+        if self.until is not None:
+            found["until"] = self.until
+        if self.outcome_unknown:
+            found["outcomeUnknown"] = True
         return canonical_json(found)
 
 
@@ -147,9 +169,13 @@ def read_reply(body: str) -> Reply:
         result=fields.optional("result"),
         error=StepError(error.text("type"), error.text("message", empty=True)) if error else None,
         retry_after=error.optional_number("retryAfter") if error else None,
+        until=fields.optional_number("until"),
+        outcome_unknown=fields.flag("outcomeUnknown"),
     )
-    if reply.outcome is not Outcome.SUCCEEDED and reply.error is None:
+    if reply.outcome in SAYS_WHY and reply.error is None:
         fields.problem("error", f"a {reply.outcome} reply says why")
+    if reply.outcome is Outcome.WAITING and reply.until is None:
+        fields.problem("until", "a waiting reply says how long")
     fields.done()
     return reply
 

@@ -16,6 +16,8 @@ from roundsman.values import Json, canonical_json, milliseconds, parse_json, sha
 from roundsman.workflow import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
 
 PLAN_VERSION = 1
+RICHER_PLAN_VERSION = 2
+"""For plans that code of version 1 would run wrongly: those that use what it did not know."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +66,7 @@ class StepPlan:
     """`Step` in milliseconds, its predecessors by name and its strategy resolved."""
 
     name: str
-    agent: str
+    agents: tuple[str, ...]
     after: tuple[str, ...]
     complete_within: int
     retry: RetryPlan
@@ -72,6 +74,14 @@ class StepPlan:
     on_failure: StrategyPlan
     when: str | None
     result_limit: int
+    heartbeat_within: int | None = None
+    for_each: str | None = None
+    tolerate: float = 0
+
+    @property
+    def agent(self) -> str:
+        """The agent that is asked first."""
+        return self.agents[0]
 
     @property
     def attempts(self) -> int:
@@ -113,22 +123,24 @@ class Plan:
 
     @cached_property
     def has_conditions(self) -> bool:
-        """Whether deciding may need the order: some step has a `when`."""
-        return any(step.when for step in self.steps.values())
+        """Whether deciding may need the order: some step has a `when` or a `for_each`."""
+        return any(step.when or step.for_each for step in self.steps.values())
 
 
 def plan_of(workflow: Workflow) -> Plan:
     """The plan that a workflow's definition stands for. Equal definitions give equal hashes."""
     point = workflow.point_of_no_return
+    steps = [_step(step, workflow) for step in workflow.steps]
+    richer = any(RICHER_FIELDS & step.keys() for step in steps)
     document: dict[str, Json] = {
-        "planVersion": PLAN_VERSION,
+        "planVersion": RICHER_PLAN_VERSION if richer else PLAN_VERSION,
         "workflow": workflow.name,
         "completeWithin": milliseconds(workflow.complete_within),
         "onFailure": _strategy(workflow.on_failure),
         "retainFor": milliseconds(workflow.retain_for),
         "priority": workflow.priority.value,
         "pointOfNoReturn": point.name if point else None,
-        "steps": [_step(step, workflow) for step in workflow.steps],
+        "steps": steps,
     }
     return read_plan(canonical_json(document))
 
@@ -136,16 +148,21 @@ def plan_of(workflow: Workflow) -> Plan:
 def read_plan(text: str) -> Plan:
     """The plan in its stored text. Raises ValueError where it is not one, or is of a newer kind."""
     document = _as(dict, parse_json(text))
-    if document.get("planVersion") != PLAN_VERSION:
-        raise ValueError(f"plan version {document.get('planVersion')!r}; this code reads 1")
+    version = document.get("planVersion")
+    if version not in (PLAN_VERSION, RICHER_PLAN_VERSION) or isinstance(version, bool):
+        raise ValueError(f"plan version {version!r}; this code reads 1 and 2")
     try:
         return _read(document, text)
     except KeyError as error:
         raise ValueError(f"the plan has no {error}") from error
 
 
-def _step(step: Step, workflow: Workflow) -> Json:
-    return {
+RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
+"""Said only where they are used, so that a definition without them keeps its hash."""
+
+
+def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
+    found: dict[str, Json] = {
         "name": step.name,
         "agent": step.agent,
         "after": list(step.after_names()),
@@ -156,6 +173,13 @@ def _step(step: Step, workflow: Workflow) -> Json:
         "when": step.when,
         "resultLimit": step.result_limit,
     }
+    if len(step.agent_names()) > 1:
+        found["agents"] = list(step.agent_names())
+    if step.heartbeat_within is not None:
+        found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
+    if step.for_each is not None:
+        found |= {"forEach": step.for_each, "tolerate": step.tolerate}
+    return found
 
 
 def _retry(retry: Retry) -> Json:
@@ -227,9 +251,12 @@ def _check_steps(steps: list[StepPlan]) -> None:
 
 def _read_step(document: dict[str, Json]) -> StepPlan:
     compensation, when = document["compensation"], document["when"]
+    agents = _as(list, document.get("agents", [document["agent"]]))
+    heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
+    tolerate = document.get("tolerate", 0)
     return StepPlan(
         name=_as(str, document["name"]),
-        agent=_as(str, document["agent"]),
+        agents=tuple(_as(str, agent) for agent in agents),
         after=tuple(_as(str, name) for name in _as(list, document["after"])),
         complete_within=_as(int, document["completeWithin"]),
         retry=_read_retry(document["retry"]),
@@ -237,6 +264,9 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         on_failure=_read_strategy(document["onFailure"]),
         when=None if when is None else _as(str, when),
         result_limit=_as(int, document["resultLimit"]),
+        heartbeat_within=None if heartbeat is None else _as(int, heartbeat),
+        for_each=None if for_each is None else _as(str, for_each),
+        tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
     )
 
 

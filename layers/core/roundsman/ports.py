@@ -143,6 +143,38 @@ class AgentBoard(Protocol):
         """By agent and priority (`payment/normal`)."""
 
 
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Why an agent takes no work, since when and until when (epoch ms).
+
+    `kind` is OPERATOR (somebody asked for it, `by` says who) or BREAKER (its circuit is open).
+    An agent may be held for both reasons at once. `reason` is for people.
+    """
+
+    agent: str
+    kind: str
+    since: int
+    until: int
+    reason: str
+    by: str
+
+
+OPERATOR, BREAKER = "operator", "breaker"
+
+
+class HoldStore(Protocol):
+    """The holds on agents, in ControlTable."""
+
+    def holds(self) -> Sequence[Hold]:
+        """Those that are in force, by agent and kind."""
+
+    def hold(self, hold: Hold) -> None:
+        """Store it in place of the agent's earlier one of that kind."""
+
+    def release(self, agent: str, kind: str) -> bool:
+        """End it now; whether there was one in force."""
+
+
 class LeaseStore(Protocol):
     """The supervisors' leases: one record for all shards."""
 

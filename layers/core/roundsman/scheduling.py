@@ -107,6 +107,8 @@ class Scheduler:
             result=reply.result,
             error=reply.error,
             retry_after=reply.retry_after,
+            until=reply.until,
+            outcome_unknown=reply.outcome_unknown,
         )
         return self._handle(reply.task_id, event, claimant)
 

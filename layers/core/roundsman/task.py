@@ -5,6 +5,7 @@ An absent step record means a step that nothing has happened to: Pending, never 
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from roundsman.checks import LONGEST_ERROR_TYPE
 from roundsman.states import END_STATES, ProcessState, TaskState
@@ -34,6 +35,13 @@ def _cut(text: str, size: int) -> str:
     return text.encode("utf-8", "replace")[:size].decode("utf-8", "ignore")
 
 
+class AfterUndo(StrEnum):
+    """What becomes of a step whose effect is undone while its task goes on."""
+
+    SKIPPED = "skipped"  # an item of a fan-out that may fail
+    NEXT_AGENT = "next agent"  # settled at one agent, the step begins at another
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     """One step of one task: the pattern's own fields, and what an operator asks first.
@@ -45,6 +53,13 @@ class StepRecord:
     `acts_until` is how long a copy of an earlier request may still act, where that is ahead.
     `outcome_unknown` says that an attempt ended without a definite answer, and of a step that is
     undone that its effect was never confirmed.
+    `held_since` is set while the step waits only because its agent takes no work.
+    `heartbeat_by` is when the attempt must have shown progress, where that is before
+    `complete_by`. `heard_at` is when the present attempt was last heard of (progress, or that it
+    waits for a callback); `waiting` says that it waits for one.
+    `spared` counts the time-outs in a row that were blamed on a backlog and not counted.
+    `tried` are the agents that were tried before `agent`. `after_undo` says what follows the
+    step's undo where that is not Undone.
     """
 
     process_state: ProcessState = ProcessState.PENDING
@@ -60,6 +75,18 @@ class StepRecord:
     round: int = 1
     acts_until: int | None = None
     outcome_unknown: bool = False
+    held_since: int | None = None
+    heartbeat_by: int | None = None
+    heard_at: int | None = None
+    waiting: bool = False
+    spared: int = 0
+    tried: tuple[str, ...] = ()
+    after_undo: "AfterUndo | None" = None
+
+    @property
+    def overdue_at(self) -> int | None:
+        """When what is under way is overdue: at its heartbeat's end, or at its own."""
+        return self.complete_by if self.heartbeat_by is None else self.heartbeat_by
 
     @property
     def under_way(self) -> bool:
@@ -120,6 +147,9 @@ class Task:
     `lane` and `due_at` are the keys of the `due` index (see `roundsman.due`). `complete_by`
     counts from `start_at`. `retain_for` is in ms. `expires_at` (epoch ms) is set once the task
     may be removed. `command_ids` are the last operators' commands that were done.
+    `fan_outs` says of each step that runs once an item how many items there are, once that is
+    known; its records are then `name[0]` and so on. `held_until` is the end of the time by which
+    `complete_by` was moved because an agent was held.
     """
 
     task_id: str
@@ -144,6 +174,8 @@ class Task:
     reply_to: str | None = None
     correlation_id: str | None = None
     command_ids: tuple[str, ...] = ()
+    fan_outs: Mapping[str, int] = field(default_factory=dict)
+    held_until: int | None = None
 
     @property
     def ended(self) -> bool:

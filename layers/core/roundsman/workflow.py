@@ -117,17 +117,21 @@ class Compensation:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work at one agent.
+    """One unit of work at one agent, or at the first of several that can take it.
 
-    `after` names what must be done first, as steps or by name. `complete_within` is the agent's
-    time for one attempt. `when` is a JMESPath expression over `{"input", "results"}`; false
-    means that the step is skipped. `on_failure` is the workflow's where None. `result_limit` is
-    the most bytes of JSON that the step may answer with.
+    Either `agent` or `agents`, in the order of preference. `after` names what must be done
+    first, as steps or by name. `complete_within` is the agent's time for one attempt; where
+    `heartbeat_within` is given, an attempt that shows no progress for so long is overdue earlier.
+    `when` is a JMESPath expression over `{"input", "results"}`; false means that the step is
+    skipped. `for_each` is one that gives a list: the step runs once for each item of it, and
+    `tolerate` is the share of the items that may fail. `on_failure` is the workflow's where None.
+    `result_limit` is the most bytes of JSON that the step may answer with, for each item.
     """
 
     name: str
-    agent: str
     complete_within: timedelta
+    agent: str = ""
+    agents: tuple[str, ...] = ()
     # A repr or comparison through `after` would walk every path of the graph: exponential.
     after: tuple["Step | str", ...] = field(default=(), repr=False, compare=False)
     retry: Retry = Retry()
@@ -135,12 +139,17 @@ class Step:
     on_failure: Strategy | None = None
     when: str | None = None
     result_limit: int = DEFAULT_RESULT_LIMIT
+    heartbeat_within: timedelta | None = None
+    for_each: str | None = None
+    tolerate: float = 0
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
         check_name(where, self.name)
-        check_name(f"{where}: agent", self.agent)
+        self._check_agents(where)
         check_attempt_time(f"{where}: complete_within", self.complete_within)
+        self._check_heartbeat(where)
+        self._check_fan_out(where)
         check_tuple(f"{where}: after", self.after, (str, Step), "steps, such as (charge_card,)")
         check_type(f"{where}: retry", self.retry, Retry)
         if self.compensation is not None:
@@ -148,12 +157,46 @@ class Step:
         if self.on_failure is not None:
             _check_strategy(where, self.on_failure)
         if self.when is not None:
-            compile_condition(where, self.when)
+            compile_condition(f"{where}: when", self.when)
         check_count(f"{where}: result_limit", self.result_limit)
         if self.result_limit > LARGEST_RESULT:
             raise DefinitionError(
                 f"{where}: result_limit is {self.result_limit} bytes; at most {LARGEST_RESULT} fit"
             )
+
+    def _check_agents(self, where: str) -> None:
+        check_tuple(f"{where}: agents", self.agents, (str,), 'names, such as ("payment", "backup")')
+        if self.agents and self.agent not in ("", self.agents[0]):
+            raise DefinitionError(f"{where}: name its agent, or its agents in order, and not both")
+        if self.agents:  # frozen, as all of a definition is
+            object.__setattr__(self, "agent", self.agents[0])
+        names = self.agent_names()
+        for agent in names:
+            check_name(f"{where}: agent", agent)
+        if len(set(names)) < len(names):
+            raise DefinitionError(f"{where}: an agent is named twice in agents; remove one")
+
+    def _check_heartbeat(self, where: str) -> None:
+        if self.heartbeat_within is None:
+            return
+        check_duration(f"{where}: heartbeat_within", self.heartbeat_within)
+        if self.heartbeat_within >= self.complete_within:
+            raise DefinitionError(f"{where}: heartbeat_within must be shorter than complete_within")
+
+    def _check_fan_out(self, where: str) -> None:
+        tolerated = self.tolerate
+        if isinstance(tolerated, bool) or not isinstance(tolerated, int | float):
+            raise DefinitionError(f"{where}: tolerate must be a share such as 0.1")
+        if not 0 <= tolerated < 1:
+            raise DefinitionError(f"{where}: tolerate must be at least 0 and below 1")
+        if self.for_each is not None:
+            compile_condition(f"{where}: for_each", self.for_each)
+        elif tolerated:
+            raise DefinitionError(f"{where}: tolerate needs for_each: a share of what?")
+
+    def agent_names(self) -> tuple[str, ...]:
+        """The agents that can take the step, the one that is asked first in front."""
+        return self.agents or (self.agent,)
 
     def after_names(self) -> tuple[str, ...]:
         """The names of the steps that this one comes after."""

@@ -15,7 +15,7 @@ from roundsman.errors import SchemaTooNew
 from roundsman.events import HistoryRow
 from roundsman.ports import OrderRow
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import SCHEMA, Ending, Owed, StepError, StepRecord, Task
+from roundsman.task import SCHEMA, AfterUndo, Ending, Owed, StepError, StepRecord, Task
 from roundsman.values import SECOND, Json, canonical_json
 
 if TYPE_CHECKING:
@@ -82,6 +82,9 @@ def task_item(task: Task) -> Item:
     _put(item, "CorrelationId", task.correlation_id)
     if task.command_ids:
         item["CommandIds"] = {"L": [text(one) for one in task.command_ids]}
+    if task.fan_outs:
+        item["FanOuts"] = {"M": {name: number(count) for name, count in task.fan_outs.items()}}
+    _put(item, "HeldUntil", task.held_until)
     return item
 
 
@@ -131,6 +134,16 @@ def _step(step: StepRecord) -> Item:
     _put(item, "ActsUntil", step.acts_until)
     if step.outcome_unknown:
         item["OutcomeUnknown"] = {"BOOL": True}
+    _put(item, "HeldSince", step.held_since)
+    _put(item, "HeartbeatBy", step.heartbeat_by)
+    _put(item, "HeardAt", step.heard_at)
+    if step.waiting:
+        item["Waiting"] = {"BOOL": True}
+    if step.spared:
+        item["Spared"] = number(step.spared)
+    if step.tried:
+        item["Tried"] = {"L": [text(agent) for agent in step.tried]}
+    _put(item, "AfterUndo", step.after_undo)
     return item
 
 
@@ -185,6 +198,8 @@ def read_task(item: "Mapping[str, Value]") -> Task:
         reply_to=reader.optional_text("ReplyTo"),
         correlation_id=reader.optional_text("CorrelationId"),
         command_ids=reader.texts("CommandIds"),
+        fan_outs=reader.numbers("FanOuts"),
+        held_until=reader.optional_number("HeldUntil"),
     )
 
 
@@ -204,7 +219,19 @@ def _read_step(reader: ItemReader) -> StepRecord:
         round=reader.number("Round", 1),
         acts_until=reader.optional_number("ActsUntil"),
         outcome_unknown=reader.flag("OutcomeUnknown"),
+        held_since=reader.optional_number("HeldSince"),
+        heartbeat_by=reader.optional_number("HeartbeatBy"),
+        heard_at=reader.optional_number("HeardAt"),
+        waiting=reader.flag("Waiting"),
+        spared=reader.number("Spared", 0),
+        tried=reader.texts("Tried"),
+        after_undo=_read_after_undo(reader),
     )
+
+
+def _read_after_undo(reader: ItemReader) -> AfterUndo | None:
+    found = reader.optional_text("AfterUndo")
+    return None if found is None else reader.one_of(AfterUndo, "AfterUndo")
 
 
 def _read_owed(reader: ItemReader) -> Owed:

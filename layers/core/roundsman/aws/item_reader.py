@@ -89,6 +89,14 @@ class ItemReader:
             self._wrong(name, "is not a map")
         return {key: self._map(value, f"{name}.{key}") for key, value in found.items()}
 
+    def numbers(self, name: str) -> dict[str, int]:
+        """A map of whole numbers; empty where it is absent."""
+        found = self._item.get(name, {"M": {}}).get("M")
+        if found is None:
+            self._wrong(name, "is not a map")
+        reader = ItemReader(found, self._record, f"{self._path}{name}.")
+        return {key: reader.number(key) for key in found}
+
     def flag(self, name: str) -> bool:
         """True or false; false where it is absent."""
         if name not in self._item:

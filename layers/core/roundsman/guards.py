@@ -1,0 +1,41 @@
+"""What stands between an agent's function and its remote service: holds, a rate, a breaker."""
+
+from collections.abc import Callable
+from typing import Protocol, TypeVar
+
+from roundsman.errors import RoundsmanError
+
+T = TypeVar("T")
+
+
+class HeldBack(RoundsmanError):
+    """The service may not be called now: the step is given back, and its attempt not counted.
+
+    `until` (epoch ms) is when to come again. `called` says that the service was called before
+    that was known, so that the step may have had its effect.
+    """
+
+    def __init__(self, why: str, *, until: int, called: bool = False) -> None:
+        super().__init__(why)
+        self.until = until
+        self.called = called
+
+
+class Guard(Protocol):
+    """Lets calls of one agent's service through, for all instances of its function together."""
+
+    def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+        """Call the function and return what it does. Raises HeldBack where it may not be called.
+
+        What it raises passes through; where by then the service is known to be down, HeldBack
+        with `called` takes its place. A guard may wait for its turn, but never beyond `ends_at`
+        (epoch ms).
+        """
+
+
+class NoGuard:
+    """Lets everything through."""
+
+    def call(self, function: Callable[[], T], *, ends_at: int) -> T:  # noqa: ARG002  # a Guard's shape
+        """Call it."""
+        return function()
