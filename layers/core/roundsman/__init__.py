@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from roundsman.agent import Agent, StepRequest
     from roundsman.errors import (
+        Busy,
         DefinitionError,
         PermanentError,
         RoundsmanError,
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
 _HOMES = {
     "Agent": "roundsman.agent",
     "Archive": "roundsman.workflow",
+    "Busy": "roundsman.errors",
     "Compensation": "roundsman.workflow",
     "DefinitionError": "roundsman.errors",
     "Json": "roundsman.values",
@@ -48,6 +50,7 @@ _HOMES = {
 __all__ = [
     "Agent",
     "Archive",
+    "Busy",
     "Compensation",
     "DefinitionError",
     "Json",

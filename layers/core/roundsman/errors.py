@@ -27,6 +27,13 @@ class TransientError(RoundsmanError):
         self.retry_after = retry_after
 
 
+class Busy(TransientError):
+    """The service answered, and asked to come again later: 429, 425, the same key in progress.
+
+    It is no sign that the service is down, so it is not held against it.
+    """
+
+
 class PermanentError(RoundsmanError):
     """Raised by an agent's code: no repetition will help.
 
