@@ -157,7 +157,7 @@ def test_a_pass_makes_the_same_requests_over_a_thousand_tasks_as_over_twenty_tho
     assert few == many
     assert few == {
         "Query": SHARDS,
-        "GetItem": 1 + 1 + OVERDUE,  # the leases, the agents' marks, and each task
+        "GetItem": 1 + 2 + OVERDUE,  # the leases, the agents' marks and holds, and each task
         "PutItem": 5,  # the leases
         "TransactWriteItems": OVERDUE,  # each decision with its line of history
         "send_start": OVERDUE,

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING, Protocol
 
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans, DynamoReadNotes
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.holds import DynamoHolds
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
 from roundsman.marks import ReadNotes
-from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
-from roundsman.ports import AgentBoard, LeaseStore, OrderStore, PlanStore, TaskStore
+from roundsman.memory import (
+    MemoryAgentBoard,
+    MemoryHolds,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+)
+from roundsman.ports import AgentBoard, HoldStore, LeaseStore, OrderStore, PlanStore, TaskStore
 from tests.contract.tables import Tables
 
 if TYPE_CHECKING:
@@ -37,6 +44,10 @@ class World(ABC):
     def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]: ...
 
     @abstractmethod
+    def holds(self, clock: Callable[[], int]) -> HoldStore:
+        """What `board` shows too, given the same clock."""
+
+    @abstractmethod
     def leases(self) -> LeaseStore: ...
 
     @abstractmethod
@@ -60,13 +71,18 @@ class MemoryWorld(World):
         self.store = self._memory
         self._plans = MemoryPlans()
         self._leases = MemoryLeases()
+        self._holds: MemoryHolds | None = None
 
     def plans(self) -> PlanStore:
         return self._plans
 
     def board(self, clock: Callable[[], int]) -> tuple[AgentBoard, ReadNotes]:
-        board = MemoryAgentBoard(clock)
+        board = MemoryAgentBoard(clock, self.holds(clock))
         return board, board
+
+    def holds(self, clock: Callable[[], int]) -> HoldStore:
+        self._holds = self._holds or MemoryHolds(clock)
+        return self._holds
 
     def leases(self) -> LeaseStore:
         return self._leases
@@ -108,6 +124,9 @@ class DynamoWorld(World):
         table = self.tables.control
         board = DynamoAgentBoard(self.client, control_table=table, clock=clock, keep_for=0)
         return board, DynamoReadNotes(self.client, control_table=table, clock=clock)
+
+    def holds(self, clock: Callable[[], int]) -> DynamoHolds:
+        return DynamoHolds(self.client, control_table=self.tables.control, clock=clock)
 
     def leases(self) -> LeaseStore:
         return DynamoLeases(self.client, control_table=self.tables.control)

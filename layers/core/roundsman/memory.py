@@ -15,11 +15,23 @@ from roundsman.due import Lane, lane_key, removed_at_once
 from roundsman.errors import Problem, RoundsmanError, TryAgain, UnknownAgent
 from roundsman.events import Agents, HistoryRow
 from roundsman.history import fitting
+from roundsman.holds import in_force, with_holds
 from roundsman.leases import Leases
 from roundsman.marks import Mark, Notebook, queue_key, view
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
-from roundsman.ports import Clock, Created, DueEntry, Exists, OrderRow, Saved, Superseded
+from roundsman.ports import (
+    BREAKER,
+    Clock,
+    Created,
+    DueEntry,
+    Exists,
+    Hold,
+    HoldStore,
+    OrderRow,
+    Saved,
+    Superseded,
+)
 from roundsman.task import Task
 from roundsman.values import SECOND
 
@@ -207,18 +219,53 @@ class MemoryPlans:
         return self._plans.get(plan_hash)
 
 
-class MemoryAgentBoard:
-    """AgentBoard and ReadNotes in one: what is noted is known at once."""
+class MemoryHolds:
+    """HoldStore. Threads may share it: each call is atomic."""
 
     def __init__(self, clock: Clock) -> None:
+        self._lock = RLock()
         self._clock = clock
+        self._holds: dict[tuple[str, str], Hold] = {}
+
+    def holds(self) -> list[Hold]:
+        """Those in force now, by agent and kind."""
+        with self._lock:
+            return in_force(self._holds.values(), self._clock())
+
+    def hold(self, hold: Hold) -> None:
+        """Store it in place of the agent's earlier one of that kind.
+
+        A breaker's hold never takes the place of a longer one.
+        """
+        with self._lock:
+            known = self._holds.get((hold.agent, hold.kind))
+            if known is None or hold.kind != BREAKER or known.until < hold.until:
+                self._holds[hold.agent, hold.kind] = hold
+
+    def release(self, agent: str, kind: str) -> bool:
+        """End it now; whether there was one in force."""
+        with self._lock:
+            ended = self._holds.pop((agent, kind), None)
+            return ended is not None and bool(in_force([ended], self._clock()))
+
+
+class MemoryAgentBoard:
+    """AgentBoard and ReadNotes in one: what is noted is known at once, and so are `holds`."""
+
+    def __init__(self, clock: Clock, holds: HoldStore | None = None) -> None:
+        self._clock = clock
+        self._holds = holds
         self._notebooks: dict[str, Notebook] = {}
         self._marks: dict[str, Mark] = {}
 
     def agents(self) -> Agents:
-        """By agent and priority (`payment/normal`); of a queue that was never read, nothing."""
+        """By agent and priority (`payment/normal`).
+
+        Of a queue that was never read there is nothing, unless its agent is held.
+        """
         now = self._clock()
-        return {queue: view(mark, now) for queue, mark in self._marks.items()}
+        views = {queue: view(mark, now) for queue, mark in self._marks.items()}
+        return with_holds(views, self._holds.holds() if self._holds else (), now)
 
     def note_read(self, agent: str, priority: str, sent_at: int) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now."""

@@ -1,5 +1,7 @@
 """What ControlTable keeps for the whole stack: plans, the agents' marks, supervisors' leases.
 
+The holds on agents are in `roundsman.aws.holds`, their breakers and rates beside it.
+
 A plan is a row of its own, `plan#<hash>`. All marks are in the one row `marks`, an attribute a
 queue (`payment/normal`): a single read, of one unit, shows every queue at one instant, and a
 reader need not know which agents there are. The writes to it are few: each instance of an agent
@@ -13,13 +15,15 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.codec import Item, number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.aws.holds import DynamoHolds
 from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.events import Agents
+from roundsman.holds import with_holds
 from roundsman.leases import Lease, Leases
 from roundsman.marks import Mark, Notebook, queue_key, view
 from roundsman.plan import Plan, read_plan
-from roundsman.ports import Clock
+from roundsman.ports import Clock, Hold
 from roundsman.values import SECOND
 
 if TYPE_CHECKING:
@@ -86,7 +90,13 @@ def _plan_id(plan_hash: str) -> str:
 
 
 class DynamoAgentBoard:
-    """AgentBoard over the marks. What it tells is at most `keep_for` ms old."""
+    """AgentBoard over the marks and the holds. What it tells is at most `keep_for` ms old.
+
+    Where either cannot be read, nothing is decided and the message comes again. A hold is a
+    person's word that a service must be left alone, or a breaker's that it is down: not knowing
+    is no reason to call it. Both rows are in the table that the plans are in, so this fails
+    hardly anything that would not have failed already.
+    """
 
     def __init__(
         self,
@@ -100,17 +110,24 @@ class DynamoAgentBoard:
         self._table = control_table
         self._clock = clock
         self._keep_for = keep_for
+        self._hold_store = DynamoHolds(client, control_table=control_table, clock=clock)
         self._read_at: int | None = None
         self._marks: dict[str, Mark] = {}
+        self._holds: list[Hold] = []
 
     def agents(self) -> Agents:
-        """By agent and priority (`payment/normal`); of a queue that was never read, nothing."""
+        """By agent and priority (`payment/normal`).
+
+        Of a queue that was never read there is nothing, unless its agent is held.
+        """
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._keep_for:
-            self._marks, self._read_at = self._read(), now
-        return {queue: view(mark, now) for queue, mark in self._marks.items()}
+            self._marks, self._holds = self._read_marks(), self._hold_store.stored()
+            self._read_at = now
+        views = {queue: view(mark, now) for queue, mark in self._marks.items()}
+        return with_holds(views, self._holds, now)
 
-    def _read(self) -> dict[str, Mark]:
+    def _read_marks(self) -> dict[str, Mark]:
         with aws_errors("reading the agents' marks"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(MARKS)}, ConsistentRead=True

@@ -1,0 +1,130 @@
+"""The holds on agents: one row of ControlTable, `holds`, with an attribute for each.
+
+An attribute is named `payment/operator` or `payment/breaker`, so that the two kinds of one agent
+never overwrite each other, and all of them are one read of one unit for a scheduler that need not
+know which agents there are. One that has ended is not removed: readers pass it over, and the next
+of its kind takes its place.
+"""
+
+from typing import TYPE_CHECKING
+
+from roundsman.aws.codec import number, text
+from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.aws.item_reader import ItemReader
+from roundsman.errors import UnreadableRecord
+from roundsman.holds import in_force
+from roundsman.ports import BREAKER, Clock, Hold
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+ID = "ControlId"
+HOLDS = "holds"
+NONE_LASTS_AS_LONG = "attribute_not_exists(#hold) OR #hold.#until < :until"
+IS_THERE = "attribute_exists(#hold)"
+
+
+class DynamoHolds:
+    """HoldStore over one row."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = control_table
+        self._clock = clock
+
+    def holds(self) -> list[Hold]:
+        """Those in force now, by agent and kind. Raises UnreadableRecord for what is no hold."""
+        return in_force(self.stored(), self._clock())
+
+    def stored(self) -> list[Hold]:
+        """Those in the row, also what has ended; for whoever keeps them a while."""
+        with aws_errors("reading the holds on agents"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=True
+            )
+        item = found.get("Item", {})
+        return [_read(name, value) for name, value in item.items() if name != ID]
+
+    def hold(self, hold: Hold) -> None:
+        """Store it in place of the agent's earlier one of that kind.
+
+        Several instances see one breaker open, and may write late: a breaker's hold never takes
+        the place of a longer one. A person's word does, since it may shorten a hold.
+        """
+        key, update = {ID: text(HOLDS)}, "SET #hold = :hold"
+        names, values = {"#hold": _name(hold.agent, hold.kind)}, {":hold": _value(hold)}
+        try:
+            with aws_errors(f"holding the agent {hold.agent}"):
+                if hold.kind != BREAKER:
+                    self._client.update_item(
+                        TableName=self._table,
+                        Key=key,
+                        UpdateExpression=update,
+                        ExpressionAttributeNames=names,
+                        ExpressionAttributeValues=values,
+                    )
+                else:
+                    self._client.update_item(
+                        TableName=self._table,
+                        Key=key,
+                        UpdateExpression=update,
+                        ConditionExpression=NONE_LASTS_AS_LONG,
+                        ExpressionAttributeNames={**names, "#until": "Until"},
+                        ExpressionAttributeValues={**values, ":until": number(hold.until)},
+                    )
+        except ConditionFailed:
+            return
+
+    def release(self, agent: str, kind: str) -> bool:
+        """End it now; whether there was one in force.
+
+        False may also mean this very release, its answer lost: there is none any more either way.
+        """
+        name = _name(agent, kind)
+        try:
+            with aws_errors(f"releasing the agent {agent}"):
+                found = self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(HOLDS)},
+                    UpdateExpression="REMOVE #hold",
+                    ConditionExpression=IS_THERE,
+                    ExpressionAttributeNames={"#hold": name},
+                    ReturnValues="UPDATED_OLD",
+                )
+        except ConditionFailed:
+            return False
+        ended = found.get("Attributes", {})
+        # Whatever was there is gone; what could not be read held nobody.
+        try:
+            return bool(in_force([_read(name, ended[name])], self._clock()))
+        except (KeyError, UnreadableRecord):
+            return False
+
+
+def _name(agent: str, kind: str) -> str:
+    return f"{agent}/{kind}"
+
+
+def _value(hold: Hold) -> "Value":
+    return {
+        "M": {
+            "Since": number(hold.since),
+            "Until": number(hold.until),
+            "Reason": text(hold.reason),
+            "By": text(hold.by),
+        }
+    }
+
+
+def _read(name: str, value: "Value") -> Hold:
+    agent, _, kind = name.partition("/")
+    reader = ItemReader(value.get("M", {}), HOLDS, f"{name}.")
+    return Hold(
+        agent=agent,
+        kind=kind,
+        since=reader.number("Since"),
+        until=reader.number("Until"),
+        reason=reader.text("Reason"),
+        by=reader.text("By"),
+    )

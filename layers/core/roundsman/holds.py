@@ -1,0 +1,48 @@
+"""Holds: why an agent takes no work for a time, and how that shows on the board."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+
+from roundsman.events import AgentView
+from roundsman.marks import queue_key
+from roundsman.ports import BREAKER, Hold
+from roundsman.values import clock_time
+from roundsman.workflow import Priority
+
+NOTHING_KNOWN = AgentView()
+
+
+def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
+    """Those that have not ended at `now` (epoch ms), by agent and kind."""
+    return sorted(
+        (hold for hold in holds if hold.until > now), key=lambda hold: (hold.agent, hold.kind)
+    )
+
+
+def why_held(hold: Hold) -> str:
+    """One hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
+    until = clock_time(hold.until)
+    if hold.kind == BREAKER:
+        return f"its circuit is open until {until}: {hold.reason}"
+    return f"on hold by {hold.by} until {until}: {hold.reason}"
+
+
+def with_holds(
+    views: Mapping[str, AgentView], holds: Iterable[Hold], now: int
+) -> dict[str, AgentView]:
+    """The views by queue, each with what holds its agent at `now`, as long as the longest does.
+
+    An agent is held with both its queues, also one that was never read and so has no view yet.
+    """
+    found = dict(views)
+    by_agent: dict[str, list[Hold]] = {}
+    for hold in in_force(holds, now):
+        by_agent.setdefault(hold.agent, []).append(hold)
+    for agent, its_holds in by_agent.items():
+        until = max(hold.until for hold in its_holds)
+        why = "; ".join(why_held(hold) for hold in its_holds)
+        for priority in Priority:
+            queue = queue_key(agent, priority)
+            known = found.get(queue, NOTHING_KNOWN)
+            found[queue] = replace(known, held_until=until, held_why=why)
+    return found

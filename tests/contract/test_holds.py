@@ -1,0 +1,200 @@
+"""The holds on agents: what is stored of them, and what the scheduler is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.aws.control import DynamoAgentBoard
+from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
+from roundsman.events import AgentView
+from roundsman.marks import DOUBT
+from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.values import MINUTE, SECOND, clock_time
+from tests.contract.samples import NOW
+from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
+from tests.contract.test_marks import Clock
+from tests.contract.worlds import DynamoWorld, World
+
+BY_ANNA = Hold("payment", OPERATOR, NOW, NOW + 30 * MINUTE, "acquirer maintenance", "anna")
+CIRCUIT = Hold("payment", BREAKER, NOW, NOW + 30 * SECOND, "5 calls in a row failed", "breaker")
+
+
+# ---- the store ---------------------------------------------------------------------------
+
+
+def test_nobody_is_held_at_first(world: World) -> None:
+    assert list(world.holds(Clock()).holds()) == []
+
+
+def test_holds_are_told_by_agent_and_kind(world: World) -> None:
+    holds = world.holds(Clock())
+    mail = replace(BY_ANNA, agent="mail", reason="")
+    for hold in (BY_ANNA, CIRCUIT, mail):
+        holds.hold(hold)
+    assert list(holds.holds()) == [mail, CIRCUIT, BY_ANNA]
+
+
+def test_a_hold_ends_by_itself_at_its_until(world: World) -> None:
+    clock = Clock()
+    holds = world.holds(clock)
+    holds.hold(CIRCUIT)
+    clock.now = CIRCUIT.until - 1
+    assert list(holds.holds()) == [CIRCUIT]
+    clock.now = CIRCUIT.until
+    assert list(holds.holds()) == []
+
+
+def test_an_operators_later_word_replaces_the_earlier_one_also_to_shorten_it(
+    world: World,
+) -> None:
+    holds = world.holds(Clock())
+    holds.hold(BY_ANNA)
+    shorter = replace(BY_ANNA, until=NOW + MINUTE, by="ben")
+    holds.hold(shorter)
+    assert list(holds.holds()) == [shorter]
+
+
+def test_a_breakers_hold_is_renewed_but_never_shortened_by_one_who_is_late(world: World) -> None:
+    holds = world.holds(Clock())
+    holds.hold(CIRCUIT)
+    renewed = replace(CIRCUIT, until=CIRCUIT.until + 10 * SECOND, reason="the probe failed")
+    holds.hold(renewed)
+    assert list(holds.holds()) == [renewed]
+    holds.hold(CIRCUIT)
+    assert list(holds.holds()) == [renewed]
+
+
+def test_a_hold_that_has_ended_gives_way_to_the_next(world: World) -> None:
+    clock = Clock()
+    holds = world.holds(clock)
+    holds.hold(CIRCUIT)
+    clock.now = NOW + MINUTE
+    later = replace(CIRCUIT, since=clock.now, until=clock.now + 30 * SECOND)
+    holds.hold(later)
+    assert list(holds.holds()) == [later]
+
+
+def test_a_release_ends_one_kind_and_says_whether_it_was_in_force(world: World) -> None:
+    clock = Clock()
+    holds = world.holds(clock)
+    assert not holds.release("payment", OPERATOR), "nothing was ever held"
+    holds.hold(BY_ANNA)
+    holds.hold(CIRCUIT)
+    assert not holds.release("mail", OPERATOR)
+    assert holds.release("payment", OPERATOR)
+    assert list(holds.holds()) == [CIRCUIT]
+    assert not holds.release("payment", OPERATOR), "it is gone already"
+    clock.now = CIRCUIT.until
+    assert not holds.release("payment", BREAKER), "it had ended by itself"
+
+
+def test_a_hold_whose_answer_was_lost_is_in_force(dynamo_world: DynamoWorld) -> None:
+    holds = dynamo_world.holds(Clock())
+    for hold in (CIRCUIT, BY_ANNA):
+        with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
+            holds.hold(hold)
+        assert attempts == [1, 2]
+    assert holds.holds() == [CIRCUIT, BY_ANNA]
+
+
+def test_holds_that_cannot_be_read_or_written_now_are_tried_again(moto_world: DynamoWorld) -> None:
+    holds = moto_world.holds(Clock())
+    with unreachable(moto_world.client, "GetItem"), pytest.raises(TryAgain, match="the holds"):
+        holds.holds()
+    with unreachable(moto_world.client, "UpdateItem"):
+        with pytest.raises(TryAgain, match="holding the agent payment"):
+            holds.hold(BY_ANNA)
+        with pytest.raises(TryAgain, match="releasing the agent payment"):
+            holds.release("payment", OPERATOR)
+
+
+def test_who_may_not_hold_is_told(moto_world: DynamoWorld) -> None:
+    refused = answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException"))
+    with refused, pytest.raises(CallRefused, match="holding the agent payment: AccessDenied"):
+        moto_world.holds(Clock()).hold(BY_ANNA)
+
+
+def test_a_hold_that_is_none_is_named_and_can_be_released(dynamo_world: DynamoWorld) -> None:
+    dynamo_world.client.put_item(
+        TableName=dynamo_world.tables.control,
+        Item={"ControlId": {"S": "holds"}, "payment/operator": {"S": "anna"}},
+    )
+    holds = dynamo_world.holds(Clock())
+    with pytest.raises(UnreadableRecord, match=r"holds .* payment/operator\.Since"):
+        holds.holds()
+    assert not holds.release("payment", OPERATOR)
+    assert holds.holds() == []
+
+
+# ---- the board ---------------------------------------------------------------------------
+
+
+def test_an_agent_on_hold_is_held_with_both_its_queues_though_none_was_ever_read(
+    world: World,
+) -> None:
+    clock = Clock()
+    board, _ = world.board(clock)
+    world.holds(clock).hold(BY_ANNA)
+    why = f"on hold by anna until {clock_time(BY_ANNA.until)}: acquirer maintenance"
+    held = AgentView(held_until=BY_ANNA.until, held_why=why)
+    assert board.agents() == {"payment/normal": held, "payment/urgent": held}
+
+
+def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> None:
+    clock = Clock()
+    board, notes = world.board(clock)
+    notes.note_read("payment", "normal", NOW - 40 * SECOND)
+    notes.note_read("mail", "normal", NOW - SECOND)
+    world.holds(clock).hold(CIRCUIT)
+    agents = board.agents()
+    assert agents["payment/normal"] == AgentView(
+        lag=40 * SECOND,
+        read_up_to=NOW - 40 * SECOND + DOUBT,
+        held_until=CIRCUIT.until,
+        held_why=f"its circuit is open until {clock_time(CIRCUIT.until)}: 5 calls in a row failed",
+    )
+    assert agents["mail/normal"].held_until is None
+
+
+def test_an_agent_held_for_two_reasons_is_held_as_long_as_the_longer_one(world: World) -> None:
+    clock = Clock()
+    board, _ = world.board(clock)
+    holds = world.holds(clock)
+    holds.hold(BY_ANNA)
+    holds.hold(CIRCUIT)
+    view = board.agents()["payment/urgent"]
+    assert view.held_until == BY_ANNA.until
+    assert "its circuit is open" in view.held_why
+    assert "on hold by anna" in view.held_why
+    clock.now = CIRCUIT.until
+    assert "its circuit is open" not in board.agents()["payment/urgent"].held_why
+    clock.now = BY_ANNA.until
+    assert board.agents() == {}
+
+
+def test_holds_are_read_with_the_marks_at_most_every_five_seconds(
+    dynamo_world: DynamoWorld,
+) -> None:
+    clock = Clock()
+    table = dynamo_world.tables.control
+    board = DynamoAgentBoard(dynamo_world.client, control_table=table, clock=clock)
+    assert board.agents() == {}
+    dynamo_world.holds(clock).hold(CIRCUIT)
+    clock.now = NOW + 5 * SECOND - 1
+    assert board.agents() == {}
+    clock.now = NOW + 5 * SECOND
+    assert board.agents()["payment/normal"].held_until == CIRCUIT.until
+    clock.now = CIRCUIT.until
+    with unreachable(dynamo_world.client, "GetItem"), pytest.raises(TryAgain):
+        board.agents()
+    assert board.agents() == {}
+
+
+def test_what_was_kept_of_a_hold_is_not_told_after_its_end(dynamo_world: DynamoWorld) -> None:
+    clock = Clock()
+    dynamo_world.holds(clock).hold(replace(CIRCUIT, until=NOW + 2 * SECOND))
+    table = dynamo_world.tables.control
+    board = DynamoAgentBoard(dynamo_world.client, control_table=table, clock=clock)
+    assert board.agents()["payment/normal"].held_until == NOW + 2 * SECOND
+    clock.now = NOW + 2 * SECOND
+    assert board.agents() == {}
