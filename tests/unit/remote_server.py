@@ -2,6 +2,7 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -17,22 +18,38 @@ PLENTY = timedelta(seconds=30)
 SECRET = "tok_visa"
 
 
+def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
+    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
+    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
+
+
+def refusal(status: str, error: object, *headers: str) -> bytes:
+    body = json.dumps({"error": error, "message": f"about {SECRET}"}).encode()
+    return answer(status, body, *headers)
+
+
+CREATED = answer("201 Created", b'{"chargeId": "c-1", "note": "no one asked"}')
+
+
 @dataclass
 class Server:
     """A real server on loopback that answers each request with the next of its raw answers.
 
     An answer is bytes to send, or pieces of them; `None` closes the connection instead. A
     connection is kept open until its client closes it, `None` is met, or the answer says
-    `Connection: close`.
+    `Connection: close`. Where no answers are left, it answers `always`.
     """
 
     answers: list[bytes | Iterable[bytes] | None] = field(default_factory=list)
+    always: bytes | Iterable[bytes] | None = CREATED
     requests: list[bytes] = field(default_factory=list)
     connections: int = 0
     before_answer: Callable[[], object] = lambda: None
     close_after: bool = False
+    greeting: bytes = b""
     closed: threading.Semaphore = field(default_factory=lambda: threading.Semaphore(0))
     url: str = ""
+    tls: ssl.SSLContext | None = None
 
     def serve(self, listener: socket.socket) -> None:
         with suppress(OSError):  # the listener was closed: the test is over
@@ -43,14 +60,19 @@ class Server:
 
     def _talk(self, connection: socket.socket) -> None:
         with suppress(OSError), connection:
-            self._answer(connection)
+            if self.tls is None:
+                self._answer(connection)
+            else:
+                with self.tls.wrap_socket(connection, server_side=True) as secure:
+                    self._answer(secure)
         self.closed.release()
 
     def _answer(self, connection: socket.socket) -> None:
+        connection.sendall(self.greeting)
         while request := read_request(connection):
             self.requests.append(request)
             self.before_answer()
-            answer = self.answers.pop(0) if self.answers else CREATED
+            answer = self.answers.pop(0) if self.answers else self.always
             if answer is None:
                 return
             pieces = [answer] if isinstance(answer, bytes) else answer
@@ -76,24 +98,17 @@ def read_request(connection: socket.socket) -> bytes:
     return head + b"\r\n\r\n" + body
 
 
-def answer(status: str, body: bytes = b"", *headers: str) -> bytes:
-    lines = [f"HTTP/1.1 {status}", f"Content-Length: {len(body)}", *headers]
-    return "\r\n".join(lines).encode() + b"\r\n\r\n" + body
-
-
-def refusal(status: str, error: object, *headers: str) -> bytes:
-    body = json.dumps({"error": error, "message": f"about {SECRET}"}).encode()
-    return answer(status, body, *headers)
-
-
-CREATED = answer("201 Created", b'{"chargeId": "c-1", "note": "no one asked"}')
+def unused_url() -> str:
+    """Where nobody listens."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return f"http://127.0.0.1:{listener.getsockname()[1]}"
 
 
 @contextmanager
-def running() -> Iterator[Server]:
-    found = Server()
+def running(tls: ssl.SSLContext | None = None) -> Iterator[Server]:
+    found = Server(tls=tls)
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        found.url = f"http://127.0.0.1:{listener.getsockname()[1]}"
+        found.url = f"http{'s' if tls else ''}://127.0.0.1:{listener.getsockname()[1]}"
         threading.Thread(target=found.serve, args=(listener,), daemon=True).start()
         try:
             yield found

@@ -1,12 +1,14 @@
 """What each answer of a remote service means."""
 
+import io
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from roundsman.errors import PermanentError, TransientError
+from roundsman import remote_connection
+from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.remote import LARGEST_ANSWER, RemoteService, retry_after
 from tests.unit.remote_server import (
     CREATED,
@@ -20,6 +22,20 @@ from tests.unit.remote_server import (
     running,
     transient,
 )
+
+
+def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What each read of the socket gives from now on, in bytes."""
+    found: list[int] = []
+    readinto = remote_connection._Incoming.readinto
+
+    def counted(incoming: remote_connection._Incoming, buffer: bytearray) -> int | None:
+        size = readinto(incoming, buffer)
+        found.append(size or 0)
+        return size
+
+    monkeypatch.setattr(remote_connection._Incoming, "readinto", counted)
+    return found
 
 
 @pytest.fixture
@@ -38,10 +54,21 @@ def test_a_failure_of_the_service_is_transient(server: Server, status: str) -> N
     assert error.retry_after is None
 
 
-@pytest.mark.parametrize("status", ["408 Slow", "425 Early", "429 Many", "503 Later"])
-def test_the_wait_that_the_service_asks_for_is_passed_on(server: Server, status: str) -> None:
+@pytest.mark.parametrize(
+    ("status", "kind"),
+    [
+        ("408 Slow", TransientError),
+        ("425 Early", Busy),
+        ("429 Many", Busy),
+        ("503 Later", TransientError),
+    ],
+)
+def test_the_wait_that_the_service_asks_for_is_passed_on(
+    server: Server, status: str, kind: type[TransientError]
+) -> None:
     server.answers = [refusal(status, "TooManyRequests", "Retry-After: 7")]
     error = transient(RemoteService(server.url))
+    assert type(error) is kind
     assert str(error) == f"POST answered {status[:3]} TooManyRequests"
     assert error.retry_after == timedelta(seconds=7)
 
@@ -79,9 +106,11 @@ def test_a_retry_after_is_read_in_seconds_or_as_a_date_within_an_hour(
     assert retry_after(header, now) == wait
 
 
-def test_409_is_transient_while_the_same_key_is_in_progress(server: Server) -> None:
-    server.answers = [refusal("409 Conflict", "InProgress")]
-    assert str(transient(RemoteService(server.url))) == "POST answered 409 InProgress"
+def test_a_service_is_busy_while_the_same_key_is_in_progress(server: Server) -> None:
+    server.answers = [refusal("409 Conflict", "InProgress", "Retry-After: 2")]
+    error = transient(RemoteService(server.url))
+    assert isinstance(error, Busy)
+    assert (str(error), error.retry_after) == ("POST answered 409 InProgress", timedelta(seconds=2))
 
 
 @pytest.mark.parametrize(
@@ -130,6 +159,13 @@ def test_a_redirect_is_transient_and_never_followed(server: Server, status: str)
         assert not elsewhere.requests
 
 
+def test_another_success_that_says_error_is_transient_and_names_it(server: Server) -> None:
+    """A refusal would be 4xx. Whoever answers so may have done it, so nothing is concluded."""
+    server.answers = [refusal("200 OK", "CardDeclined")]
+    sentence = "POST answered 200, which is not what it should; it says CardDeclined"
+    assert str(transient(RemoteService(server.url))) == sentence
+
+
 @pytest.mark.parametrize("status", ["200 OK", "202 Accepted", "204 No Content"])
 def test_another_success_than_expected_is_transient(server: Server, status: str) -> None:
     server.answers = [answer(status)]
@@ -137,12 +173,32 @@ def test_another_success_than_expected_is_transient(server: Server, status: str)
 
 
 @pytest.mark.parametrize(
-    "body",
-    [b"", b"<html>ok</html>", b"[]", b'"c-1"', b'{"error": "Oops"}', b'{"chargeId": null}'],
+    ("body", "sentence"),
+    [
+        (b"", "with what is not a JSON object"),
+        (b"<html>ok</html>", "with what is not a JSON object"),
+        (b"[]", "with what is not a JSON object"),
+        (b'"c-1"', "with what is not a JSON object"),
+        (b'{"error": "Oops"}', "with an error, Oops"),
+        (b'{"error": "Oops", "chargeId": "c-1"}', "with an error, Oops"),
+        (b'{"error": {"text": "' + SECRET.encode() + b'"}}', "with an error"),
+        (b'{"chargeId": null, "error": null}', "without chargeId"),
+    ],
 )
-def test_a_success_without_what_it_should_say_is_transient(server: Server, body: bytes) -> None:
+def test_a_success_without_what_it_should_say_is_transient(
+    server: Server, body: bytes, sentence: str
+) -> None:
     server.answers = [answer("201 Created", body)]
-    assert str(transient(RemoteService(server.url))) == "POST answered 201 without chargeId"
+    assert str(transient(RemoteService(server.url))) == f"POST answered 201 {sentence}"
+
+
+def test_a_success_that_says_error_is_none_also_where_nothing_is_asked_of_it(
+    server: Server,
+) -> None:
+    server.answers = [refusal("202 Accepted", "MailboxFull")]
+    service = RemoteService(server.url)
+    with pytest.raises(TransientError, match="POST answered 202 with an error, MailboxFull"):
+        service.call("POST", "messages", key="k", time_left=PLENTY, ok=(202,))
 
 
 def test_a_success_of_which_nothing_is_asked_may_say_anything(server: Server) -> None:
@@ -156,17 +212,42 @@ def test_a_huge_answer_is_read_no_further_than_its_bound(server: Server, status:
     body = json.dumps({"chargeId": "c-1", "pad": "x" * LARGEST_ANSWER}).encode()
     server.answers = [answer(status, body)]
     service = RemoteService(server.url)
-    with pytest.raises((TransientError, PermanentError), match=r"answered (201 without|402)"):
+    with pytest.raises(
+        (TransientError, PermanentError), match=r"answered (201 with more than|402)"
+    ):
         charge(service)
     charge(service)
     assert server.connections == 2  # what was left unread is not taken for the next answer
 
 
-def test_an_endless_answer_is_left_at_the_bound(server: Server) -> None:
-    head = b"HTTP/1.1 201 Created\r\nContent-Length: 1000000000000\r\n\r\n"
+@pytest.mark.parametrize(
+    "head",
+    [
+        b"HTTP/1.1 201 Created\r\nContent-Length: 1000000000000\r\n\r\n",
+        b"HTTP/1.1 201 Created\r\nTransfer-Encoding: chunked\r\n\r\nfffffffff\r\n",
+        b"HTTP/1.1 201 Created\r\n\r\n",
+    ],
+)
+def test_an_endless_answer_is_left_at_the_bound(
+    server: Server, head: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = bytes_read(monkeypatch)
     server.answers = [[head, *[b"x" * 65_536] * 100]]
     server.close_after = True
-    assert str(transient(RemoteService(server.url))) == "POST answered 201 without chargeId"
+    sentence = f"POST answered 201 with more than {LARGEST_ANSWER} bytes"
+    assert str(transient(RemoteService(server.url))) == sentence
+    assert LARGEST_ANSWER < sum(read) <= LARGEST_ANSWER + 2 * io.DEFAULT_BUFFER_SIZE
+
+
+@pytest.mark.parametrize("line", [b"X-Pad: " + b"x" * 100_000 + b"\r\n", b"X-Pad: x\r\n"])
+def test_an_endless_head_is_left_at_a_bound(
+    server: Server, line: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    read = bytes_read(monkeypatch)
+    server.answers = [[b"HTTP/1.1 201 Created\r\n", *[line] * 1_000]]
+    server.close_after = True
+    assert str(transient(RemoteService(server.url))) == "POST failed: the answer is not HTTP"
+    assert sum(read) <= 100_000
 
 
 @pytest.mark.parametrize(
@@ -183,7 +264,11 @@ def test_half_an_answer_is_transient_whatever_it_began_with(server: Server, cut:
     server.answers = [cut]
     server.close_after = True
     error = str(transient(RemoteService(server.url)))
-    assert error.startswith("POST failed: ") or error == "POST answered 409, cut off"
+    assert error in (
+        "POST failed: the answer broke off",
+        "POST answered 409, cut off",
+        "POST failed: the answer is not HTTP",
+    )
 
 
 def test_a_refusal_that_ends_with_its_connection_is_taken_where_it_is_whole(server: Server) -> None:
@@ -198,7 +283,7 @@ def test_a_refusal_that_ends_with_its_connection_is_taken_where_it_is_whole(serv
 def test_an_answer_that_is_not_http_is_transient(server: Server, noise: bytes) -> None:
     server.answers = [noise]
     server.close_after = True
-    assert "POST failed: " in str(transient(RemoteService(server.url)))
+    assert str(transient(RemoteService(server.url))) == "POST failed: the answer is not HTTP"
 
 
 def test_a_chunked_answer_is_read_to_its_end(server: Server) -> None:

@@ -9,12 +9,15 @@
 
 What an answer means:
 
-- one of `ok`: done.
-- 408, 425, 429, 5xx, and 409 `InProgress`: transient, with the wait the service asked for.
+- one of `ok`, with the fields it should have, and no `error` among them: done.
+- 425, 429, and 409 `InProgress`: Busy, with the wait the service asked for. It is not down.
+- 408 and 5xx: transient, with that wait too.
 - any other 4xx: permanent; its type is the body's `error`, or `Http404` where that says nothing.
-- no connection, no answer in time, half an answer: transient. It may have happened.
-- another 2xx, or an answer without the fields it should have: transient. Something stands in
-  between, or it happened and cannot be told; the same key will say.
+- no connection: transient. Nothing was sent, and the reason says so.
+- no answer in time, half an answer, what is not HTTP: transient. It may have happened.
+- another 2xx, or an answer that is too large, is not JSON, says `error`, or lacks a field:
+  transient. Something stands in between, or it happened and cannot be told; the same key will
+  say.
 - 3xx: transient, and never followed. A redirect is no refusal: it comes of a maintenance page or
   a moved service, and a healthy order must not be undone for either. Attempts are bounded, so
   with an address that stays wrong it still ends before a person.
@@ -22,35 +25,30 @@ What an answer means:
 No message quotes a body or a path: both hold what the customer ordered.
 """
 
-import io
 import json
 import os
 import re
-import socket
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
-from http.client import (
-    HTTPConnection,
-    HTTPException,
-    HTTPResponse,
-    HTTPSConnection,
-    IncompleteRead,
-)
-from select import select
-from typing import TYPE_CHECKING
+from http.client import HTTPException, HTTPResponse, IncompleteRead
 from urllib.parse import quote, urlsplit
 
-from roundsman.errors import DefinitionError, PermanentError, TransientError
+from roundsman.errors import Busy, DefinitionError, PermanentError, TransientError
+from roundsman.remote_connection import (
+    DEAD_CONNECTION,
+    Address,
+    Connection,
+    Deadline,
+    Request,
+    Unreachable,
+    why_broken,
+)
 from roundsman.values import Json, parse_json
 
-if TYPE_CHECKING:
-    from _typeshed import ReadableBuffer, WriteableBuffer
-
-CONNECT_WITHIN = 5.0  # seconds; a healthy service accepts in a fraction, and the rest is for it
 LARGEST_ANSWER = 256 * 1024
 LONGEST_WAIT = timedelta(hours=1)  # a Retry-After beyond it is a mistake more often than a plan
 MOST_IDLE = 8  # connections kept; a Lambda instance uses one
@@ -58,7 +56,7 @@ MOST_IDLE = 8  # connections kept; a Lambda instance uses one
 VISIBLE = re.compile(r"[\x21-\x7e]+")
 SAFE_KEY = re.compile(r"[\x21-\x7e]{1,512}")
 ERROR_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
-TRANSIENT_STATUSES = frozenset({408, 425, 429})
+BUSY_STATUSES = frozenset({425, 429})
 
 
 class RemoteService:
@@ -79,7 +77,7 @@ class RemoteService:
             raise DefinitionError("the service's address must be ASCII without spaces")
         try:
             url = urlsplit(base_url)
-            self._port = url.port
+            port = url.port
         except ValueError as error:
             raise DefinitionError(f"the service's address is no URL: {error}") from error
         if url.scheme not in ("http", "https") or not url.hostname:
@@ -90,12 +88,13 @@ class RemoteService:
             raise DefinitionError(
                 "the service's address must have no user, password, query or fragment"
             )
-        self._secure = url.scheme == "https"
-        self._host = url.hostname
+        # Made once: it reads the machine's certificates (those of SSL_CERT_FILE where that is set).
+        tls = ssl.create_default_context() if url.scheme == "https" else None
+        self._address = Address(url.hostname, port, tls)
         self._base_path = url.path.rstrip("/")
         self._now = now
         self._monotonic = monotonic
-        self._idle: list[_Connection] = []
+        self._idle: list[Connection] = []
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "RemoteService":
@@ -132,20 +131,21 @@ class RemoteService:
         if body is not None:
             content = json.dumps(body, allow_nan=False, separators=(",", ":")).encode("ascii")
             headers["Content-Type"] = "application/json"
-        deadline = _Deadline(self._monotonic() + time_left.total_seconds(), self._monotonic)
+        deadline = Deadline(self._monotonic() + time_left.total_seconds(), self._monotonic)
         try:
-            answer = self._exchange(_Request(method, target, headers, content), deadline)
+            answer = self._exchange(Request(method, target, headers, content), deadline)
+        except Unreachable as error:
+            raise TransientError(f"{method} was not sent: {error}") from error
         except TimeoutError as error:
             seconds = time_left.total_seconds()
             raise TransientError(f"{method} was not answered in {seconds:.1f} s") from error
         except (OSError, HTTPException) as error:
-            # The type alone: the text of a broken answer's error quotes the answer.
-            raise TransientError(f"{method} failed: {type(error).__name__}") from error
+            raise TransientError(f"{method} failed: {why_broken(error)}") from error
         if answer.status in ok:
             return _fields(answer, method, returns)
         raise self._failure(answer, method)
 
-    def _exchange(self, request: "_Request", deadline: "_Deadline") -> "_Answer":
+    def _exchange(self, request: Request, deadline: Deadline) -> "_Answer":
         while self._idle:
             try:
                 connection = self._idle.pop()
@@ -156,23 +156,21 @@ class RemoteService:
                 continue
             try:
                 response = connection.send(request, deadline)
-            except DEAD_CONNECTION:
-                break  # it was closed while our request was on its way; no failure of the service
+            except DEAD_CONNECTION as error:
+                # It was closed while our request was on its way: no failure of the service.
+                return self._exchange_again(request, deadline, error)
             return self._read(connection, response)
-        connection = _Connection(self._open(deadline))
+        connection = self._address.connect(deadline)
         return self._read(connection, connection.send(request, deadline))
 
-    def _open(self, deadline: "_Deadline") -> HTTPConnection:
-        kind = HTTPSConnection if self._secure else HTTPConnection
-        http = kind(self._host, self._port, timeout=min(CONNECT_WITHIN, deadline.left()))
-        http.auto_open = 0  # a connection that was closed is ours to replace, within the deadline
+    def _exchange_again(self, request: Request, deadline: Deadline, broken: OSError) -> "_Answer":
         try:
-            http.connect()
-        except TimeoutError as error:
-            raise ConnectTimedOut from error
-        return http
+            connection = self._address.connect(deadline)
+        except Unreachable:
+            raise broken from None  # it was sent on the one that broke, and may have arrived
+        return self._read(connection, connection.send(request, deadline))
 
-    def _read(self, connection: "_Connection", response: HTTPResponse) -> "_Answer":
+    def _read(self, connection: Connection, response: HTTPResponse) -> "_Answer":
         """The answer with its body; the connection is kept where it can serve again."""
         reusable = False
         try:
@@ -191,10 +189,10 @@ class RemoteService:
     def _failure(self, answer: "_Answer", method: str) -> TransientError | PermanentError:
         status, error_type = answer.status, _error_type(answer.content)
         said = f"{method} answered {status}" + (f" {error_type}" if error_type else "")
-        in_progress = status == 409 and error_type == "InProgress"
-        if status >= 500 or status in TRANSIENT_STATUSES or in_progress:
-            wait = retry_after(answer.retry_after, self._now())
-            return TransientError(said, retry_after=wait)
+        if status in BUSY_STATUSES or (status == 409 and error_type == "InProgress"):
+            return Busy(said, retry_after=retry_after(answer.retry_after, self._now()))
+        if status >= 500 or status == 408:
+            return TransientError(said, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 400 and not (answer.framed or error_type):
             # It may have been an InProgress whose connection broke.
             return TransientError(f"{said}, cut off")
@@ -202,7 +200,8 @@ class RemoteService:
             return PermanentError(error_type or f"Http{status}", f"{method} answered {status}")
         if status >= 300:
             return TransientError(f"{method} answered {status}, a redirect; it is not followed")
-        return TransientError(f"{method} answered {status}, which is not what it should")
+        says = f"; it says {error_type}" if error_type else ""
+        return TransientError(f"{method} answered {status}, which is not what it should{says}")
 
 
 def retry_after(header: str | None, now: datetime) -> timedelta | None:
@@ -223,22 +222,6 @@ def retry_after(header: str | None, now: datetime) -> timedelta | None:
     return min(max(wait, timedelta(0)), LONGEST_WAIT)
 
 
-class ConnectTimedOut(OSError):
-    """No connection within the time for connecting; nothing was sent."""
-
-
-# What a connection gives that its other end has closed, before anything was answered on it.
-DEAD_CONNECTION = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
-
-
-@dataclass(frozen=True, slots=True)
-class _Request:
-    method: str
-    target: str
-    headers: Mapping[str, str]
-    content: bytes | None
-
-
 @dataclass(frozen=True, slots=True)
 class _Answer:
     """`content` is cut after one byte too many. Not `framed`: it ended as the connection did."""
@@ -249,87 +232,6 @@ class _Answer:
     framed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Deadline:
-    at: float
-    monotonic: Callable[[], float]
-
-    def left(self) -> float:
-        """Seconds, above 0. Raises TimeoutError when it has passed."""
-        left = self.at - self.monotonic()
-        if left <= 0:
-            raise TimeoutError
-        return left
-
-
-class _Connection:
-    """One connection, with one deadline over all that a call does on it.
-
-    A socket's own time-out begins anew with each byte that arrives, so a service that sends one
-    now and then would hold a call for ever.
-    """
-
-    def __init__(self, http: HTTPConnection) -> None:
-        self._http = http
-        self._socket: socket.socket = http.sock
-        self._deadline: _Deadline | None = None
-        http.sock = self  # http.client uses no more of a socket than is below
-
-    def send(self, request: _Request, deadline: _Deadline) -> HTTPResponse:
-        """Send it, and return the answer's head, its body still to be read."""
-        self._deadline = deadline
-        headers = dict(request.headers)
-        try:
-            self._http.request(request.method, request.target, request.content, headers)
-            return self._http.getresponse()
-        except BaseException:
-            self.close()
-            raise
-
-    def has_gone(self) -> bool:
-        """Whether the other end has closed it, or sent what nobody asked for."""
-        try:
-            return bool(select([self._socket], [], [], 0)[0])
-        except (OSError, ValueError):
-            return True
-
-    def left(self) -> float:
-        """Seconds to the deadline of the present call. Raises TimeoutError after it."""
-        return self._deadline.left() if self._deadline else CONNECT_WITHIN
-
-    def sendall(self, data: "ReadableBuffer") -> None:
-        """As a socket's, for http.client."""
-        self._socket.settimeout(self.left())
-        self._socket.sendall(data)
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's, for http.client, which reads answers through it."""
-        return io.BufferedReader(_Incoming(self, self._socket))
-
-    def close(self) -> None:
-        """As a socket's: it ends once the answer being read is closed too."""
-        self._socket.close()
-
-
-class _Incoming(io.RawIOBase):
-    def __init__(self, connection: _Connection, sock: socket.socket) -> None:
-        super().__init__()
-        self._connection = connection
-        self._socket = sock
-        self._raw = sock.makefile("rb", buffering=0)
-
-    def readable(self) -> bool:
-        return True
-
-    def readinto(self, buffer: "WriteableBuffer") -> int | None:
-        self._socket.settimeout(self._connection.left())
-        return self._raw.readinto(buffer)
-
-    def close(self) -> None:
-        self._raw.close()
-        super().close()
-
-
 def _segment(part: str) -> str:
     """One segment of a path. `.` and `..` cannot be encoded: servers resolve them all the same."""
     if part in ("", ".", ".."):
@@ -338,23 +240,32 @@ def _segment(part: str) -> str:
 
 
 def _fields(answer: _Answer, method: str, names: Sequence[str]) -> dict[str, Json]:
-    found = _object(answer.content) if names else {}
+    said = f"{method} answered {answer.status}"
+    if names and len(answer.content) > LARGEST_ANSWER:
+        raise TransientError(f"{said} with more than {LARGEST_ANSWER} bytes")
+    found = _object(answer.content)
+    if found is None and names:
+        raise TransientError(f"{said} with what is not a JSON object")
+    found = found or {}
+    if found.get("error"):
+        error_type = _error_type(answer.content)
+        raise TransientError(f"{said} with an error" + (f", {error_type}" if error_type else ""))
     missing = [name for name in names if found.get(name) is None]
     if missing:
-        raise TransientError(f"{method} answered {answer.status} without {', '.join(missing)}")
+        raise TransientError(f"{said} without {', '.join(missing)}")
     return {name: found[name] for name in names}
 
 
-def _object(content: bytes) -> Mapping[str, Json]:
-    """The JSON object in a body; an empty one where it is none."""
+def _object(content: bytes) -> Mapping[str, Json] | None:
+    """The JSON object in a body; None where it is none."""
     try:
         value = parse_json(content.decode()) if len(content) <= LARGEST_ANSWER else None
     except (ValueError, RecursionError):
-        return {}
-    return value if isinstance(value, Mapping) else {}
+        return None
+    return value if isinstance(value, Mapping) else None
 
 
 def _error_type(content: bytes) -> str | None:
     """The body's `error` where it is a short name; anything else could be a customer's data."""
-    error = _object(content).get("error")
+    error = (_object(content) or {}).get("error")
     return error if isinstance(error, str) and ERROR_TYPE.fullmatch(error) else None
