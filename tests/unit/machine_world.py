@@ -7,9 +7,10 @@ from itertools import count
 from typing import TypedDict, Unpack
 
 from roundsman.birth import Wishes, new_task
-from roundsman.due import due, without_owed
+from roundsman.due import without_owed
 from roundsman.events import (
     Agents,
+    AgentView,
     Asked,
     Cancel,
     Claimant,
@@ -28,24 +29,23 @@ from roundsman.events import (
 )
 from roundsman.machine import decide
 from roundsman.plan import Plan, plan_of
-from roundsman.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError, StepRecord, Task, idempotency_key, operation_of
 from roundsman.transitions import TaskEvent
 from roundsman.values import SECOND, Json
 from roundsman.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
+from tests.unit.machine_checks import OPEN, check
 
 T0 = 1_800_000_000_000
 """When every story begins: 2027-01-15T08:00:00Z."""
 
 REPLY_TO = "https://queue.example/replies"
 
-IDLE = (ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR)
-
-OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
-
 
 class StepOptions(TypedDict, total=False):
     agent: str
+    agents: tuple[str, ...]
+    heartbeat_within: timedelta | None
     complete_within: timedelta
     retry: Retry
     compensation: Compensation | None
@@ -57,6 +57,8 @@ class StepOptions(TypedDict, total=False):
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
     """A step of 30 s at the agent `worker`, unless said otherwise."""
     plain = Step(name=name, agent="worker", complete_within=timedelta(seconds=30), after=after)
+    if "agents" in options:
+        options.setdefault("agent", "")
     return replace(plain, **options)
 
 
@@ -159,6 +161,8 @@ class World:
         key: str | None = None,
         operation: str | None = None,
         claimant: Claimant | None = None,
+        until: int | None = None,
+        outcome_unknown: bool = False,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
         record = self.task.step(name)
@@ -174,6 +178,8 @@ class World:
                 result=result,
                 error=error,
                 retry_after=retry_after,
+                until=until,
+                outcome_unknown=outcome_unknown,
             )
         )
 
@@ -193,6 +199,46 @@ class World:
     def is_refused(self, name: str, lock: str | None = None) -> Decision:
         error = StepError("CardDeclined", "insufficient funds")
         return self.reply(name, Outcome.PERMANENT, error=error, lock=lock)
+
+    def gives_back(
+        self,
+        name: str,
+        *,
+        retry_after: int | None = None,
+        called: bool = False,
+        lock: str | None = None,
+    ) -> Decision:
+        """The agent cannot take the step now: its breaker is open, or it is at its rate."""
+        return self.reply(
+            name,
+            Outcome.HELD,
+            error=StepError("Held", "the breaker of worker is open"),
+            retry_after=retry_after,
+            outcome_unknown=called,
+            lock=lock,
+        )
+
+    def shows_progress(self, name: str, lock: str | None = None) -> Decision:
+        return self.reply(name, Outcome.PROGRESS, lock=lock)
+
+    def waits_for_callback(self, name: str, seconds: float, lock: str | None = None) -> Decision:
+        until = self.now + round(seconds * SECOND)
+        return self.reply(name, Outcome.WAITING, until=until, lock=lock)
+
+    # --- agents ------------------------------------------------------------------------------
+
+    def hold(self, agent: str, seconds: float) -> "World":
+        """From now on, and for so long, the agent takes no work."""
+        view = self.agents.get(f"{agent}/normal", AgentView())
+        until = self.now + round(seconds * SECOND)
+        held = replace(view, held_until=until, held_why=f"{agent} is held by ann")
+        self.agents = {**self.agents, f"{agent}/normal": held}
+        return self
+
+    def release(self, agent: str) -> "World":
+        view = self.agents[f"{agent}/normal"]
+        self.agents = {**self.agents, f"{agent}/normal": replace(view, held_until=None)}
+        return self
 
     # --- what a person asks ------------------------------------------------------------------
 
@@ -262,75 +308,6 @@ class World:
 def requests_in(decision: Decision) -> list[str]:
     """The steps whose requests a decision sends."""
     return [command.step for command in decision.commands if isinstance(command, SendRequest)]
-
-
-def check(before: Task, event: Event, decision: Decision, now: int) -> None:
-    """What holds for every decision whatever."""
-    after = decision.task
-    assert decision.reason.strip()
-    for command in decision.commands:
-        if isinstance(command, SendRequest):
-            assert after.step(command.step).under_way
-    if after is before:
-        assert not decision.history
-        return
-    assert after != before
-    assert after.version == before.version + 1
-    assert len({row.seq for row in decision.history}) == len(decision.history)
-    check_record(after, now)
-    check_lane(before, after, now)
-    if isinstance(event, Inspect):
-        claimed = {n for n, r in after.steps.items() if r.locked_by} - {
-            n for n, r in before.steps.items() if r.locked_by
-        }
-        assert not claimed, "a timer never claims"
-    new = after.owed[len(before.owed) :]
-    assert after.owed[: len(before.owed)] == before.owed
-    told = [owed.name for owed in new if owed.kind == "alert"]
-    enters = after.state is not before.state
-    assert told == (["task_archived"] if enters and after.state is TaskState.ARCHIVED else [])
-    assert all(owed.seq == after.version and owed.at == now for owed in new)
-
-
-def check_record(task: Task, now: int) -> None:
-    """What holds for every stored task."""
-    under_way = [record for record in task.steps.values() if record.under_way]
-    assert all(r.locked_by and r.complete_by and r.started_at for r in under_way)
-    found = {record.process_state for record in task.steps.values()}
-    for record in task.steps.values():
-        if task.ending is None and record.complete_by is not None:
-            assert record.complete_by <= task.complete_by
-        if record.process_state in IDLE:
-            assert record.locked_by is None
-        if record.process_state is ProcessState.PENDING:
-            assert record.complete_by or not task.steps or record.started_at is None
-    if not task.ended:
-        assert (task.state is TaskState.UNDOING) == (ProcessState.UNDOING in found)
-        if task.state is not TaskState.UNDOING:
-            assert (task.state is TaskState.ACTIVE) == bool(under_way)
-    assert not (task.ended and under_way)
-    if task.state is TaskState.COMPLETED:
-        assert all(record.process_state in DONE for record in task.steps.values())
-        assert task.ending is None
-    if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
-        assert task.ending is not None
-    if task.state is TaskState.UNDONE:
-        assert ProcessState.UNDO_ERROR not in found
-    assert (task.ended_at is not None) == (task.state in END_STATES)
-
-
-def check_lane(before: Task, after: Task, now: int) -> None:
-    """The due entry is early enough, and never rises within the open lane."""
-    if after.ended and not after.owed:
-        lane = ARCHIVED if after.state is TaskState.ARCHIVED else DONE_LANE
-        assert after.lane == lane
-        assert after.due_at == after.ended_at
-        return
-    assert after.lane == OPEN
-    assert after.due_at <= due(after, now)
-    assert after.expires_at is None
-    if before.lane == OPEN:
-        assert after.due_at <= before.due_at
 
 
 def reached(worlds: Sequence[World]) -> set[tuple[TaskState, TaskEvent, TaskState]]:

@@ -6,7 +6,8 @@ from roundsman.due import due
 from roundsman.events import AgentView
 from roundsman.states import ProcessState, TaskState
 from roundsman.workflow import Archive, Retry, Undo
-from tests.unit.machine_world import ARCHIVED, DONE_LANE, OPEN, T0, World, plan, requests_in, step
+from tests.unit.machine_checks import ARCHIVED, DONE_LANE, OPEN
+from tests.unit.machine_world import T0, World, plan, requests_in, step
 
 ONCE = Retry(max_attempts=1)
 

@@ -14,7 +14,8 @@ from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import idempotency_key
 from roundsman.values import SECOND
-from tests.unit.machine_world import OPEN, T0, World, plan, requests_in, step
+from tests.unit.machine_checks import OPEN
+from tests.unit.machine_world import T0, World, plan, requests_in, step
 from tests.unit.operator_stories import HOUR, ONCE, archived, refusal, undone
 
 

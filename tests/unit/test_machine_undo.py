@@ -10,7 +10,8 @@ from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import SECOND
 from roundsman.workflow import Compensation, Retry, Undo
-from tests.unit.machine_world import DONE_LANE, World, plan, requests_in, step
+from tests.unit.machine_checks import DONE_LANE
+from tests.unit.machine_world import World, plan, requests_in, step
 from tests.unit.undone_samples import (
     FENCED,
     OUTCOMES,

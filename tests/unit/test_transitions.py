@@ -41,6 +41,7 @@ from roundsman.transitions import (
 )
 from roundsman.values import SECOND, Json
 from roundsman.workflow import Archive, Retry, Wait
+from tests.unit.coping_stories import COPING_STORIES
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.unit.undo_stories import UNDO_STORIES
 
@@ -214,6 +215,7 @@ STORIES: list[Callable[[], World]] = [
     lambda: scheduled("start", when=FALSE),
     lambda: scheduled("start", when=FAILING),
     *UNDO_STORIES,
+    *COPING_STORIES,
 ]
 
 

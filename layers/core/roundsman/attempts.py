@@ -4,45 +4,79 @@ A step performs, and where its task ends in undo it undoes; both are attempts wi
 complete-by, a count of failures and a limit. Which of the two a step is at follows from its state.
 """
 
+from dataclasses import replace
+
 from roundsman.backoff import retry_delay
 from roundsman.case import Case
 from roundsman.ending import give_up
 from roundsman.events import Claimant, InspectAt, Outcome, Replied, SendRequest
+from roundsman.held import hold, released
 from roundsman.plan import RetryPlan, StepPlan, WaitPlan
+from roundsman.routing import agent_now, lag, left, next_agent, route, stored
 from roundsman.states import ProcessState
-from roundsman.task import PERFORM, UNDO, StepError, StepRecord, operation_of
+from roundsman.task import PERFORM, UNDO, AfterUndo, StepError, StepRecord, operation_of
 from roundsman.transitions import StepEvent
+from roundsman.undoing import begin_undo
 from roundsman.values import clock_time, spoken
+
+SPARED_AT_MOST = 3
+"""Time-outs in a row that a backlog excuses: an agent that dies at each attempt is found then."""
 
 
 def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
     """The request's right to act: its agent's backlog, then the operation's own time.
 
-    No perform may act after the task's end; an undo is not stopped by it.
+    No perform may act after the task's end; an undo is not stopped by it. A step whose agents all
+    take no work is held instead.
     """
+    agent = route(case, step)
+    if agent is None:
+        hold(case, step)
+        return
     record = case.draft.step(step.name)
     operation = operation_of(record)
-    complete_by = case.now + case.agent(step).lag + _time_of(step, operation)
+    read_at = case.now + lag(case, agent)
+    complete_by = read_at + _time_of(step, operation)
+    heartbeat_by = None
     if operation == PERFORM:
         complete_by = min(complete_by, case.draft.task.complete_by)
+        if step.heartbeat_within is not None:
+            heartbeat_by = min(complete_by, read_at + step.heartbeat_within)
     attempt = record.failure_count + 1
     case.draft.move(
         step.name,
         StepEvent.CLAIMED,
         locked_by=claimant.token(attempt),
         complete_by=complete_by,
+        heartbeat_by=heartbeat_by,
         started_at=case.now,
         not_before=None,
+        agent=stored(step, agent),
+        tried=left(step, record, agent),
     )
     case.draft.command(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts
+    _say_where(case, step, record, agent)
     case.draft.note(f"{_what(step, operation)}: attempt {attempt} of {limit} claimed")
+
+
+def _say_where(case: Case, step: StepPlan, before: StepRecord, agent: str) -> None:
+    """A step that leaves an agent where it was has a line in the history."""
+    here = agent_now(step, before)
+    if agent == here:
+        return
+    why = "is held" if case.is_held(here) else "is behind"
+    said = f"{step.name}: goes to {agent}, since {here} {why}"
+    if before.started_at is None:
+        case.draft.note(said)
+    else:
+        case.draft.record("rerouted", step.name, None, said)
 
 
 def send_own_claims_again(case: Case, claimant: Claimant) -> None:
     """A redelivered message may have died between its claim and its send."""
     for name, record in case.draft.steps.items():
-        if record.under_way and claimant.made(record.locked_by):
+        if record.under_way and claimant.made(record.locked_by) and not record.waiting:
             case.draft.command(SendRequest(name))
             case.draft.note(f"{name}: its request is sent again")
 
@@ -69,19 +103,70 @@ def failed(case: Case, step: StepPlan, reply: Replied) -> None:
     case.draft.record("failed", step.name, count, f"{tried}; {again}")
 
 
+def progressed(case: Case, step: StepPlan) -> None:
+    """The current attempt is alive: its heartbeat is due anew, its complete-by stays."""
+    record = case.draft.step(step.name)
+    if record.heartbeat_by is None or record.complete_by is None or step.heartbeat_within is None:
+        why = "waits for its callback" if record.waiting else "has no heartbeat"
+        case.draft.note(f"{step.name}: progress changes nothing: it {why}")
+        return
+    by = min(case.now + step.heartbeat_within, record.complete_by)
+    case.draft.move(
+        step.name,
+        StepEvent.PROGRESSED,
+        heartbeat_by=max(record.heartbeat_by, by),
+        heard_at=max(record.heard_at or 0, case.now),
+        spared=0,
+    )
+    case.draft.note(f"{step.name}: progress; more is to be heard by {clock_time(by)}")
+
+
+def waits_for_callback(case: Case, step: StepPlan, reply: Replied) -> None:
+    """The agent is done; an outside system or a person answers with the same token."""
+    record = case.draft.step(step.name)
+    if operation_of(record) == UNDO:
+        error = StepError("CannotWait", "an undo cannot wait for a callback")
+        failed(case, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
+        return
+    if record.waiting:
+        case.draft.note(f"{step.name}: it waits for its callback already")
+        return
+    until = case.now if reply.until is None else reply.until
+    by = min(until, case.draft.task.complete_by)
+    case.draft.move(
+        step.name,
+        StepEvent.WAITS_FOR_CALLBACK,
+        complete_by=by,
+        heartbeat_by=None,
+        heard_at=case.now,
+        waiting=True,
+        spared=0,
+    )
+    case.draft.command(InspectAt(by))
+    case.draft.note(f"{step.name}: waits for its callback until {clock_time(by)}")
+
+
 def overdue(case: Case, step: StepPlan, by: int) -> None:
     """The current attempt said nothing in time."""
     record = case.draft.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
-    if _was_never_read(case, step) and not (case.draft.ending and operation == PERFORM):
+    spared = _spared(case, step)
+    if spared is not None and not (case.draft.ending and operation == PERFORM):
         # Not even that is a proof: marks are seconds old, and queues keep no order.
-        case.draft.requeue(step.name, StepEvent.UNREAD, outcome_unknown=_unknown_after(record))
+        case.draft.requeue(
+            step.name, StepEvent.UNREAD, outcome_unknown=_unknown_after(record), spared=spared
+        )
         why = f"{what}: its request was never read; sent again, no attempt counted"
+        if spared > record.spared:
+            why = f"{what}: its agent is far behind; sent again, no attempt counted"
         case.draft.record("requeued", step.name, count, why)
         return
+    silence = _silence(case, record)
     tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {spoken(by)}"
-    error = StepError("Overdue", f"no answer in time; {spoken(by)} late when seen")
+    error = StepError("Overdue", f"{silence or 'no answer in time'}; {spoken(by)} late when seen")
+    if silence:
+        tried = f"{tried}: {silence}"
     if _is_last(case, step, operation, count):
         _exhausted(case, step, error, tried)
         return
@@ -91,6 +176,7 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
         failure_count=count,
         error=error,
         outcome_unknown=_unknown_after(record),
+        spared=0,
     )
     at = clock_time(case.now)
     case.draft.record("requeued", step.name, count, f"{tried}; retried at {at}")
@@ -104,6 +190,9 @@ def nudge(case: Case, step: StepPlan) -> None:
         if record.not_before <= case.now:
             case.draft.requeue(step.name, StepEvent.RETRY_DUE)
             case.draft.note(f"{what}: its next attempt is due")
+        elif released(case, step):
+            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
+            case.draft.note(f"{what}: its agent takes work again")
     elif record.complete_by is not None and record.complete_by <= case.now:
         case.draft.requeue(step.name, StepEvent.UNCLAIMED)
         case.draft.note(f"{what}: was not started in time; started again")
@@ -122,6 +211,19 @@ def _exhausted(case: Case, step: StepPlan, error: StepError, tried: str) -> None
     count = record.failure_count + 1
     wait = step.on_failure
     performs = record.process_state is ProcessState.PROCESSING and not case.draft.ending
+    agent = next_agent(case, step) if performs and step.compensation else None
+    if agent is not None:
+        here = agent_now(step, record)
+        case.draft.record("failed", step.name, count, tried)
+        begin_undo(
+            case,
+            step,
+            StepEvent.SETTLING,
+            after_undo=AfterUndo.NEXT_AGENT,
+            error=error,
+            why=f"its undo begins at {here}, to go on at {agent}",
+        )
+        return
     if performs and isinstance(wait, WaitPlan) and count - step.retry.max_attempts < wait.times:
         again = _try_again_after(case, wait.delay, step, StepEvent.WAITS_ON, error)
         case.draft.record("waits", step.name, count, f"{tried}; waits; {again}")
@@ -147,6 +249,7 @@ def _try_again_after(
         failure_count=record.failure_count + 1,
         error=error,
         outcome_unknown=_unknown_after(record),
+        spared=0,
     )
     case.draft.command(InspectAt(at))
     if at < case.now + wait:
@@ -159,11 +262,33 @@ def _unknown_after(record: StepRecord) -> bool:
     return record.outcome_unknown or operation_of(record) == PERFORM
 
 
-def _was_never_read(case: Case, step: StepPlan) -> bool:
+def _spared(case: Case, step: StepPlan) -> int | None:
+    """The record's `spared` where the queue is to blame and not the attempt; else None.
+
+    What was never read has not failed, however often. In a backlog, a request that was sent too
+    shortly after what was read last may not have been read either: it has the benefit of that
+    doubt, though not for ever, since its agent may as well have died of it.
+    """
     record = case.draft.step(step.name)
-    read_up_to = case.agent(step).read_up_to
-    started_at = record.started_at
-    return read_up_to is not None and started_at is not None and started_at > read_up_to
+    view, started_at, due = case.agent(step), record.started_at, record.overdue_at
+    if record.heard_at is not None or started_at is None or due is None:
+        return None
+    if view.read_up_to is None:
+        return None
+    if started_at > view.read_up_to:
+        return record.spared
+    behind = 2 * view.lag >= due - started_at
+    return record.spared + 1 if behind and record.spared < SPARED_AT_MOST else None
+
+
+def _silence(case: Case, record: StepRecord) -> str:
+    """What was not heard, in words, where that is more than an answer."""
+    if record.waiting and record.complete_by is not None:
+        return f"no callback by {clock_time(record.complete_by)}"
+    if record.heartbeat_by is None:
+        return ""
+    last = record.heard_at or record.started_at or case.now
+    return f"no progress for {spoken(case.now - last)}"
 
 
 def _what(step: StepPlan, operation: str) -> str:

@@ -26,8 +26,16 @@ class Case:
 
     def agent(self, step: StepPlan) -> AgentView:
         """What is known of the queue that the step's requests go to."""
-        agent = self.draft.step(step.name).agent or step.agent
-        return self.agents.get(f"{agent}/{self.draft.task.priority}", AgentView())
+        return self.view(self.draft.step(step.name).agent or step.agent) or AgentView()
+
+    def view(self, agent: str) -> AgentView | None:
+        """What is known of the agent's queue for this task's priority; None where nothing is."""
+        return self.agents.get(f"{agent}/{self.draft.task.priority}")
+
+    def is_held(self, agent: str) -> bool:
+        """Whether the agent takes no work now."""
+        view = self.view(agent)
+        return view is not None and view.held_until is not None and view.held_until > self.now
 
     def all_done(self) -> bool:
         """Whether every step is Processed or Skipped."""

@@ -14,7 +14,17 @@ from roundsman.history import seq
 from roundsman.plan import Plan
 from roundsman.standing import left_to_undo, without_compensation
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import UNDO, UNTOUCHED, Ending, Owed, StepError, StepRecord, Task, operation_of
+from roundsman.task import (
+    UNDO,
+    UNTOUCHED,
+    AfterUndo,
+    Ending,
+    Owed,
+    StepError,
+    StepRecord,
+    Task,
+    operation_of,
+)
 from roundsman.transitions import (
     Move,
     StepEvent,
@@ -48,8 +58,30 @@ class StepChanges(TypedDict, total=False):
     finished_at: int | None
     result: Json
     error: StepError | None
+    agent: str | None
     acts_until: int | None
     outcome_unknown: bool
+    held_since: int | None
+    heartbeat_by: int | None
+    heard_at: int | None
+    waiting: bool
+    spared: int
+    tried: tuple[str, ...]
+    after_undo: AfterUndo | None
+
+
+STILL_HELD = frozenset(
+    {
+        StepEvent.HELD,
+        StepEvent.UNCLAIMED,
+        StepEvent.RETRY_DUE,
+        StepEvent.RESOLVED_NOT_DONE,
+    }
+)
+"""What may happen to a held step without its being claimed or settled: it has waited since then."""
+
+SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED})
+"""Whatever else happens to a step, what was heard of its attempt is over with the attempt."""
 
 
 class Draft:
@@ -83,6 +115,12 @@ class Draft:
         transition = step_transition(record.process_state, event)
         if not isinstance(transition, Move):
             raise TypeError(f"{event.value!r} changes nothing about a {record.process_state} step")
+        if event not in STILL_HELD:
+            changes.setdefault("held_since", None)
+        if event not in SAME_ATTEMPT:
+            changes.setdefault("heartbeat_by", None)
+            changes.setdefault("heard_at", None)
+            changes.setdefault("waiting", False)
         self.steps[name] = replace(record, process_state=transition.to, **changes)
 
     def stale(self, name: str) -> str:
@@ -136,7 +174,7 @@ class Draft:
         """As if the step had never been touched, but for the keys that are spent."""
         record = self.step(name)
         step_transition(record.process_state, StepEvent.BEGUN_ANEW)
-        if record.started_at is None:
+        if record.started_at is None and not record.tried:
             del self.steps[name]
         else:
             self.steps[name] = StepRecord(round=record.round + 1)
@@ -233,7 +271,18 @@ class Draft:
             return TaskState.COMPLETED
         if not self.ending and self.waits_for_its_time():
             return TaskState.SCHEDULED
-        return live_state(((r.process_state, r.not_before) for r in self.steps.values()), self.now)
+        steps = ((self._shown(record), record.not_before) for record in self.steps.values())
+        return live_state(steps, self.now)
+
+    def _shown(self, record: StepRecord) -> ProcessState:
+        """The step's state as the task's follows from it: one that is undone to go on, goes on."""
+        if record.process_state is ProcessState.UNDOING and self.goes_on_after_undo(record):
+            return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
+        return record.process_state
+
+    def goes_on_after_undo(self, record: StepRecord) -> bool:
+        """Whether the step's undo is not for good; in a task that is undone, each is."""
+        return record.after_undo is not None and not (self.ending and self.ending.undo)
 
     def _all_done(self, plan: Plan) -> bool:
         return all(self.step(name).process_state in DONE for name in plan.steps)
@@ -276,8 +325,19 @@ class Draft:
         if ends is TaskState.ARCHIVED:
             found.append(owed("alert", "task_archived", why))
         if self.task.reply_to:
-            if not self.before.steps and self.steps:
+            if _begun(self.steps) and not _begun(self.before.steps):
                 found.append(owed("status", "started"))
             if ends in STATUSES:
                 found.append(owed("status", STATUSES[ends], why))
         return tuple(found)
+
+
+def _begun(steps: Mapping[str, StepRecord]) -> bool:
+    """Whether any step was ever claimed or decided; a first step that is only held was not."""
+    return any(
+        record.started_at is not None
+        or record.round > 1
+        or record.tried
+        or record.process_state is not ProcessState.PENDING
+        for record in steps.values()
+    )

@@ -38,12 +38,12 @@ def shard_of(task_id: str, shards: int) -> int:
 
 def due(task: Task, now: int) -> int:
     """The earliest instant (epoch ms) at which something about an open task may be overdue."""
-    instants = [record.complete_by for record in task.steps.values() if record.under_way]
-    waiting = ProcessState.PENDING if task.ending is None else ProcessState.UNDOING
+    instants = [record.overdue_at for record in task.steps.values() if record.under_way]
+    waiting = _GOING_ON if task.ending is None else _ENDING
     instants += [
         _waiting(record, now)
         for record in task.steps.values()
-        if record.process_state is waiting and not record.under_way
+        if record.process_state in waiting and not record.under_way
     ]
     if task.ending is None:
         instants.append(task.complete_by)
@@ -52,6 +52,11 @@ def due(task: Task, now: int) -> int:
     if task.owed:
         instants.append(now + START_WITHIN)
     return min((at for at in instants if at is not None), default=now + START_WITHIN)
+
+
+_ENDING = frozenset({ProcessState.UNDOING})
+_GOING_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
+"""A step may be undone while its task goes on: at one agent, to be performed at another."""
 
 
 def _waiting(record: StepRecord, now: int) -> int | None:

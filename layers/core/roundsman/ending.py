@@ -19,9 +19,12 @@ def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why:
     undo = operation_of(record) == UNDO
     case.draft.fail(step.name, event, error)
     case.draft.record("undo failed" if undo else "failed", step.name, attempt, why)
-    if undo:
-        return  # the other compensations go on; the task ends Archived after them
-    _end(case, step.on_failure, why, step.name)
+    if not undo:
+        _end(case, step.on_failure, why, step.name)
+    elif case.draft.ending is None:
+        # It was to go on after its undo, and cannot: what stands is for a person to say.
+        case.draft.end(Ending(TaskState.ARCHIVED, why, step.name))
+    # Else the other compensations go on, and the task ends Archived after them.
 
 
 def end_if_overdue(case: Case) -> None:

@@ -2,11 +2,20 @@
 
 No clock, no randomness, no I/O: all of that comes in as arguments. A state changes only through
 `roundsman.transitions`. This file takes the event; what follows from it is in `performing` (the
-way forward), `attempts` (one claim, failure or time-out), `ending` (a failure's strategy),
-`undoing` (compensation) and `operating` (what a person asks).
+way forward), `attempts` (one claim, failure or time-out), `routing` (which agent), `held` (an agent
+that takes no work), `ending` (a failure's strategy), `undoing` (compensation) and `operating` (what
+a person asks).
 """
 
-from roundsman.attempts import failed, nudge, overdue, send_own_claims_again
+from roundsman.attempts import (
+    claim,
+    failed,
+    nudge,
+    overdue,
+    progressed,
+    send_own_claims_again,
+    waits_for_callback,
+)
 from roundsman.case import Case
 from roundsman.draft import Draft
 from roundsman.ending import end_if_overdue
@@ -22,13 +31,14 @@ from roundsman.events import (
     Start,
     StartTask,
 )
+from roundsman.held import credit_holds, given_back
 from roundsman.operating import operate
 from roundsman.performing import claim_ready, expect_start, ready_to_perform, succeeded
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, UNDO, Ending, StepError, Task, idempotency_key, operation_of
 from roundsman.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition
-from roundsman.undoing import begin_undos, claim_ready_undos, ready_to_undo, undone
+from roundsman.undoing import begin_undos, ready_to_undo, undone
 from roundsman.values import Json, clock_time
 
 NO_AGENTS: Agents = {}
@@ -72,6 +82,7 @@ def decide(
 
 
 def _with_plan(case: Case, event: Event) -> None:
+    credit_holds(case.draft)  # before anything is asked about the task's time
     match event:
         case Start():
             _start(case, event)
@@ -116,7 +127,8 @@ def _go_on(case: Case, claimant: Claimant) -> None:
     send_own_claims_again(case, claimant)
     claim_ready(case, claimant)
     begin_undos(case)
-    claim_ready_undos(case, claimant)
+    for step in ready_to_undo(case):
+        claim(case, step, claimant)
 
 
 def _replied(case: Case, event: Replied) -> None:
@@ -139,11 +151,24 @@ def _replied(case: Case, event: Replied) -> None:
             succeeded(case, step, event.result)
     elif current:
         end_if_overdue(case)  # first, since an ending task performs nothing again
-        failed(case, step, event)
+        _heard(case, step, event)
     else:
         draft.note(f"{step.name}: {event.outcome} reply ignored: {draft.stale(step.name)}")
     end_if_overdue(case)
     _go_on(case, event.claimant)
+
+
+def _heard(case: Case, step: StepPlan, event: Replied) -> None:
+    """What the agent says of the current attempt, which did not succeed, or not yet."""
+    match event.outcome:
+        case Outcome.HELD:
+            given_back(case, step, event)
+        case Outcome.PROGRESS:
+            progressed(case, step)
+        case Outcome.WAITING:
+            waits_for_callback(case, step, event)
+        case _:
+            failed(case, step, event)
 
 
 def _is_open(case: Case, step: StepPlan) -> bool:
@@ -165,8 +190,8 @@ def _inspect(case: Case) -> None:
         record = draft.steps.get(step.name)
         if record is None:
             continue
-        if record.under_way and record.complete_by is not None and record.complete_by <= case.now:
-            overdue(case, step, case.now - record.complete_by)
+        if record.under_way and record.overdue_at is not None and record.overdue_at <= case.now:
+            overdue(case, step, case.now - record.overdue_at)
     _nudge_what_waits(case)
     begin_undos(case)
     _ask_for_start(case)

@@ -25,6 +25,7 @@ from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import Ending
 from roundsman.transitions import StepEvent
+from roundsman.undoing import undone
 from roundsman.values import SECOND, clock_time, spoken
 
 KEPT_COMMANDS = 10
@@ -97,7 +98,7 @@ def _undo_again(case: Case, event: Resubmit) -> None:
 
 def _perform_again(case: Case, event: Resubmit) -> None:
     """Forward again: every step that failed is attempted again, and the task has all its time."""
-    failed = _in_state(case, ProcessState.ERROR)
+    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
     _check_named(event, failed)
     rest = [step.name for step in failed if event.steps and step.name not in event.steps]
     if rest:
@@ -160,7 +161,13 @@ def _give_time(case: Case) -> None:
     """A resubmitted task has its whole time again."""
     task = case.draft.task
     allowed = task.complete_by - task.start_at
-    case.draft.task = replace(task, start_at=case.now, complete_by=case.now + allowed)
+    held = any(record.held_since is not None for record in case.draft.steps.values())
+    case.draft.task = replace(
+        task,
+        start_at=case.now,
+        complete_by=case.now + allowed,
+        held_until=case.now if held else None,  # what is held is credited from here on
+    )
 
 
 # --- Resolve -----------------------------------------------------------------------------------
@@ -211,15 +218,16 @@ def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
             "or resubmit the task"
         )
     record = case.draft.step(step.name)
-    waits = record.locked_by is None and record.failure_count == 0
+    asked = record.failure_count > 0 or record.held_since is not None
+    waits = record.locked_by is None and not asked
     if waits and record.not_before is not None and record.not_before > case.now:
         raise Refused(
             f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
             "undo it by hand after that"
         )
-    case.draft.move(
-        step.name, StepEvent.RESOLVED_DONE, finished_at=case.now, not_before=None, error=None
-    )
+    if case.draft.goes_on_after_undo(record):
+        _go_on(case, step)
+    undone(case, step, StepEvent.RESOLVED_DONE)
 
 
 def _go_on(case: Case, resolved: StepPlan) -> None:
@@ -227,7 +235,8 @@ def _go_on(case: Case, resolved: StepPlan) -> None:
     ending = case.draft.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
-    if all(step is resolved for step in _in_state(case, ProcessState.ERROR)):
+    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
+    if all(step is resolved for step in failed):
         case.draft.ending = None
         _give_time(case)
 
@@ -250,7 +259,8 @@ def _extend(case: Case, event: Extend) -> None:
     by = record.complete_by + more
     if record.process_state is ProcessState.PROCESSING:
         case.draft.task = replace(task, complete_by=max(task.complete_by, by))
-    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by)
+    beat = None if record.heartbeat_by is None else min(by, record.heartbeat_by + more)
+    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by, heartbeat_by=beat)
     case.draft.note(f"{step.name}: {spoken(more)} more, until {clock_time(by)}")
 
 

@@ -76,7 +76,8 @@ def _is_ready(case: Case, step: StepPlan) -> bool:
 def _condition_holds(case: Case, step: StepPlan) -> bool:
     """Evaluate `when` once, as the step first becomes ready; the record keeps the outcome."""
     record = case.draft.step(step.name)
-    if step.when is None or record.started_at is not None or record.not_before is not None:
+    waited = record.not_before is not None or record.held_since is not None
+    if step.when is None or record.started_at is not None or waited or record.tried:
         return True
     try:
         if holds(step.when, case.order, case.draft.results()):

@@ -26,6 +26,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
         complete_by=record.complete_by,
+        heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=order,
         results=_results_for(plan, task, step),

@@ -23,10 +23,13 @@ class StepEvent(StrEnum):
     """What can happen to one step."""
 
     CLAIMED = "claimed"
+    HELD = "held: its agent takes no work"
     CONDITION_FALSE = "condition false"
     CONDITION_FAILED = "condition failed"
     UNCLAIMED = "not started in time"
     RETRY_DUE = "next attempt due"
+    PROGRESSED = "progress shown"
+    WAITS_FOR_CALLBACK = "waits for a callback"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -35,6 +38,9 @@ class StepEvent(StrEnum):
     EXHAUSTED = "attempts exhausted"
     REFUSED = "failed for good"
     UNDO_BEGUN = "undo begun"
+    SETTLING = "undo begun, to go on at another agent"
+    SETTLED = "undone, goes on at another agent"
+    UNDONE_HERE = "undone at one agent of several"
     EXTENDED = "given more time"
     RESUBMITTED = "resubmitted"
     BEGUN_ANEW = "begun anew"
@@ -59,6 +65,7 @@ class Stay:
 
 STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PENDING, StepEvent.CLAIMED): Move(P.PROCESSING),
+    (P.PENDING, StepEvent.HELD): Move(P.PENDING),
     (P.PENDING, StepEvent.CONDITION_FALSE): Move(P.SKIPPED),
     (P.PENDING, StepEvent.CONDITION_FAILED): Move(P.ERROR),
     (P.PENDING, StepEvent.UNCLAIMED): Move(P.PENDING),
@@ -68,6 +75,9 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     # Its answer was refused (too large): the effect stands, the step does not.
     (P.PENDING, StepEvent.REFUSED): Move(P.ERROR),
     (P.PENDING, StepEvent.STALE): Stay("no attempt is under way"),
+    (P.PROCESSING, StepEvent.PROGRESSED): Move(P.PROCESSING),
+    (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK): Move(P.PROCESSING),
+    (P.PROCESSING, StepEvent.HELD): Move(P.PENDING),
     (P.PROCESSING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
     (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),
     (P.PROCESSING, StepEvent.OVERDUE): Move(P.PENDING),
@@ -84,6 +94,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSED, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
     (P.ERROR, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
     (P.UNDOING, StepEvent.CLAIMED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.HELD): Move(P.UNDOING),
     (P.UNDOING, StepEvent.UNCLAIMED): Move(P.UNDOING),
     (P.UNDOING, StepEvent.RETRY_DUE): Move(P.UNDOING),
     (P.UNDOING, StepEvent.SUCCEEDED): Move(P.UNDONE),
@@ -95,6 +106,12 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
     (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
     (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
+    # Of a step with several agents: settled at one before another may act, undone at each.
+    (P.PROCESSING, StepEvent.SETTLING): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.SETTLED): Move(P.PENDING),
+    (P.UNDO_ERROR, StepEvent.SETTLED): Move(P.PENDING),
+    (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
+    (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
     # What a person says.
     (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
     (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
@@ -159,11 +176,12 @@ _OVER: Mapping[T, str] = {
 }
 
 TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
-    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, *_ENDS, T.UNDONE),
+    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
-    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
-    (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
+    # Retry without a failure: the step is held, its agent takes no work.
+    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
     (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),

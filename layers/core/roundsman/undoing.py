@@ -6,14 +6,14 @@ undo: either the remote service fences it, or the undo waits until no request th
 may still act, and a while longer for clocks that differ.
 """
 
-from roundsman.attempts import claim
 from roundsman.case import Case
 from roundsman.draft import SKEW
-from roundsman.events import Claimant, InspectAt
+from roundsman.events import InspectAt
 from roundsman.plan import StepPlan
+from roundsman.routing import agent_now, stored, untried
 from roundsman.standing import is_to_undo
 from roundsman.states import ProcessState
-from roundsman.task import StepRecord
+from roundsman.task import AfterUndo, StepError, StepRecord
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time
 
@@ -32,7 +32,7 @@ def begin_undos(case: Case) -> None:
             and record.started_at is not None
             and _successors_settled(case, step)
         ):
-            _begin(case, step, record)
+            begin_undo(case, step)
 
 
 def ready_to_undo(case: Case) -> list[StepPlan]:
@@ -40,38 +40,99 @@ def ready_to_undo(case: Case) -> list[StepPlan]:
     return [step for step in case.plan.steps.values() if _is_ready(case, step)]
 
 
-def claim_ready_undos(case: Case, claimant: Claimant) -> None:
-    """Claim every undo that can start."""
-    for step in ready_to_undo(case):
-        claim(case, step, claimant)
+def begin_undo(
+    case: Case,
+    step: StepPlan,
+    event: StepEvent = StepEvent.UNDO_BEGUN,
+    *,
+    after_undo: AfterUndo | None = None,
+    error: StepError | None = None,
+    why: str = "its undo begins",
+) -> None:
+    """Undo the step, at once where its remote service fences it, else when no request can act.
 
-
-def undone(case: Case, step: StepPlan) -> None:
-    """The step's effect is undone, as far as the remote service keeps to its side."""
-    case.draft.move(
-        step.name, StepEvent.SUCCEEDED, finished_at=case.now, not_before=None, error=None
-    )
-    case.draft.record("undone", step.name, None, f"{step.name}: undone")
-
-
-def _begin(case: Case, step: StepPlan, record: StepRecord) -> None:
+    `after_undo` says what follows where the task goes on; `error` is why, where that is new.
+    """
+    record = case.draft.step(step.name)
     fenced = step.compensation is not None and step.compensation.fences_late_performs
     acts_until = None if fenced else case.draft.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
     case.draft.move(
         step.name,
-        StepEvent.UNDO_BEGUN,
+        event,
         locked_by=None,
         failure_count=0,
         not_before=not_before,
         acts_until=None,
         complete_by=case.draft.start_by(not_before or case.now),
         outcome_unknown=record.process_state is not ProcessState.PROCESSED,
+        error=error or record.error,
+        after_undo=after_undo,
+        spared=0,
     )
     if not_before is not None:
         case.draft.command(InspectAt(not_before))
     waits = f" at {clock_time(not_before)}, when no request can act" if not_before else ""
-    case.draft.record("undo", step.name, None, f"{step.name}: its undo begins{waits}")
+    case.draft.record("undo", step.name, None, f"{step.name}: {why}{waits}")
+
+
+def undone(case: Case, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED) -> None:
+    """The step's effect is undone where it is, as far as the remote service keeps to its side.
+
+    Undone it is for good once that is so at every agent that was tried.
+    """
+    record = case.draft.step(step.name)
+    goes_on = case.draft.goes_on_after_undo(record)
+    if goes_on and record.after_undo is AfterUndo.NEXT_AGENT:
+        _perform_elsewhere(case, step, record)
+    elif record.tried:
+        _undo_elsewhere(case, step, record)
+    else:
+        case.draft.move(
+            step.name,
+            event,
+            finished_at=case.now,
+            not_before=None,
+            error=None,
+            after_undo=None,
+        )
+        case.draft.record("undone", step.name, None, f"{step.name}: undone")
+
+
+def _perform_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
+    """Nothing of the step stands: it begins at an agent where it never was."""
+    here, rest = agent_now(step, record), untried(step, record)
+    agent = rest[0]
+    case.draft.requeue(
+        step.name,
+        StepEvent.SETTLED,
+        agent=stored(step, agent),
+        tried=(*record.tried, here),
+        failure_count=0,
+        started_at=None,
+        outcome_unknown=False,
+        after_undo=None,
+        spared=0,
+    )
+    why = f"{step.name}: undone at {here}; it begins at {agent}"
+    case.draft.record("rerouted", step.name, None, why)
+
+
+def _undo_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
+    """It was tried at other agents before: no outcome there is a proof that nothing happened."""
+    here, agent = agent_now(step, record), record.tried[-1]
+    case.draft.requeue(
+        step.name,
+        StepEvent.UNDONE_HERE,
+        agent=stored(step, agent),
+        tried=record.tried[:-1],
+        failure_count=0,
+        outcome_unknown=True,
+        error=None,
+        spared=0,
+    )
+    why = f"{step.name}: undone at {here}; its undo goes on at {agent}"
+    case.draft.record("undone", step.name, None, why)
 
 
 def _successors_settled(case: Case, step: StepPlan) -> bool:

@@ -1,0 +1,140 @@
+"""Stories of agents that take no work, of steps with several agents, and of long steps."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+from roundsman.birth import Wishes
+from roundsman.events import AgentView
+from roundsman.values import SECOND
+from roundsman.workflow import Compensation, Retry, Undo
+from tests.unit.machine_world import T0, World, plan, step
+
+ONCE = Retry(max_attempts=1)
+FENCED = Compensation(fences_late_performs=True, retry=ONCE)
+UNFENCED = Compensation(retry=ONCE)
+LATER = Wishes(start_at=T0 + 60 * SECOND)
+TWO = ("first", "second")
+SLOW = step("a", heartbeat_within=timedelta(seconds=10), complete_within=timedelta(minutes=10))
+
+
+def routed(
+    *, fenced: bool = True, attempts: int = 1, agents: tuple[str, ...] = TWO, **known: AgentView
+) -> World:
+    """A started task whose step `a` may go to several agents, undone if it fails."""
+    compensation = FENCED if fenced else UNFENCED
+    retry = Retry(max_attempts=attempts)
+    made = plan(step("a", agents=agents, compensation=compensation, retry=retry), on_failure=Undo())
+    world = World(made)
+    world.agents = {f"{name}/normal": view for name, view in known.items()}
+    world.start()
+    return world
+
+
+def held(wishes: Wishes | None = None) -> World:
+    """A task whose first step is held for ten minutes before it was ever claimed."""
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()), wishes or Wishes())
+    if wishes is not None:
+        world.wait(60)
+    world.hold("worker", 600).start()
+    return world
+
+
+def held_and_released() -> World:
+    world = held()
+    world.release("worker").wait(20).inspect()
+    world.start()
+    world.gives_back("a")
+    world.wait(60).start()
+    world.succeeds("a")
+    return world
+
+
+def held_after_a_step() -> World:
+    first = step("first", agent="other")
+    world = World(plan(first, step("a", first)))
+    world.start()
+    world.hold("worker", 600).succeeds("first")
+    return world
+
+
+def held_after_a_late_success() -> World:
+    """The first step's answer comes after it was requeued, and lets the next one be held."""
+    first = step("first", agent="other")
+    world = World(plan(first, step("a", first)))
+    world.start()
+    lock = world.lock("first")
+    world.overdue("first")
+    world.hold("worker", 600).succeeds("first", lock=lock)
+    return world
+
+
+def held_undo() -> World:
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a, agent="other"), on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.hold("worker", 60).is_refused("b")
+    world.release("worker").wait(90).start()
+    world.succeeds("a")
+    return world
+
+
+def long_and_called_back() -> World:
+    world = World(plan(SLOW))
+    world.start()
+    world.shows_progress("a")
+    world.waits_for_callback("a", 300)
+    world.succeeds("a")
+    return world
+
+
+def settled() -> World:
+    world = routed()
+    world.fails("a")
+    world.succeeds("a")
+    world.succeeds("a")
+    return world
+
+
+def settled_by_hand() -> World:
+    """The undo at the first agent fails; a person makes it, and the step goes on elsewhere."""
+    world = routed()
+    world.fails("a")
+    world.is_refused("a")
+    world.resolve("a")
+    return world
+
+
+def undone_at_both() -> World:
+    world = routed()
+    world.fails("a")
+    world.succeeds("a")
+    world.is_refused("a")
+    world.succeeds("a")
+    world.succeeds("a")
+    return world
+
+
+def undone_at_one_by_hand() -> World:
+    world = routed()
+    world.fails("a")
+    world.succeeds("a")
+    world.is_refused("a")
+    world.is_refused("a")
+    world.resolve("a")
+    return world
+
+
+COPING_STORIES: list[Callable[[], World]] = [
+    held,
+    lambda: held(LATER),
+    held_and_released,
+    held_after_a_step,
+    held_after_a_late_success,
+    held_undo,
+    long_and_called_back,
+    settled,
+    settled_by_hand,
+    undone_at_both,
+    undone_at_one_by_hand,
+]

@@ -1,0 +1,87 @@
+"""What holds for every decision of the machine and for every stored task, in any story."""
+
+from roundsman.due import due
+from roundsman.events import Decision, Event, Inspect, SendRequest
+from roundsman.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.task import PERFORM, Task, operation_of
+
+IDLE = (ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR)
+
+OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
+
+
+def check(before: Task, event: Event, decision: Decision, now: int) -> None:
+    """What holds for every decision whatever."""
+    after = decision.task
+    assert decision.reason.strip()
+    for command in decision.commands:
+        if isinstance(command, SendRequest):
+            assert after.step(command.step).under_way
+    if after is before:
+        assert not decision.history
+        return
+    assert after != before
+    assert after.version == before.version + 1
+    assert len({row.seq for row in decision.history}) == len(decision.history)
+    check_record(after, now)
+    check_lane(before, after, now)
+    if isinstance(event, Inspect):
+        claimed = {n for n, r in after.steps.items() if r.locked_by} - {
+            n for n, r in before.steps.items() if r.locked_by
+        }
+        assert not claimed, "a timer never claims"
+    new = after.owed[len(before.owed) :]
+    assert after.owed[: len(before.owed)] == before.owed
+    told = [owed.name for owed in new if owed.kind == "alert"]
+    enters = after.state is not before.state
+    assert told == (["task_archived"] if enters and after.state is TaskState.ARCHIVED else [])
+    assert all(owed.seq == after.version and owed.at == now for owed in new)
+
+
+def check_record(task: Task, now: int) -> None:
+    """What holds for every stored task."""
+    under_way = [record for record in task.steps.values() if record.under_way]
+    assert all(r.locked_by and r.complete_by and r.started_at for r in under_way)
+    found = {record.process_state for record in task.steps.values()}
+    for record in task.steps.values():
+        performs = operation_of(record) == PERFORM
+        if task.ending is None and record.complete_by is not None and performs:
+            assert record.complete_by <= task.complete_by
+        if record.held_since is not None:
+            assert not record.under_way
+        if record.heartbeat_by is not None:
+            assert record.complete_by is not None
+            assert record.heartbeat_by <= record.complete_by
+        if record.process_state in IDLE:
+            assert record.locked_by is None
+        if record.process_state is ProcessState.PENDING:
+            assert record.complete_by or not task.steps or record.started_at is None
+    if not task.ended:
+        goes_on = task.ending is None or not task.ending.undo  # and is undone on its way
+        undoing = ProcessState.UNDOING in found and not goes_on
+        assert (task.state is TaskState.UNDOING) == undoing
+        if task.state is not TaskState.UNDOING:
+            assert (task.state is TaskState.ACTIVE) == bool(under_way)
+    assert not (task.ended and under_way)
+    if task.state is TaskState.COMPLETED:
+        assert all(record.process_state in DONE for record in task.steps.values())
+        assert task.ending is None
+    if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
+        assert task.ending is not None
+    if task.state is TaskState.UNDONE:
+        assert ProcessState.UNDO_ERROR not in found
+    assert (task.ended_at is not None) == (task.state in END_STATES)
+
+
+def check_lane(before: Task, after: Task, now: int) -> None:
+    """The due entry is early enough, and never rises within the open lane."""
+    if after.ended and not after.owed:
+        lane = ARCHIVED if after.state is TaskState.ARCHIVED else DONE_LANE
+        assert after.lane == lane
+        assert after.due_at == after.ended_at
+        return
+    assert after.lane == OPEN
+    assert after.due_at <= due(after, now)
+    assert after.expires_at is None
+    if before.lane == OPEN:
+        assert after.due_at <= before.due_at
