@@ -1,0 +1,192 @@
+"""Overload delays, never fails: an agent whose queue is longer than its steps' time.
+
+The agents, their queue and the marks are simulated on a clock of its own; every decision is the
+machine's. Each instance reads one request at a time, notes what it reads as agents do, stays
+silent about what it reads too late, and the schedulers see the marks seconds old.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+from datetime import timedelta
+from heapq import heappop, heappush
+from itertools import count
+
+import pytest
+
+from roundsman.attempts import SPARED_AT_MOST
+from roundsman.events import AgentView, Inspect, Start, StartTask
+from roundsman.marks import Mark, Notebook, view
+from roundsman.messages import AgentRequest
+from roundsman.states import TaskState
+from roundsman.task import StepRecord
+from roundsman.values import MINUTE, SECOND
+from roundsman.workflow import Retry
+from tests.unit.machine_world import T0, World, plan, step
+from tests.unit.undone_samples import request
+
+BOARD_IS_OLD = 5 * SECOND
+
+
+@dataclass
+class Overload:
+    """Orders of one step, one agent of so many instances, and what happens in order of time."""
+
+    orders: int
+    instances: int
+    service_time: int
+    within: int
+    sent_within: int = 2 * SECOND
+    dies: bool = False
+    now: int = T0
+    worlds: dict[str, World] = field(default_factory=dict)
+    queue: deque[tuple[str, AgentRequest]] = field(default_factory=deque)
+    marks: list[tuple[int, Mark]] = field(default_factory=list)
+    _events: list[tuple[int, int, str, object]] = field(default_factory=list)
+    _numbers: "count[int]" = field(default_factory=count)
+
+    def run(self) -> "Overload":
+        made = plan(
+            step(
+                "a",
+                complete_within=timedelta(milliseconds=self.within),
+                retry=Retry(max_attempts=3),
+            ),
+            complete_within=timedelta(hours=2),
+        )
+        for number in range(self.orders):
+            name = f"ord-{number}"
+            self.worlds[name] = World(made)
+            self._at(T0 + number * self.sent_within // self.orders, "start", name)
+        for _ in range(self.instances):
+            self._at(T0, "read", Notebook())
+        while self._events and not all(world.task.ended for world in self.worlds.values()):
+            self.now, _, kind, subject = heappop(self._events)
+            assert self.now < T0 + 3_600 * SECOND
+            self._happen(kind, subject)
+        return self
+
+    def records(self) -> list[StepRecord]:
+        return [world.record("a") for world in self.worlds.values()]
+
+    def _at(self, instant: int, kind: str, subject: object) -> None:
+        heappush(self._events, (instant, next(self._numbers), kind, subject))
+
+    def _happen(self, kind: str, subject: object) -> None:
+        if kind == "read":
+            assert isinstance(subject, Notebook)
+            self._read(subject)
+        elif kind == "answer":
+            assert isinstance(subject, tuple)
+            name, lock = subject
+            world = self._world(name)
+            if not world.task.ended:
+                world.succeeds("a", lock=lock)
+        else:
+            assert isinstance(subject, str)
+            world = self._world(subject)
+            decision = world.apply(Inspect() if kind == "look" else Start(world.claimant()))
+            if StartTask() in decision.commands:
+                world.apply(Start(world.claimant()))
+            self._send(subject, world)
+
+    def _world(self, name: str) -> World:
+        world = self.worlds[name]
+        world.now = self.now
+        old = [mark for written_at, mark in self.marks if written_at <= self.now - BOARD_IS_OLD]
+        world.agents = {"worker/normal": view(old[-1], self.now)} if old else {}
+        return world
+
+    def _send(self, name: str, world: World) -> None:
+        record = world.record("a")
+        if record.under_way and record.started_at == self.now:
+            self.queue.append((name, request(world, "a")))
+        if not world.task.ended:
+            self._at((record.overdue_at or record.not_before or self.now) + SECOND, "look", name)
+
+    def _read(self, notebook: Notebook) -> None:
+        if not self.queue:
+            self._at(self.now + 100, "read", notebook)
+            return
+        name, asked = self.queue.popleft()
+        mark = notebook.read(asked.sent_at, self.now)
+        if mark is not None:
+            self.marks.append((self.now, mark))
+            notebook.written(mark)
+        busy = 5 if self.now >= asked.complete_by else self.service_time
+        if not self.dies and self.now + busy < asked.complete_by:
+            self._at(self.now + busy, "answer", (name, asked.lock))
+        self._at(self.now + busy, "read", notebook)
+
+
+@pytest.mark.parametrize("times", [1, 3])
+@pytest.mark.parametrize("sent_within", [2 * SECOND, 30 * SECOND])
+def test_every_order_of_a_backlog_longer_than_its_time_completes_with_no_failure_counted(
+    times: int, sent_within: int
+) -> None:
+    within, orders, instances = 30 * SECOND, 200, 2
+    service_time = times * within * instances // orders
+    world = Overload(orders, instances, service_time, within, sent_within).run()
+    assert {w.task_state() for w in world.worlds.values()} == {TaskState.COMPLETED}
+    assert [record.failure_count for record in world.records()] == [0] * orders
+    assert world.now - T0 < 3 * times * within + MINUTE, "and in about the time that it takes"
+
+
+def test_an_agent_that_dies_at_every_attempt_is_found_where_nothing_waits() -> None:
+    world = Overload(2, 1, 1_000, 30 * SECOND, dies=True).run()
+    assert {w.task_state() for w in world.worlds.values()} == {TaskState.ARCHIVED}
+    assert [record.failure_count for record in world.records()] == [3, 3]
+    assert all(record.spared == 0 for record in world.records())
+
+
+def test_an_agent_that_dies_at_every_attempt_is_found_in_a_backlog_too() -> None:
+    world = Overload(60, 1, 2_000, 30 * SECOND, dies=True).run()
+    assert {w.task_state() for w in world.worlds.values()} == {TaskState.ARCHIVED}
+
+
+def behind(world: World, lag: int) -> World:
+    """The queue is being read, too shortly before the request for a proof that it was not."""
+    world.agents = {"worker/normal": AgentView(lag=lag, read_up_to=world.now)}
+    return world
+
+
+def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_row() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=2))))
+    for spared in range(1, SPARED_AT_MOST + 1):
+        world.agents = {}
+        world.start()
+        behind(world, 15 * SECOND)
+        decision = world.overdue("a")
+        assert (world.record("a").spared, world.record("a").failure_count) == (spared, 0)
+        assert "a: its agent is far behind; sent again, no attempt counted" in decision.reason
+    world.agents = {}
+    world.start()
+    behind(world, 15 * SECOND)
+    world.overdue("a")
+    assert (world.record("a").spared, world.record("a").failure_count) == (0, 1)
+
+
+def test_a_queue_that_is_not_behind_excuses_nothing() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    behind(world, 15 * SECOND - 1).overdue("a")
+    assert world.record("a").failure_count == 1
+
+
+def test_a_reply_ends_the_row_of_what_was_excused() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=9))))
+    world.start()
+    behind(world, 40 * SECOND).overdue("a")
+    assert world.record("a").spared == 1
+    world.start()
+    world.fails("a")
+    assert world.record("a").spared == 0
+
+
+def test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog() -> None:
+    """Its claim had added the lag that was known then."""
+    world = World(plan(step("a")))
+    world.agents = {"worker/normal": AgentView(lag=30 * SECOND, read_up_to=T0)}
+    world.start()
+    assert world.record("a").complete_by == T0 + 60 * SECOND
+    behind(world, 29 * SECOND).overdue("a")
+    assert world.record("a").failure_count == 1
