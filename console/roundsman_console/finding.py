@@ -11,7 +11,7 @@ from roundsman_console.stack import Stack
 
 
 def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
-    """The order's task, and its plan; None where that is not stored.
+    """The order's task, and its plan with a step for each item; None where that is not stored.
 
     Raises ConsoleError where there is no such task, or none any more.
     """
@@ -24,7 +24,8 @@ def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
     task = stack.tasks.load(order_id, now())
     if task is None:
         raise ConsoleError(_why_not(stack, order_id), NOT_FOUND)
-    return task, stack.plans.plan(task.plan)
+    plan = stack.plans.plan(task.plan)
+    return task, plan and plan.expanded(task.fan_outs)
 
 
 def _why_not(stack: Stack, order_id: str) -> str:

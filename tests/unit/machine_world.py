@@ -52,6 +52,8 @@ class StepOptions(TypedDict, total=False):
     on_failure: Strategy | None
     when: str | None
     result_limit: int
+    for_each: str | None
+    tolerate: float
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:

@@ -42,6 +42,7 @@ from roundsman.transitions import (
 from roundsman.values import SECOND, Json
 from roundsman.workflow import Archive, Retry, Wait
 from tests.unit.coping_stories import COPING_STORIES
+from tests.unit.fan_out_stories import FAN_OUT_STORIES
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, reached, step
 from tests.unit.undo_stories import UNDO_STORIES
 
@@ -216,6 +217,7 @@ STORIES: list[Callable[[], World]] = [
     lambda: scheduled("start", when=FAILING),
     *UNDO_STORIES,
     *COPING_STORIES,
+    *FAN_OUT_STORIES,
 ]
 
 

@@ -23,6 +23,7 @@ class Alert:
 
 def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
     """The alert that a decision owed: what failed, since when, how often tried, what stands."""
+    plan = plan and plan.expanded(task.fan_outs)
     step = task.ending.step if task.ending else None
     record = task.step(step) if step else None
     failed_undos = _in(task, ProcessState.UNDO_ERROR)

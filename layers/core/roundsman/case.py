@@ -11,13 +11,21 @@ from roundsman.values import Json
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """What the parts of the machine pass on to one another. Only `draft` changes."""
+    """What the parts of the machine pass on to one another. Only `draft` changes.
 
-    plan: Plan
+    `stored_plan` is the plan that the task names.
+    """
+
+    stored_plan: Plan
     draft: Draft
     order: Json
     agents: Agents
     jitter: float
+
+    @property
+    def plan(self) -> Plan:
+        """The plan with one step for each item of a fan-out, as far as the items are known."""
+        return self.stored_plan.expanded(self.draft.task.fan_outs)
 
     @property
     def now(self) -> int:

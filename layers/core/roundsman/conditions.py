@@ -1,4 +1,4 @@
-"""The `when` of a step: a JMESPath expression over the order and the results so far."""
+"""The `when` and `for_each` of a step: JMESPath expressions over the order and the results."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -20,6 +20,17 @@ if TYPE_CHECKING:
 Node: TypeAlias = Mapping[str, object]
 
 ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
+
+JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
+    ("a boolean", (bool,)),
+    ("a number", (int, float)),
+    ("a string", (str,)),
+    ("an object", (dict,)),
+)
+
+
+class NotAList(ValueError):
+    """A `for_each` gave something else; says what, but never the data."""
 
 
 def compile_condition(where: str, expression: object) -> None:
@@ -48,19 +59,37 @@ def holds(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     Raises ValueError where the expression fails on this data (a function given a wrong type);
     its sentence names types, never the data.
     """
+    found = _evaluate("when", expression, order, results)
+    # A number is true in JMESPath, zero included.
+    return found is not None and found is not False and found not in ("", [], {})
+
+
+def listed(expression: str, order: Json, results: Mapping[str, Json]) -> list[Json]:
+    """The list that the expression gives over `{"input": order, "results": results}`.
+
+    Raises NotAList where it gives something else, and ValueError as `holds` does.
+    """
+    found = _evaluate("for_each", expression, order, results)
+    if not isinstance(found, list):
+        given = next((name for name, kinds in JSON_TYPES if isinstance(found, kinds)), "nothing")
+        raise NotAList(f"for_each {expression!r} must give a list, not {given}")
+    return found
+
+
+def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Json]) -> object:
     data = {"input": order, "results": dict(results)}
+    failed = f"{what} {expression!r} cannot be evaluated"
     try:
         found: object = _Interpreter().visit(_compiled(expression).parsed, data)
     except JMESPathTypeError as error:
         wanted, given = " or ".join(map(str, error.expected_types)), error.actual_type
         why = f"{error.function_name}() takes {wanted}, not {given}"
-        raise ValueError(f"when {expression!r} cannot be evaluated: {why}") from error
+        raise ValueError(f"{failed}: {why}") from error
     except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
         # What the library's own functions raise for data that they did not foresee.
         why = f"{type(error).__name__} on this order"
-        raise ValueError(f"when {expression!r} cannot be evaluated: {why}") from error
-    # A number is true in JMESPath, zero included.
-    return found is not None and found is not False and found not in ("", [], {})
+        raise ValueError(f"{failed}: {why}") from error
+    return found
 
 
 class _Interpreter(TreeInterpreter):

@@ -109,12 +109,19 @@ class Draft:
         """What the steps answered so far."""
         return replace(self.task, steps=self.steps).results()
 
+    def answers(self) -> Mapping[str, Json]:
+        """The same by record, each item of a fan-out by itself."""
+        return replace(self.task, steps=self.steps).answers()
+
     def move(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
         """Let the event happen to the step. Raises NoTransition where the table forbids it."""
         record = self.step(name)
         transition = step_transition(record.process_state, event)
         if not isinstance(transition, Move):
             raise TypeError(f"{event.value!r} changes nothing about a {record.process_state} step")
+        undone_on = transition.to is record.process_state is ProcessState.UNDOING
+        if undone_on and record.after_undo is AfterUndo.SKIPPED:
+            changes.pop("error", None)  # the record says why the item is left out
         if event not in STILL_HELD:
             changes.setdefault("held_since", None)
         if event not in SAME_ATTEMPT:
@@ -174,10 +181,12 @@ class Draft:
         """As if the step had never been touched, but for the keys that are spent."""
         record = self.step(name)
         step_transition(record.process_state, StepEvent.BEGUN_ANEW)
-        if record.started_at is None and not record.tried:
-            del self.steps[name]
-        else:
+        if record.started_at is not None or record.tried:
             self.steps[name] = StepRecord(round=record.round + 1)
+        elif record.round > 1:
+            self.steps[name] = StepRecord(round=record.round)
+        else:
+            del self.steps[name]
 
     def fail(self, name: str, event: StepEvent, error: StepError) -> None:
         """The step failed for good. Time-outs and transient replies count, a refusal does not."""
@@ -284,12 +293,17 @@ class Draft:
         """Whether the step's undo is not for good; in a task that is undone, each is."""
         return record.after_undo is not None and not (self.ending and self.ending.undo)
 
+    def _undoing(self) -> list[StepRecord]:
+        return [r for r in self.steps.values() if r.process_state is ProcessState.UNDOING]
+
     def _all_done(self, plan: Plan) -> bool:
         return all(self.step(name).process_state in DONE for name in plan.steps)
 
     def _unfinished(self, plan: Plan | None) -> bool:
         """Whether an ending task still waits for answers, or has compensations to make."""
         if any(record.under_way for record in self.steps.values()):
+            return True
+        if plan and any(self.goes_on_after_undo(record) for record in self._undoing()):
             return True
         undo = self.ending is not None and self.ending.undo
         return undo and plan is not None and bool(left_to_undo(plan, self.steps))

@@ -56,7 +56,8 @@ def due(task: Task, now: int) -> int:
 
 _ENDING = frozenset({ProcessState.UNDOING})
 _GOING_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
-"""A step may be undone while its task goes on: at one agent, to be performed at another."""
+"""A step may be undone while its task goes on: at one agent, to be performed at another; or as an
+item that is left out of a fan-out."""
 
 
 def _waiting(record: StepRecord, now: int) -> int | None:

@@ -5,8 +5,9 @@ strategy decides, after the point of no return Archive in any case; an operator'
 """
 
 from roundsman.case import Case
+from roundsman.fan_out import leave_out, tolerance
 from roundsman.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
-from roundsman.states import ProcessState, TaskState
+from roundsman.states import DONE, ProcessState, TaskState
 from roundsman.task import UNDO, Ending, StepError, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time, spoken
@@ -18,7 +19,12 @@ def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why:
     attempt = record.failure_count + 1 if record.started_at is not None else None
     undo = operation_of(record) == UNDO
     case.draft.fail(step.name, event, error)
-    case.draft.record("undo failed" if undo else "failed", step.name, attempt, why)
+    tolerated = None if undo else tolerance(case, step)
+    said = f"{why}; {tolerated}" if tolerated else why
+    case.draft.record("undo failed" if undo else "failed", step.name, attempt, said)
+    if tolerated:
+        leave_out(case, step)
+        return
     if not undo:
         _end(case, step.on_failure, why, step.name)
     elif case.draft.ending is None:
@@ -51,4 +57,7 @@ def _ending(case: Case, strategy: StrategyPlan, why: str, step: str | None) -> E
 
 def _past_no_return(case: Case) -> bool:
     point = case.plan.point_of_no_return
-    return point is not None and case.draft.step(point).process_state is ProcessState.PROCESSED
+    if point is None:
+        return False
+    states = {case.draft.step(name).process_state for name in case.plan.instances(point)}
+    return ProcessState.PROCESSED in states and states <= DONE

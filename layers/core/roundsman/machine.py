@@ -78,7 +78,7 @@ def decide(
         _without_plan(draft, event)
     else:
         _with_plan(Case(plan, draft, order, agents, jitter), event)
-    return draft.decision(plan, kind)
+    return draft.decision(plan and plan.expanded(draft.task.fan_outs), kind)
 
 
 def _with_plan(case: Case, event: Event) -> None:

@@ -155,6 +155,7 @@ def _begin_anew(case: Case, event: Resubmit) -> None:
     _give_time(case)
     for name in list(case.draft.steps):
         case.draft.begin_anew(name)
+    case.draft.task = replace(case.draft.task, fan_outs={})
 
 
 def _give_time(case: Case) -> None:

@@ -5,11 +5,12 @@ from roundsman.case import Case
 from roundsman.conditions import holds
 from roundsman.ending import give_up
 from roundsman.events import Claimant
+from roundsman.fan_out import Unusable, fan_out
 from roundsman.plan import StepPlan
 from roundsman.states import DONE, ProcessState
 from roundsman.task import StepError
 from roundsman.transitions import StepEvent
-from roundsman.values import Json, size_in_bytes
+from roundsman.values import Json, canonical_json, parse_json, size_in_bytes
 
 RESULTS_LIMIT = 200 * 1024
 """Bytes of all results of a task: an item holds 400 KB, and a request carries them all."""
@@ -37,11 +38,16 @@ def expect_start(case: Case) -> None:
 def claim_ready(case: Case, claimant: Claimant) -> None:
     """Claim all that can start; a skipped step may let others start, so look again.
 
-    A condition that fails ends the task, and what was not claimed before it stays unclaimed.
+    So may a fan-out, whose items are steps once they are known. A condition that fails ends the
+    task, and what was not claimed before it stays unclaimed.
     """
     while ready := ready_to_perform(case):
         for step in ready:
-            if not case.draft.ending and _condition_holds(case, step):
+            if case.draft.ending or not _condition_holds(case, step):
+                continue
+            if step.fans_out:
+                _fan_out(case, step)
+            else:
                 claim(case, step, claimant)
 
 
@@ -57,7 +63,7 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
         StepEvent.SUCCEEDED,
         finished_at=case.now,
         not_before=None,
-        result=result,
+        result=parse_json(canonical_json(result)),  # as it will be read back: keys in order
         error=None,
         outcome_unknown=False,
     )
@@ -91,12 +97,20 @@ def _condition_holds(case: Case, step: StepPlan) -> bool:
     return False
 
 
+def _fan_out(case: Case, step: StepPlan) -> None:
+    try:
+        fan_out(case, step)
+    except Unusable as problem:
+        why = f"{step.name}: {problem}"
+        give_up(case, step, StepEvent.CONDITION_FAILED, problem.error, why)
+
+
 def too_large(case: Case, step: StepPlan, result: Json) -> str | None:
     """Why the record cannot hold this result, in words; None where it can."""
     size = size_in_bytes(result)
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
-    total = size + size_in_bytes(case.draft.results())
+    total = size + size_in_bytes(case.draft.answers())
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

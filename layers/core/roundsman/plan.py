@@ -5,15 +5,19 @@ only. So a deployment neither changes nor strands a task in flight. A plan says 
 explicitly: a default that changes in the code later must not change what an old plan means.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
+from roundsman.task import item_names
 from roundsman.values import Json, canonical_json, milliseconds, parse_json, sha256
 from roundsman.workflow import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
+
+KEPT_EXPANSIONS = 64
+"""How many expansions of one plan are kept: orders of the same number of lines share one."""
 
 PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
@@ -63,7 +67,10 @@ class CompensationPlan:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """`Step` in milliseconds, its predecessors by name and its strategy resolved."""
+    """`Step` in milliseconds, its predecessors by name and its strategy resolved.
+
+    In an expanded plan, `item_of` names the step whose `index`-th item this one is for.
+    """
 
     name: str
     agents: tuple[str, ...]
@@ -77,6 +84,13 @@ class StepPlan:
     heartbeat_within: int | None = None
     for_each: str | None = None
     tolerate: float = 0
+    item_of: str | None = None
+    index: int = 0
+
+    @property
+    def fans_out(self) -> bool:
+        """Whether the step stands for one each item, and how many there are is not known."""
+        return self.for_each is not None and self.item_of is None
 
     @property
     def agent(self) -> str:
@@ -92,7 +106,10 @@ class StepPlan:
 
 @dataclass(frozen=True)
 class Plan:
-    """A workflow as the machine runs it. `steps` are in the order of their definition."""
+    """A workflow as the machine runs it. `steps` are in the order of their definition.
+
+    `stored` is the plan that this one is an expansion of.
+    """
 
     workflow: str
     steps: Mapping[str, StepPlan]
@@ -102,6 +119,8 @@ class Plan:
     priority: str
     point_of_no_return: str | None
     text: str = field(repr=False, compare=False)
+    stored: "Plan | None" = field(default=None, repr=False, compare=False)
+    fan_outs: Mapping[str, int] = field(default_factory=dict)
 
     @cached_property
     def hash(self) -> str:
@@ -112,8 +131,43 @@ class Plan:
         """All steps that the step comes after, directly or not."""
         return self._before[step]
 
+    def instances(self, step: str) -> tuple[str, ...]:
+        """The steps that a step of the definition is here: one each item, or itself."""
+        return item_names(step, self.fan_outs.get(step, 0)) or (step,)
+
+    def expanded(self, counts: Mapping[str, int]) -> "Plan":
+        """The plan with each step that fans out as one each item: `pick[0]` to `pick[n-1]`.
+
+        `counts` are a task's `fan_outs`; a step that is not in them, or has no items, stays as it
+        is. What comes after such a step comes after all its items. Of an expanded plan, the
+        stored one is expanded.
+        """
+        if self.stored is not None:
+            return self.stored.expanded(counts)
+        found = {name: count for name, count in counts.items() if count and name in self.steps}
+        if not found:
+            return self
+        key = tuple(sorted(found.items()))
+        plan = self._expansions.get(key)
+        if plan is None:
+            if len(self._expansions) >= KEPT_EXPANSIONS:
+                self._expansions.clear()
+            plan = self._expansions[key] = self._expand(found)
+        return plan
+
+    @cached_property
+    def _expansions(self) -> "dict[tuple[tuple[str, int], ...], Plan]":
+        return {}
+
+    def _expand(self, counts: Mapping[str, int]) -> "Plan":
+        plan = replace(self, stored=self, fan_outs=counts, steps={})
+        items = chain.from_iterable(_items(plan, step) for step in self.steps.values())
+        return replace(plan, steps={item.name: item for item in items})
+
     @cached_property
     def _before(self) -> Mapping[str, frozenset[str]]:
+        if self.stored is not None:
+            return self._before_of_items(self.stored)
         found: dict[str, frozenset[str]] = {}
         order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()
         for name in order:
@@ -121,10 +175,27 @@ class Plan:
             found[name] = frozenset(chain(after, *(found[other] for other in after)))
         return found
 
+    def _before_of_items(self, stored: "Plan") -> Mapping[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for name in stored.steps:
+            before = frozenset(chain.from_iterable(map(self.instances, stored.before(name))))
+            found |= dict.fromkeys(self.instances(name), before)
+        return found
+
     @cached_property
     def has_conditions(self) -> bool:
         """Whether deciding may need the order: some step has a `when` or a `for_each`."""
         return any(step.when or step.for_each for step in self.steps.values())
+
+
+def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
+    """The step as it is in an expansion; its condition was evaluated for it as a whole."""
+    after = tuple(chain.from_iterable(map(plan.instances, step.after)))
+    if step.name not in plan.fan_outs:
+        yield replace(step, after=after)
+        return
+    for index, name in enumerate(plan.instances(step.name)):
+        yield replace(step, name=name, after=after, when=None, item_of=step.name, index=index)
 
 
 def plan_of(workflow: Workflow) -> Plan:
@@ -178,7 +249,7 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
     if step.heartbeat_within is not None:
         found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
     if step.for_each is not None:
-        found |= {"forEach": step.for_each, "tolerate": step.tolerate}
+        found |= {"forEach": step.for_each, "tolerate": float(step.tolerate)}
     return found
 
 

@@ -2,14 +2,16 @@
 
 from collections.abc import Mapping
 
+from roundsman.fan_out import item_of
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
-from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of
+from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
 from roundsman.values import Json
 
 
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
     """The request of the step's current claim. Raises ValueError where it has none."""
+    plan = plan.expanded(task.fan_outs)
     record = task.step(step)
     if not record.under_way or record.locked_by is None or record.complete_by is None:
         raise ValueError(f"{step} of {task.task_id} is not claimed")
@@ -29,6 +31,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=order,
+        item=item_of(plan, task, step, order),
         results=_results_for(plan, task, step),
         sent_at=now,
         tenant=task.tenant,
@@ -37,12 +40,16 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
 
 def agent_of(plan: Plan, task: Task, step: str) -> str:
     """The agent that the step's request goes to."""
-    return task.step(step).agent or plan.steps[step].agent
+    return task.step(step).agent or plan.expanded(task.fan_outs).steps[step].agent
 
 
 def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
-    """What the steps before it answered; for an undo, also what the step itself did."""
-    found = {name: result for name, result in task.results().items() if name in plan.before(step)}
+    """What the steps before it answered; for an undo, also what the step itself did.
+
+    Of a fan-out a list; of an item that is undone, its own answer under its own name.
+    """
+    before = {step_of(name) for name in plan.before(step)}
+    found = {name: result for name, result in task.results().items() if name in before}
     record = task.step(step)
     if operation_of(record) == UNDO and not record.outcome_unknown:
         found[step] = record.result

@@ -4,12 +4,18 @@ from collections.abc import Mapping
 
 from roundsman.plan import Plan
 from roundsman.states import ProcessState
-from roundsman.task import StepRecord
+from roundsman.task import AfterUndo, StepRecord
 
 
 def effect_may_stand(record: StepRecord) -> bool:
-    """Whether the step was ever claimed and not undone: no outcome proves that nothing happened."""
-    return record.started_at is not None and record.process_state is not ProcessState.UNDONE
+    """Whether the step was ever claimed and not undone: no outcome proves that nothing happened.
+
+    An item that was left out after its undo is undone.
+    """
+    if record.started_at is None or record.process_state is ProcessState.UNDONE:
+        return False
+    left_out = record.after_undo is AfterUndo.SKIPPED
+    return not (left_out and record.process_state is ProcessState.SKIPPED)
 
 
 def is_to_undo(record: StepRecord) -> bool:

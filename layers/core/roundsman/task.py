@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from roundsman.checks import LONGEST_ERROR_TYPE
-from roundsman.states import END_STATES, ProcessState, TaskState
+from roundsman.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.values import Json
 
 SCHEMA = 1
@@ -186,13 +186,38 @@ class Task:
         """The step's record; of a step that nothing happened to, an untouched one."""
         return self.steps.get(name, UNTOUCHED)
 
-    def results(self) -> dict[str, Json]:
-        """What the Processed steps answered, by step."""
+    def answers(self) -> dict[str, Json]:
+        """What the Processed steps answered, by record: an item of a fan-out by its own name."""
         return {
             name: record.result
             for name, record in self.steps.items()
             if record.process_state is ProcessState.PROCESSED
         }
+
+    def results(self) -> dict[str, Json]:
+        """What the steps that are done answered, by step.
+
+        Of a fan-out a list in the items' order, with None for an item that was left out; it is
+        there once every item is done.
+        """
+        found = self.answers()
+        for name, count in self.fan_outs.items():
+            items = item_names(name, count)
+            if all(self.step(item).process_state in DONE for item in items):
+                found[name] = [found.get(item) for item in items]
+            for item in items:
+                found.pop(item, None)
+        return found
+
+
+def item_names(step: str, count: int) -> tuple[str, ...]:
+    """The names of the records of a step that runs once an item: `pick[0]`, `pick[1]`."""
+    return tuple(f"{step}[{index}]" for index in range(count))
+
+
+def step_of(name: str) -> str:
+    """The step that a record's name stands for: `pick` for `pick[3]`, and `pick` for itself."""
+    return name.partition("[")[0]
 
 
 PERFORM, UNDO = "perform", "undo"

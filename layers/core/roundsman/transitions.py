@@ -26,6 +26,8 @@ class StepEvent(StrEnum):
     HELD = "held: its agent takes no work"
     CONDITION_FALSE = "condition false"
     CONDITION_FAILED = "condition failed"
+    NO_ITEMS = "no items"
+    LEFT_OUT = "left out"
     UNCLAIMED = "not started in time"
     RETRY_DUE = "next attempt due"
     PROGRESSED = "progress shown"
@@ -68,6 +70,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PENDING, StepEvent.HELD): Move(P.PENDING),
     (P.PENDING, StepEvent.CONDITION_FALSE): Move(P.SKIPPED),
     (P.PENDING, StepEvent.CONDITION_FAILED): Move(P.ERROR),
+    (P.PENDING, StepEvent.NO_ITEMS): Move(P.SKIPPED),
     (P.PENDING, StepEvent.UNCLAIMED): Move(P.PENDING),
     (P.PENDING, StepEvent.RETRY_DUE): Move(P.PENDING),
     # A success of an earlier attempt is the same effect under the same key.
@@ -112,6 +115,9 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDO_ERROR, StepEvent.SETTLED): Move(P.PENDING),
     (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
     (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
+    # An item of a fan-out that may fail, once nothing of it stands or nothing can undo it.
+    (P.ERROR, StepEvent.LEFT_OUT): Move(P.SKIPPED),
+    (P.UNDONE, StepEvent.LEFT_OUT): Move(P.SKIPPED),
     # What a person says.
     (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
     (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),

@@ -87,6 +87,8 @@ def undone(case: Case, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED) -
         _perform_elsewhere(case, step, record)
     elif record.tried:
         _undo_elsewhere(case, step, record)
+    elif goes_on:
+        _leave_out(case, step, event)
     else:
         case.draft.move(
             step.name,
@@ -97,6 +99,13 @@ def undone(case: Case, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED) -
             after_undo=None,
         )
         case.draft.record("undone", step.name, None, f"{step.name}: undone")
+
+
+def _leave_out(case: Case, step: StepPlan, event: StepEvent) -> None:
+    """Nothing of the item stands, and the task goes on; the record still says why it failed."""
+    case.draft.move(step.name, event, finished_at=case.now, not_before=None)
+    case.draft.move(step.name, StepEvent.LEFT_OUT)
+    case.draft.record("undone", step.name, None, f"{step.name}: undone, and left out")
 
 
 def _perform_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
