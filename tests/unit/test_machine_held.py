@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, due
-from roundsman.events import AgentView, InspectAt, StartTask
+from roundsman.events import AgentView, HistoryRow, InspectAt, StartTask
 from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
@@ -142,7 +142,7 @@ def test_holding_counts_nothing_against_attempts_that_failed_before_and_after() 
 
 def test_only_the_first_of_many_times_that_a_step_is_given_back_is_told() -> None:
     world = started()
-    rows = []
+    rows: list[HistoryRow] = []
     for _ in range(5):
         rows += world.gives_back("a").history
         world.wait(60).start()
