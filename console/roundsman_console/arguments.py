@@ -15,8 +15,8 @@ _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d{1,8})d)?(?:(\d{1,8})h)?(?:(\d{1,8})m)?(?:(\d{1,8})s)?", re.ASCII)
 
 
-def read_duration(text: str) -> int:
-    """`90s`, `10m`, `1h30m` or `2d` in seconds. Raises ConsoleError."""
+def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -> int:
+    """`90s`, `10m`, `1h30m` or `2d` in seconds, from `least` to `most`. Raises ConsoleError."""
     found = _DURATION.fullmatch(text.strip())
     if not found or not any(found.groups()):
         raise ConsoleError(
@@ -24,10 +24,10 @@ def read_duration(text: str) -> int:
         )
     counts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
     seconds = sum(int(count) * unit for count, unit in counts)
-    if not 1 <= seconds <= LONGEST_EXTENSION:
+    if not least <= seconds <= most:
         raise ConsoleError(
-            f"{text} is too {'short' if seconds < 1 else 'long'}: "
-            f"at least 1s, at most {LONGEST_EXTENSION // 86_400}d at once.",
+            f"{text} is too {'short' if seconds < least else 'long'}: "
+            f"at least {least}s, at most {most // 86_400}d at once.",
             USAGE,
         )
     return seconds

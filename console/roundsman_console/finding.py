@@ -24,8 +24,13 @@ def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
     task = stack.tasks.load(order_id, now())
     if task is None:
         raise ConsoleError(_why_not(stack, order_id), NOT_FOUND)
+    return task, plan_of(stack, task)
+
+
+def plan_of(stack: Stack, task: Task) -> Plan | None:
+    """The plan that the task runs by, with a step for each item; None where it is not stored."""
     plan = stack.plans.plan(task.plan)
-    return task, plan and plan.expanded(task.fan_outs)
+    return plan and plan.expanded(task.fan_outs)
 
 
 def _why_not(stack: Stack, order_id: str) -> str:

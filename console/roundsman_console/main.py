@@ -2,7 +2,9 @@
 
 import typer
 
+from roundsman_console.agents import agents_command
 from roundsman_console.demo.command import demo_command
+from roundsman_console.holding import hold_command, release_command
 from roundsman_console.listing import ls_command
 from roundsman_console.local.command import local_app
 from roundsman_console.operating import (
@@ -32,6 +34,9 @@ app.command("cancel")(cancel_command)
 app.command("resolve")(resolve_command)
 app.command("extend")(extend_command)
 app.command("run")(run_command)
+app.command("agents")(agents_command)
+app.command("hold")(hold_command)
+app.command("release")(release_command)
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
 app.command("demo")(demo_command)

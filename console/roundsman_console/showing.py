@@ -2,15 +2,17 @@
 
 import json
 from collections.abc import Callable, Sequence
-from typing import Annotated
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
 
 import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from roundsman.aws.clock import now
 from roundsman.events import HistoryRow
-from roundsman.plan import Plan
+from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord, Task
 from roundsman.values import clock_time, iso
@@ -18,11 +20,13 @@ from roundsman_console.finding import find_task
 from roundsman_console.inert import plain
 from roundsman_console.sentences import sentences
 from roundsman_console.stack import StackOption, find_stack
+from roundsman_console.step_facts import agent_words, item_of, span, step_facts
 from roundsman_console.task_view import (
     STATE_STYLES,
     STEP_STYLES,
     in_state,
     nothing_undoes,
+    second,
     step_names,
     task_document,
 )
@@ -41,10 +45,14 @@ def show_command(
         if as_json:
             print(json.dumps(task_document(task, plan, history)))
         else:
-            _print(task, plan, history)
+            held = any(record.held_since is not None for record in task.steps.values())
+            holds = found.holds.holds() if held else ()
+            _print(task, plan, history, step_facts(task, plan, holds, now()))
 
 
-def _print(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> None:
+def _print(
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], facts: Sequence[str]
+) -> None:
     console = Console(highlight=False)
     console.print(plain(f"{task.task_id}  {task.workflow}  "), end="")
     console.print(plain(task.state, STATE_STYLES.get(task.state, "")))
@@ -55,6 +63,8 @@ def _print(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> None
         console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
     for line in _undo_lines(task, plan):
         console.print(line)
+    for fact in facts:
+        console.print(plain(fact))
     console.print(steps_table(task, plan))
     if history:
         console.print()
@@ -83,13 +93,9 @@ def history_table(history: Sequence[HistoryRow]) -> Table:
     for row in history:
         by = [plain(row.by or "")] if people else []
         table.add_row(
-            plain(_second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
+            plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
         )
     return table
-
-
-def _second(instant: int) -> str:
-    return f"{iso(instant)[:19]}Z"
 
 
 def _kind_style(row: HistoryRow) -> str:
@@ -99,49 +105,85 @@ def _kind_style(row: HistoryRow) -> str:
 
 
 def steps_table(task: Task, plan: Plan | None) -> Table:
-    """The steps, one a row; what no step has is left out."""
+    """The steps, one a row; what no step has is left out, and items that are alike share a row."""
     table = Table(box=None, pad_edge=False)
-    names = step_names(task, plan)
-    extra = [
-        (heading, cell)
-        for heading, cell in _SOMETIMES
-        if any(cell(task.step(name)) for name in names)
+    rows = [
+        _Row(name, task.step(name), plan.steps.get(name) if plan else None)
+        for name in step_names(task, plan)
     ]
+    extra = [(heading, cell) for heading, cell in _SOMETIMES if any(cell(row) for row in rows)]
     for heading in ("Step", "State", "Failures", *(heading for heading, _ in extra)):
         table.add_column(heading, overflow="fold", no_wrap=heading in _KEPT_WHOLE)
-    for name in names:
-        record = task.step(name)
+    for alike in _alike(rows):
+        record = alike[0].record
         table.add_row(
-            plain(name),
+            plain(span([row.name for row in alike])),
             plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
             plain(record.failure_count),
-            *(plain(cell(record)) for _, cell in extra),
+            *(plain(_together(heading, [cell(row) for row in alike])) for heading, cell in extra),
         )
     return table
 
 
-def _lock(record: StepRecord) -> str:
-    return record.locked_by or "" if record.under_way else ""
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    record: StepRecord
+    step: StepPlan | None
 
 
-def _complete_by(record: StepRecord) -> str:
+_Cell: TypeAlias = Callable[[_Row], str]
+
+
+def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """The rows, those items of one fan-out put together that differ in locks and times only."""
+    found: dict[object, list[_Row]] = {}
+    for row in rows:
+        item, record = item_of(row.name), row.record
+        shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
+        like = (record.process_state, record.failure_count, *shown)
+        found.setdefault((item[0], like) if item else row.name, []).append(row)
+    return [
+        part
+        for alike in found.values()
+        for part in ([alike] if len(alike) >= _MANY else [[row] for row in alike])
+    ]
+
+
+def _together(heading: str, cells: Sequence[str]) -> str:
+    """One cell for several items: what they all say, from when to when, or how many locks."""
+    said = sorted({cell for cell in cells if cell})
+    if len(said) < 2:
+        return "".join(said)
+    return f"{len(said)} locks" if heading == "Locked by" else f"{said[0]} - {said[-1]}"
+
+
+def _lock(row: _Row) -> str:
+    return row.record.locked_by or "" if row.record.under_way else ""
+
+
+def _complete_by(row: _Row) -> str:
     """When it must be done or started; of what is over, that was long ago."""
-    return _time(record.complete_by) if record.process_state in _NOT_OVER else ""
+    return _time(row.record.complete_by) if row.record.process_state in _NOT_OVER else ""
+
+
+def _error(row: _Row) -> str:
+    error = row.record.error
+    return f"{error.type}: {error.message}" if error else ""
 
 
 def _time(instant: int | None) -> str:
     return "" if instant is None else clock_time(instant)
 
 
+_MANY = 3
 _NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 _KEPT_WHOLE = ("Locked by", "Not before", "Complete by")
-_SOMETIMES: Sequence[tuple[str, Callable[[StepRecord], str]]] = (
+_SOMETIMES: Sequence[tuple[str, _Cell]] = (
+    ("Agent", lambda row: agent_words(row.record, row.step)),
     ("Locked by", _lock),
-    ("Not before", lambda record: _time(record.not_before)),
+    ("Not before", lambda row: _time(row.record.not_before)),
     ("Complete by", _complete_by),
-    ("Round", lambda record: "" if record.round == 1 else str(record.round)),
-    (
-        "Last error",
-        lambda record: f"{record.error.type}: {record.error.message}" if record.error else "",
-    ),
+    ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
+    ("Last error", _error),
 )

@@ -10,8 +10,10 @@ import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman.aws.control import DynamoPlans
+from roundsman.aws.clock import now
+from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.holds import DynamoHolds
 from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
@@ -57,6 +59,20 @@ class Stack:
     def plans(self) -> DynamoPlans:
         """The stack's stored plans."""
         return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+
+    @cached_property
+    def holds(self) -> DynamoHolds:
+        """The holds on the stack's agents."""
+        return DynamoHolds(
+            boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
+        )
+
+    @cached_property
+    def board(self) -> DynamoAgentBoard:
+        """What is known of the agents' queues."""
+        return DynamoAgentBoard(
+            boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
+        )
 
     @cached_property
     def sqs(self) -> "SQSClient":

@@ -50,6 +50,7 @@ def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) 
         "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
         "withoutCompensation": [*nothing_undoes(task, plan)],
         "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
+        "fanOuts": dict(task.fan_outs),
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
         "history": [_history_document(row) for row in history],
     }
@@ -108,6 +109,13 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "finishedAt": _iso(record.finished_at),
         "round": record.round,
         "outcomeUnknown": record.outcome_unknown,
+        "heldSince": _iso(record.held_since),
+        "heartbeatBy": _iso(record.heartbeat_by),
+        "heardAt": _iso(record.heard_at),
+        "waiting": record.waiting,
+        "spared": record.spared,
+        "tried": list(record.tried),
+        "afterUndo": record.after_undo.value if record.after_undo else None,
         "result": record.result,
         "error": _error(record),
     }
@@ -138,6 +146,11 @@ def _error(record: StepRecord) -> Json:
     if record.error is None:
         return None
     return {"type": record.error.type, "message": record.error.message}
+
+
+def second(instant: int) -> str:
+    """An instant for people, to the second, with its day: `2027-01-15T08:00:00Z`."""
+    return f"{iso(instant)[:19]}Z"
 
 
 def _iso(instant: int | None) -> str | None:
