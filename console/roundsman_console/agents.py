@@ -47,7 +47,7 @@ def find_agents(stack: Stack) -> list[AgentNow]:
         lags.setdefault(agent, {})[priority] = view.lag
     return [
         AgentNow(name, tuple(hold for hold in holds if hold.agent == name), lags.get(name, {}))
-        for name in _names(stack.outputs, {*lags, *(hold.agent for hold in holds)})
+        for name in agent_names(stack.outputs, {*lags, *(hold.agent for hold in holds)})
     ]
 
 
@@ -64,7 +64,7 @@ def find_agent(stack: Stack, name: str) -> AgentNow:
     return found
 
 
-def _names(outputs: Mapping[str, str], noted: set[str]) -> list[str]:
+def agent_names(outputs: Mapping[str, str], noted: set[str]) -> list[str]:
     """`PaymentBackupRequestQueueUrl` is of payment_backup.
 
     An output's name does not say where a figure stood alone (`mail_2`); what the agent itself has

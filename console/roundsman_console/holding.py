@@ -117,13 +117,14 @@ def _is_held(agent: AgentNow) -> str:
 
 
 def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
-    found = [f"Done: {hold.agent} is held by {hold.by} until {second(hold.until)} ({lasts})."]
+    until = f"until {second(hold.until)} ({lasts})"
+    found = [f"Done: {hold.agent} is held by {hold.by} {until}: {hold.reason}."]
     replaced, circuit = before.hold(OPERATOR), before.hold(BREAKER)
     if replaced:
-        change = "longer" if hold.until > replaced.until else "shorter"
+        change = "lasts longer" if hold.until > replaced.until else "ends sooner"
         found.append(
             f"That replaces the hold by {replaced.by} until {second(replaced.until)} "
-            f"({replaced.reason}); it is now {change}."
+            f"({replaced.reason}) and {change}."
         )
     found += [
         "Within 5 s nothing new begins there. What is at its service is let finish; all else "
@@ -174,7 +175,8 @@ def _woken_lines(woken: Woken, first: int) -> list[str]:
     elif woken.whole and not woken.unread:
         found.append("No task waits for it.")
     if woken.unread:
-        found.append(f"{woken.unread} open tasks could not be read; what waits {by_itself}")
+        tasks = "1 open task" if woken.unread == 1 else f"{woken.unread} open tasks"
+        found.append(f"{tasks} could not be read; what waits {by_itself}")
     if not woken.whole:
         found.append(f"What else waits {by_itself}")
     return found

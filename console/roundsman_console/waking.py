@@ -20,8 +20,9 @@ from roundsman_console.finding import plan_of
 from roundsman_console.listing import END_OF_TIME
 from roundsman_console.stack import Stack
 
-HOLDS_ARE_KNOWN_AFTER = 6 * SECOND
-"""The schedulers' view of the holds is up to 5 s old, and DelaySeconds counts whole seconds."""
+HOLDS_ARE_KNOWN_AFTER = 11 * SECOND
+"""A scheduler's view of the holds is up to 5 s old, and it does not believe that a hold is over of
+a step that has been held for 10 s or less: that view may be older than the hold."""
 
 A_SECOND = 10
 """How many tasks are woken in a second: an agent that begins anew is not run over."""

@@ -6,10 +6,11 @@ whenever the command line sleeps, and no second passes.
 
 import io
 import json
-from collections.abc import Callable
-from contextlib import redirect_stdout
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import dataclass, field
 
+import boto3
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
@@ -80,3 +81,13 @@ def in_retry(operator: Operator) -> None:
     operator.world.submit(order("ord-1"))
     operator.world.run()
     assert operator.world.task("ord-1").state == "Retry"
+
+
+@contextmanager
+def at_each_call(operation: str, hook: Callable[..., None]) -> Iterator[None]:
+    """Let this happen just before each call of that operation (`sqs.SendMessage`)."""
+    session = boto3.DEFAULT_SESSION
+    assert session is not None
+    session.events.register(f"provide-client-params.{operation}", hook)
+    yield
+    session.events.unregister(f"provide-client-params.{operation}", hook)

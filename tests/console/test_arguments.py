@@ -24,6 +24,25 @@ def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
     assert refused.value.code == USAGE
 
 
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("9s", "9s is too short: at least 10s, at most 7d at once."),
+        ("0s", "0s is too short"),
+        ("7d1s", "7d1s is too long: at least 10s, at most 7d at once."),
+    ],
+)
+def test_a_duration_beyond_its_bounds_is_refused_with_both(text: str, said: str) -> None:
+    with pytest.raises(ConsoleError, match=said) as refused:
+        read_duration(text, least=10, most=7 * 86_400)
+    assert refused.value.code == USAGE
+
+
+def test_a_duration_may_be_as_short_and_as_long_as_its_bounds() -> None:
+    assert read_duration("10s", least=10, most=600) == 10
+    assert read_duration("10m", least=10, most=600) == 600
+
+
 def test_a_result_is_any_json() -> None:
     assert read_result('{"a": [1.5, null]}') == {"a": [1.5, None]}
     assert read_result(None) is None

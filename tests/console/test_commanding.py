@@ -1,17 +1,14 @@
 """What holds for every verb: refusals, questions, waiting, and what is told of each."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 
-import boto3
 import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from typer.testing import CliRunner
 
 from roundsman_console import confirming
 from roundsman_console.main import app
-from tests.console.operators import Operator, document, in_retry
+from tests.console.operators import Operator, at_each_call, document, in_retry
 from tests.moto.orders import order
 
 ALL_VERBS = [
@@ -160,16 +157,6 @@ def test_a_stack_that_is_not_there_is_one_sentence(operator: Operator) -> None:
     result = operator.asks("run", "ord-1", "--stack", "nowhere")
     assert (result.exit_code, result.stdout) == (1, "")
     assert result.stderr.startswith("There is no stack nowhere in this account and region")
-
-
-@contextmanager
-def at_each_call(operation: str, hook: Callable[..., None]) -> Iterator[None]:
-    """Let this happen just before each call of that operation (`sqs.SendMessage`)."""
-    session = boto3.DEFAULT_SESSION
-    assert session is not None
-    session.events.register(f"provide-client-params.{operation}", hook)
-    yield
-    session.events.unregister(f"provide-client-params.{operation}", hook)
 
 
 def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:

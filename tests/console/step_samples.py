@@ -1,0 +1,40 @@
+"""Tasks whose steps wait, were moved or were spared, for tests of what is told of them."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from roundsman.birth import Wishes, new_task
+from roundsman.plan import Plan, plan_of
+from roundsman.ports import OPERATOR, Hold
+from roundsman.task import StepRecord, Task
+from roundsman.workflow import Step, Workflow
+
+AT = 1_800_000_000_000
+"""When all is told: 2027-01-15T08:00:00Z."""
+
+CHARGE = Step(
+    name="charge",
+    agents=("payment", "payment_backup"),
+    complete_within=timedelta(seconds=30),
+    heartbeat_within=timedelta(seconds=10),
+)
+PICK = Step(
+    name="pick",
+    agent="warehouse",
+    complete_within=timedelta(seconds=30),
+    for_each="input.lines",
+    tolerate=0.1,
+)
+HOLD = Hold("payment", OPERATOR, AT - 60_000, AT + 600_000, "maintenance", "amy")
+
+
+def plan() -> Plan:
+    """Charge, and one pick for each line."""
+    return plan_of(Workflow(name="story", steps=(CHARGE, PICK), complete_within=timedelta(hours=1)))
+
+
+def task(steps: Mapping[str, StepRecord]) -> Task:
+    """A task with these records."""
+    born = new_task(plan(), "ord-1", Wishes(), AT, shards=16)
+    return replace(born, steps=steps)

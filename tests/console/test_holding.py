@@ -1,0 +1,302 @@
+"""Holding and releasing agents: what is stored, what is said, and what is woken."""
+
+from dataclasses import replace
+
+import pytest
+from botocore.exceptions import ClientError
+
+from roundsman.aws.holds import DynamoHolds
+from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman_console import confirming, waking
+from tests.console.operators import Operator, at_each_call, document, in_retry
+from tests.moto.orders import order
+from tests.moto.world import MORNING
+
+HALF_AN_HOUR = 30 * 60_000
+
+
+def holds(operator: Operator) -> DynamoHolds:
+    world = operator.world
+    table = world.stack.outputs["ControlTableName"]
+    return DynamoHolds(world.dynamodb, control_table=table, clock=world.clock)
+
+
+def circuit_opens(operator: Operator, *, seconds: int = 60) -> None:
+    at = operator.world.clock()
+    until = at + seconds * 1000
+    holds(operator).hold(Hold("payment", BREAKER, at, until, "5 of 8 calls failed", "payment"))
+
+
+def hold(operator: Operator, *more: str, length: str = "30m") -> None:
+    result = operator.asks("hold", "payment", "--for", length, *more)
+    assert result.exit_code == 0, result.output
+
+
+def waits_for_payment(operator: Operator, *names: str) -> None:
+    """Orders whose charge waits for the payment agent."""
+    for name in names:
+        operator.world.submit(order(name, processIn=3600))
+    operator.world.run()
+    for name in names:
+        task = operator.world.task(name)
+        step = replace(task.step("charge_card"), held_since=operator.world.clock())
+        held = replace(task, version=task.version + 1, steps={"charge_card": step})
+        operator.world.store.save(held, seen=task.version)
+
+
+def commands(operator: Operator) -> list[str]:
+    return operator.world.bodies(operator.world.url("SchedulerQueue"))
+
+
+def inspect(name: str) -> str:
+    return f'{{"kind":"inspect","taskId":"{name}","version":1}}'
+
+
+# ---- hold ---------------------------------------------------------------------------------------
+
+
+def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
+    result = operator.asks("hold", "payment", "--for", "30m")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[0] == (
+        "Done: payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
+    )
+    for said in ("no attempt is counted", "complete-by moves", "roundsman release payment"):
+        assert said in result.stdout
+    until = MORNING + HALF_AN_HOUR
+    assert holds(operator).holds() == [Hold("payment", OPERATOR, MORNING, until, "told to", "ops")]
+
+
+def test_hold_as_json_is_one_object(operator: Operator) -> None:
+    assert document(operator.asks("hold", "payment", "--for", "30m", "--json")) == {
+        "agent": "payment",
+        "command": "hold",
+        "outcome": "done",
+        "hold": {
+            "since": "2027-01-15T08:00:00.000Z",
+            "until": "2027-01-15T08:30:00.000Z",
+            "by": "ops",
+            "reason": "told to",
+        },
+        "replaced": None,
+        "circuit": None,
+    }
+
+
+@pytest.mark.parametrize(("length", "change"), [("10m", "ends sooner"), ("2h", "lasts longer")])
+def test_holding_again_replaces_the_hold_and_says_so(
+    operator: Operator, length: str, change: str
+) -> None:
+    hold(operator)
+    result = operator.types(
+        "hold", "payment", "--for", length, "--as", "amy", "--reason", "later", "--yes"
+    )
+    assert "replaces the hold by ops until 2027-01-15T08:30:00Z (told to)" in result.stdout
+    assert change in result.stdout
+    (stored,) = holds(operator).holds()
+    assert (stored.by, stored.reason) == ("amy", "later")
+
+
+def test_hold_says_that_the_circuit_is_open_as_well(operator: Operator) -> None:
+    circuit_opens(operator)
+    result = operator.asks("hold", "payment", "--for", "30m")
+    assert "The circuit of payment is open, until 2027-01-15T08:01:00Z at least" in result.stdout
+    assert len(holds(operator).holds()) == 2
+
+
+def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold(operator, length="10m")
+    monkeypatch.setattr(confirming, "at_a_terminal", lambda: True)
+    asked = ("hold", "payment", "--for", "30m", "--reason", "x", "--as", "amy")
+    refused = operator.types(*asked, answer="n\n")
+    assert refused.exit_code == 1
+    assert "payment is held by ops until 2027-01-15T08:10:00Z: told to." in refused.stderr
+    assert "Let payment take no work for 30 min? [y/N]" in refused.stderr
+    assert [one.by for one in holds(operator).holds()] == ["ops"]
+    assert operator.types(*asked, answer="y\n").exit_code == 0
+    assert [one.by for one in holds(operator).holds()] == ["amy"]
+
+
+def test_hold_in_a_script_must_say_yes(operator: Operator) -> None:
+    result = operator.types("hold", "payment", "--for", "30m", "--reason", "x")
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert "say --yes. Nothing was" in result.stderr
+    assert holds(operator).holds() == []
+
+
+@pytest.mark.parametrize("length", ["9s", "7d1s", "30"])
+def test_a_length_that_no_hold_can_have_is_refused(operator: Operator, length: str) -> None:
+    result = operator.asks("hold", "payment", "--for", length)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert holds(operator).holds() == []
+
+
+@pytest.mark.parametrize("length", ["10s", "7d"])
+def test_the_shortest_and_the_longest_hold_are_taken(operator: Operator, length: str) -> None:
+    hold(operator, length=length)
+    assert len(holds(operator).holds()) == 1
+
+
+@pytest.mark.parametrize("verb", ["hold", "release"])
+def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
+    operator: Operator, verb: str
+) -> None:
+    more = ("--for", "30m", "--yes") if verb == "hold" else ()
+    for name in ("paymnt", "Payment", "", "\udcff\x1b[31m"):
+        result = operator.types(verb, name, *more, "--reason", "x")
+        assert (result.exit_code, result.stdout) == (3, ""), name
+        assert result.stderr.startswith("There is no agent ")
+        assert result.stderr.endswith("there are: inventory, mail, payment, shipping.\n")
+        assert "\x1b" not in result.stderr
+
+
+def test_a_hold_without_a_reason_is_refused(operator: Operator) -> None:
+    result = operator.types("hold", "payment", "--for", "30m", "--yes", "--reason", " ")
+    assert (result.exit_code, result.stderr) == (2, "--reason is empty.\n")
+    assert holds(operator).holds() == []
+
+
+def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Operator) -> None:
+    evil = "\x1b[31m[red]gone\udcff\n"
+    result = operator.types(
+        "hold", "payment", "--for", "30m", "--yes", "--reason", evil, "--as", evil
+    )
+    assert result.exit_code == 0, result.output
+    waits_for_payment(operator, "ord-1")
+    again = operator.types("hold", "payment", "--for", "1h", "--yes", "--reason", evil)
+    for shown in (result, again, operator.types("agents"), operator.types("show", "ord-1")):
+        assert "[red]gone" in shown.stdout.replace("\n", "").replace(" ", ""), shown.stdout
+        assert "\x1b" not in shown.output
+
+
+# ---- release ------------------------------------------------------------------------------------
+
+
+def test_release_ends_the_hold_and_says_that_nothing_waits(operator: Operator) -> None:
+    hold(operator)
+    result = operator.types("release", "payment", "--as", "amy", "--reason", "it is back")
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "Done: payment is released by amy: it is back.\nNo task waits for it.\n"
+    )
+    assert holds(operator).holds() == []
+
+
+def test_release_wakes_what_waits_for_this_agent_and_nothing_else(operator: Operator) -> None:
+    in_retry(operator)
+    operator.world.bodies(operator.world.url("SchedulerQueue"))
+    waits_for_payment(operator, "ord-2", "ord-3")
+    hold(operator)
+    result = operator.types("release", "payment")
+    assert "2 tasks that wait: woken from 08:00:11 on, 10 a second." in result.stdout
+    operator.world.clock.now += 10_000
+    assert commands(operator) == []  # while schedulers may not know of the release
+    operator.world.clock.now += 2_000
+    assert sorted(commands(operator)) == [inspect("ord-2"), inspect("ord-3")]
+
+
+def test_release_of_another_agent_wakes_nothing(operator: Operator) -> None:
+    waits_for_payment(operator, "ord-2")
+    assert operator.asks("hold", "mail", "--for", "30m").exit_code == 0
+    assert "No task waits for it." in operator.types("release", "mail").stdout
+
+
+def test_release_as_json_says_how_many_were_woken(operator: Operator) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-2")
+    told = operator.reads("release", "payment", "--as", "amy")
+    assert (told["outcome"], told["by"], told["reason"]) == ("done", "amy", None)
+    assert (told["looked"], told["woken"], told["unread"], told["whole"]) == (1, 1, 0, True)
+    assert told["hold"] == {
+        "since": "2027-01-15T08:00:00.000Z",
+        "until": "2027-01-15T08:30:00.000Z",
+        "by": "ops",
+        "reason": "told to",
+    }
+
+
+def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Operator) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-2")
+    circuit_opens(operator)
+    result = operator.types("release", "payment")
+    assert "only a call that succeeds closes it" in result.stdout
+    assert "woken from 08:01:00 on" in result.stdout
+    assert [one.kind for one in holds(operator).holds()] == [BREAKER]
+    operator.world.clock.now += 59_000
+    assert commands(operator) == []
+    operator.world.clock.now += 1_000
+    assert commands(operator) == [inspect("ord-2")]
+
+
+def test_release_of_what_nobody_holds_is_refused(operator: Operator) -> None:
+    result = operator.types("release", "payment")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "payment is not held by an operator.\n"
+    circuit_opens(operator)
+    result = operator.types("release", "payment")
+    assert result.exit_code == 1
+    assert "payment is not held by an operator. The circuit of payment is open" in result.stderr
+    assert [one.kind for one in holds(operator).holds()] == [BREAKER]
+
+
+def test_release_of_a_hold_that_has_ended_is_refused(operator: Operator) -> None:
+    hold(operator, length="10s")
+    operator.world.clock.now += 10_000
+    assert operator.types("release", "payment").exit_code == 1
+
+
+def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-2", "ord-3")
+    operator.world.dynamodb.update_item(
+        TableName=operator.world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-2"}},
+        UpdateExpression="REMOVE Workflow",
+    )
+    result = operator.types("release", "payment")
+    assert result.exit_code == 0
+    assert "1 task that waits: woken" in result.stdout
+    assert "1 open task could not be read; what waits goes on by itself within 5 min" in (
+        result.stdout
+    )
+
+
+def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
+    operator: Operator, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(waking, "LOOKS_AGAIN_AFTER", 11_100)  # room for two
+    hold(operator)
+    waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
+    result = operator.types("release", "payment")
+    assert "2 tasks that wait: woken" in result.stdout
+    assert "What else waits goes on by itself within" in result.stdout
+    operator.world.clock.now += 20_000
+    assert len(commands(operator)) == 2
+
+
+def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Operator) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-2")
+    with at_each_call("sqs.SendMessageBatch", refuse):
+        result = operator.types("release", "payment")
+    assert result.exit_code == 0
+    assert result.stdout.startswith("Done: payment is released")
+    assert "What else waits goes on by itself within 5 min." in result.stdout
+    assert "Not all that waits is woken: sending 1 inspects" in result.stderr
+    assert holds(operator).holds() == []
+
+
+def test_a_hold_that_aws_refuses_is_one_sentence(operator: Operator) -> None:
+    with at_each_call("dynamodb.UpdateItem", refuse):
+        result = operator.asks("hold", "payment", "--for", "30m")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "holding the agent payment" in result.stderr
+    assert "Traceback" not in result.output
+
+
+def refuse(**_rest: object) -> None:
+    """AWS says no to whoever types."""
+    raise ClientError({"Error": {"Code": "AccessDeniedException", "Message": "no"}}, "UpdateItem")

@@ -1,0 +1,169 @@
+"""What `roundsman show` tells of steps that wait, were moved or were spared, and of many items."""
+
+import io
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import pytest
+from rich.console import Console
+
+from roundsman.ports import BREAKER, Hold
+from roundsman.states import ProcessState
+from roundsman.task import AfterUndo, StepError, StepRecord
+from roundsman_console.showing import steps_table
+from roundsman_console.step_facts import span, step_facts
+from roundsman_console.task_view import task_document
+from tests.console.step_samples import AT, HOLD, plan, task
+
+PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)
+WORKING = StepRecord(process_state=ProcessState.PROCESSING, complete_by=AT + 1_800_000)
+
+
+def told(record: StepRecord, holds: Sequence[Hold] = ()) -> list[str]:
+    return step_facts(task({"charge": record}), plan(), holds, AT)
+
+
+def table(steps: Mapping[str, StepRecord]) -> list[list[str]]:
+    """The rows of the table as words, its headings first."""
+    output = io.StringIO()
+    Console(file=output, width=160).print(steps_table(task(steps), None))
+    return [line.split() for line in output.getvalue().splitlines()]
+
+
+def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
+    circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
+    other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
+    assert told(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
+        "charge: held since 2027-01-15T07:59:55Z: "
+        "payment is held by amy: maintenance, until 2027-01-15T08:10:00Z; "
+        "payment_backup has its circuit open: 5 of 8 calls failed, until 2027-01-15T08:00:30Z"
+    ]
+
+
+def test_a_held_step_whose_hold_is_over_tells_when_it_goes_on() -> None:
+    assert told(StepRecord(held_since=AT - 5_000, not_before=AT + 60_000)) == [
+        "charge: held since 2027-01-15T07:59:55Z; its agent takes work again: "
+        "it goes on by 08:01:00"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("record", "fact"),
+    [
+        (replace(WORKING, waiting=True), "waits for a callback until 2027-01-15T08:30:00Z"),
+        (
+            replace(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
+            "last heard of 12 s ago; overdue unless it is heard of by 08:00:08",
+        ),
+        (replace(WORKING, heard_at=AT - 12_000), "last heard of 12 s ago"),
+        (
+            replace(WORKING, heartbeat_by=AT + 8_000),
+            "not heard of yet; overdue unless it is heard of by 08:00:08",
+        ),
+        (replace(WORKING, spared=1), "1 time-out not counted, since its agent was behind"),
+        (replace(WORKING, spared=3), "3 time-outs not counted, since its agent was behind"),
+        (
+            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
+            "undone first, then begun at the next agent",
+        ),
+        (
+            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
+            "undone first, then skipped, as one of those that may fail",
+        ),
+    ],
+)
+def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(
+    record: StepRecord, fact: str
+) -> None:
+    assert told(record) == [f"charge: {fact}"]
+
+
+@pytest.mark.parametrize(
+    "record",
+    [
+        StepRecord(),
+        PROCESSED,
+        WORKING,
+        StepRecord(process_state=ProcessState.PROCESSED, heard_at=AT, heartbeat_by=AT),
+        StepRecord(process_state=ProcessState.SKIPPED, after_undo=AfterUndo.SKIPPED),
+    ],
+)
+def test_of_a_step_that_needs_no_word_nothing_is_said(record: StepRecord) -> None:
+    assert told(record) == []
+
+
+def test_items_that_share_a_fact_share_its_sentence() -> None:
+    held = StepRecord(held_since=AT, agent="payment")
+    steps = {f"pick[{place}]": held for place in (0, 1, 2, 5)}
+    (fact,) = step_facts(task(steps), None, [HOLD], AT)
+    assert fact.startswith("pick[0-2,5]: held since ")
+
+
+def test_a_hundred_items_that_are_alike_are_one_row_and_the_others_have_their_own() -> None:
+    steps: dict[str, StepRecord] = {f"pick[{place}]": PROCESSED for place in range(100)}
+    steps["pick[7]"] = StepRecord(
+        process_state=ProcessState.SKIPPED, failure_count=3, error=StepError("NotFound", "no KB-7")
+    )
+    steps["pick[8]"] = StepRecord(process_state=ProcessState.ERROR, error=StepError("Broken", "x"))
+    assert table(steps) == [
+        ["Step", "State", "Failures", "Last", "error"],
+        ["pick[0-6,9-99]", "Processed", "0"],
+        ["pick[7]", "Skipped", "3", "NotFound:", "no", "KB-7"],
+        ["pick[8]", "Error", "0", "Broken:", "x"],
+    ]
+
+
+def test_items_that_differ_in_locks_and_times_only_share_a_row() -> None:
+    steps = {
+        f"pick[{place}]": StepRecord(
+            process_state=ProcessState.PROCESSING,
+            locked_by=f"a-{place}.1",
+            complete_by=AT + place * 1000,
+        )
+        for place in range(20)
+    }
+    (_, row) = table(steps)
+    assert row[:2] == ["pick[0-19]", "Processing"]
+    assert row[3:] == ["20", "locks", "08:00:00", "-", "08:00:19"]
+
+
+def test_two_items_that_are_alike_keep_their_rows() -> None:
+    rows = table({"pick[0]": PROCESSED, "pick[1]": PROCESSED})
+    assert [row[0] for row in rows] == ["Step", "pick[0]", "pick[1]"]
+
+
+def test_the_agent_is_told_where_it_is_not_the_first() -> None:
+    record = StepRecord(
+        process_state=ProcessState.PROCESSED, agent="payment_backup", tried=("payment",)
+    )
+    assert table({"charge": record})[1] == [
+        "charge",
+        "Processed",
+        "0",
+        "payment_backup,",
+        "after",
+        "payment",
+    ]
+    assert "Agent" not in table({"charge": PROCESSED})[0]
+
+
+def test_items_are_told_in_spans_and_counted_where_those_are_long() -> None:
+    assert span(["a", "pick[3]", "pick[0]", "pick[1]", "b[x]"]) == "a, pick[0-1,3], b[x]"
+    assert span([f"pick[{place}]" for place in range(0, 100, 2)]) == "pick (50 items)"
+
+
+def test_scripts_get_the_same_facts_as_fields() -> None:
+    record = replace(
+        WORKING, held_since=AT, heartbeat_by=AT + 1, heard_at=AT + 2, waiting=True, spared=2
+    )
+    steps = task_document(task({"charge": record}), plan(), ())["steps"]
+    assert isinstance(steps, list)
+    document = steps[0]
+    found = {name: document[name] for name in ("heldSince", "heartbeatBy", "heardAt")}
+    assert found == {
+        "heldSince": "2027-01-15T08:00:00.000Z",
+        "heartbeatBy": "2027-01-15T08:00:00.001Z",
+        "heardAt": "2027-01-15T08:00:00.002Z",
+    }
+    assert (document["waiting"], document["spared"], document["tried"]) == (True, 2, [])
+    assert document["afterUndo"] is None
