@@ -25,7 +25,7 @@ from roundsman.errors import DefinitionError, PermanentError, TransientError
 from roundsman.events import Outcome
 from roundsman.messages import AgentRequest, Reply
 from roundsman.ports import Clock
-from roundsman.task import StepError
+from roundsman.task import StepError, step_of
 from roundsman.values import MINUTE, SECOND, Json, canonical_json, milliseconds, parse_json, spoken
 from roundsman.workflow import LARGEST_RESULT, Step
 
@@ -198,7 +198,7 @@ class Agent:
     def _attempt(
         self, request: AgentRequest, clock: Clock, function_ends_at: int, report: Report
     ) -> "_Ended":
-        function = self._functions.get((request.step, request.operation))
+        function = self._functions.get((step_of(request.step), request.operation))
         if function is None:
             # Code older or newer than the plan: a deployment mends it, so nothing is given up.
             message = (
