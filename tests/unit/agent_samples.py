@@ -5,7 +5,10 @@ from datetime import timedelta
 
 from roundsman import Agent, Compensation, Step
 from roundsman.agent import Answer, StepRequest
+from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply, read_reply
+from roundsman.progress import Say
+from roundsman.tries import Report
 
 NOW = 1_800_000_000_000
 
@@ -18,13 +21,18 @@ charge_card = Step(
 
 
 class Clock:
-    """The present, moved by hand."""
+    """The present, moved by hand, and by what sleeps."""
 
     def __init__(self) -> None:
         self.now = NOW
+        self.slept: list[float] = []
 
     def __call__(self) -> int:
         return self.now
+
+    def sleep(self, seconds: float) -> None:
+        self.slept.append(seconds)
+        self.now += round(seconds * 1_000)
 
 
 def request(**changes: object) -> AgentRequest:
@@ -45,17 +53,49 @@ def request(**changes: object) -> AgentRequest:
     return AgentRequest(**{**fields, **changes})  # type: ignore[arg-type]  # as the caller means it
 
 
-def ask(agent: Agent, clock: Clock, asked: AgentRequest | None = None, **more: object) -> Answer:
+def ask(
+    agent: Agent,
+    clock: Clock,
+    asked: AgentRequest | None = None,
+    *,
+    function_ends_at: int = NOW + 300_000,
+    guard: Guard | None = None,
+    report: Report = lambda _: None,
+    say: Say = lambda _: None,
+    jitter: float = 0.5,
+) -> Answer:
     return agent.answer(
         asked or request(),
         clock=clock,
-        function_ends_at=int(str(more.get("function_ends_at", NOW + 300_000))),
+        function_ends_at=function_ends_at,
+        guard=guard or NoGuard(),
+        report=report,
+        say=say,
+        sleep=clock.sleep,
+        jitter=lambda: jitter,
     )
 
 
-def reply(agent: Agent, clock: Clock, asked: AgentRequest | None = None, **more: object) -> Reply:
+def reply(
+    agent: Agent,
+    clock: Clock,
+    asked: AgentRequest | None = None,
+    *,
+    function_ends_at: int = NOW + 300_000,
+    guard: Guard | None = None,
+    report: Report = lambda _: None,
+    jitter: float = 0.5,
+) -> Reply:
     """The reply, as its reader sees it."""
-    answer = ask(agent, clock, asked, **more)
+    answer = ask(
+        agent,
+        clock,
+        asked,
+        function_ends_at=function_ends_at,
+        guard=guard,
+        report=report,
+        jitter=jitter,
+    )
     assert isinstance(answer, Reply)
     return read_reply(answer.body())
 

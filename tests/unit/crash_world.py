@@ -228,7 +228,9 @@ class System:
 
     def _answer(self, request: AgentRequest) -> None:
         ends_at = self.shells.now + MINUTE
-        answer = self.agent.answer(request, clock=self.shells.clock, function_ends_at=ends_at)
+        answer = self.agent.answer(
+            request, clock=self.shells.clock, function_ends_at=ends_at, sleep=lambda _: None
+        )
         if isinstance(answer, Reply):
             body = answer.body()
             self.faults.around("reply", lambda: self.send("replies", body))

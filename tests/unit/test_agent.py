@@ -78,19 +78,22 @@ def test_what_ends_just_before_complete_by_is_answered(payment: Agent, clock: Cl
     assert reply(payment, clock).outcome is Outcome.SUCCEEDED
 
 
-def test_time_left_ends_at_complete_by(payment: Agent, clock: Clock) -> None:
+@pytest.mark.parametrize(("given", "kept"), [(60_000, 1_000), (10_000, 1_000), (4_000, 400)])
+def test_time_left_ends_a_little_before_complete_by_so_that_a_hang_ends_in_a_reason(
+    payment: Agent, clock: Clock, given: int, kept: int
+) -> None:
     seen: list[timedelta] = []
 
     @payment.performs(charge_card)
-    def charge(given: StepRequest) -> None:
-        seen.append(given.time_left())
-        clock.now += 59_000
-        seen.append(given.time_left())
-        clock.now += 2_000
-        seen.append(given.time_left())
+    def charge(asked: StepRequest) -> None:
+        seen.append(asked.time_left())
+        clock.now += given - kept
+        seen.append(asked.time_left())
+        raise TransientError("not answered in time")
 
-    ask(payment, clock)
-    assert seen == [timedelta(seconds=60), timedelta(seconds=1), timedelta(0)]
+    said = reply(payment, clock, request(complete_by=NOW + given))
+    assert seen == [timedelta(milliseconds=given - kept), timedelta(0)]
+    assert (said.outcome, clock.slept) == (Outcome.TRANSIENT, [])
 
 
 def test_time_left_keeps_two_seconds_of_the_functions_own_time_for_the_reply(

@@ -1,6 +1,7 @@
 """Imports point one way: functions, adapters, core. The engine knows no application."""
 
 import ast
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -34,7 +35,21 @@ def imported(path: Path) -> Iterator[str]:
 @pytest.mark.parametrize("path", sorted(CORE.glob("*.py")), ids=lambda path: path.stem)
 def test_the_core_imports_the_standard_library_and_jmespath_only(path: Path) -> None:
     known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
+    if path.name == "tries.py":
+        known.add("tenacity")
     assert {name.partition(".")[0] for name in imported(path)} <= known
+
+
+@pytest.mark.parametrize("function", ["submission", "scheduler", "supervisor"])
+def test_only_an_agents_function_pays_for_what_agents_alone_need(function: str) -> None:
+    code = (
+        f"import sys, functions.{function}.app;"
+        "print(*{'tenacity', 'roundsman.agent', 'roundsman.tries'} & set(sys.modules))"
+    )
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, check=True, capture_output=True, text=True
+    )
+    assert loaded.stdout.split() == []
 
 
 def test_the_core_knows_one_adapter_only_so_that_an_author_can_name_a_handler() -> None:

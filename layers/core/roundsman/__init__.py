@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from roundsman.agent import Agent, StepRequest
+    from roundsman.agent import Agent
+    from roundsman.callbacks import Callback
     from roundsman.errors import (
         Busy,
         DefinitionError,
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
         RoundsmanError,
         TransientError,
     )
+    from roundsman.probes import DidNotHappen, Happened
+    from roundsman.step_request import StepRequest
     from roundsman.values import Json
     from roundsman.workflow import (
         Archive,
@@ -32,15 +35,18 @@ _HOMES = {
     "Agent": "roundsman.agent",
     "Archive": "roundsman.workflow",
     "Busy": "roundsman.errors",
+    "Callback": "roundsman.callbacks",
     "Compensation": "roundsman.workflow",
     "DefinitionError": "roundsman.errors",
+    "DidNotHappen": "roundsman.probes",
+    "Happened": "roundsman.probes",
     "Json": "roundsman.values",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.workflow",
     "Retry": "roundsman.workflow",
     "RoundsmanError": "roundsman.errors",
     "Step": "roundsman.workflow",
-    "StepRequest": "roundsman.agent",
+    "StepRequest": "roundsman.step_request",
     "TransientError": "roundsman.errors",
     "Undo": "roundsman.workflow",
     "Wait": "roundsman.workflow",
@@ -51,8 +57,11 @@ __all__ = [
     "Agent",
     "Archive",
     "Busy",
+    "Callback",
     "Compensation",
     "DefinitionError",
+    "DidNotHappen",
+    "Happened",
     "Json",
     "PermanentError",
     "Priority",

@@ -14,65 +14,49 @@ An agent answers requests and knows nothing else: it never sees a task's record.
 the scheduler is here, and is pure but for the author's functions: after complete-by it is silent.
 """
 
+import random
+import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from datetime import timedelta
+from dataclasses import dataclass
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
+from roundsman.callbacks import callback_token
 from roundsman.checks import check_name, check_type
-from roundsman.errors import DefinitionError, PermanentError, TransientError
-from roundsman.events import Outcome
+from roundsman.errors import DefinitionError
+from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
+from roundsman.outcomes import Ended, permanent, progress, transient
 from roundsman.ports import Clock
-from roundsman.task import StepError, step_of
-from roundsman.values import MINUTE, SECOND, Json, canonical_json, milliseconds, parse_json, spoken
-from roundsman.workflow import LARGEST_RESULT, Step
+from roundsman.progress import Progress, Say, interval_of
+from roundsman.step_request import Perform, StepRequest, name_and_index, step_request
+from roundsman.tries import (
+    DEPLOYED_WITHIN,
+    NO_TIME_LEFT,
+    NO_TIME_RETRY_AFTER,
+    Attempt,
+    Jitter,
+    Report,
+    Sleep,
+)
+from roundsman.values import SECOND, spoken
+from roundsman.workflow import Step
+
+__all__ = [
+    "NO_HANDLER",
+    "Agent",
+    "Answer",
+    "Handler",
+    "LambdaContext",
+    "Perform",
+    "Silence",
+    "StepRequest",
+]
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
-WITHOUT_HANDLER_RETRY_AFTER = MINUTE  # about what a deployment of the missing code takes
-NO_TIME_RETRY_AFTER = SECOND  # the next invocation has its full time at once
-LONGEST_WAIT = timedelta(days=365)  # an instant must stay one that can be said
-LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # the reason goes into the record, which is 400 KB
-
+SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
 NO_HANDLER = "NoHandler"
-NO_TIME_LEFT = "NoTimeLeft"
-RESULT_NOT_JSON = "ResultNotJson"
-RESULT_TOO_LARGE = "ResultTooLarge"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class StepRequest:
-    """One attempt at a step, as the author's function sees it.
-
-    `idempotency_key` is the same in every attempt at this effect: pass it on. `perform_key` is
-    the key of the perform: of this very one, or of the one that an undo undoes. `complete_by`
-    is epoch ms; what is answered after it is thrown away. `outcome_unknown` says that an earlier
-    attempt may have had its effect. `input` is the order; `results` are those of the steps that
-    came before, by step.
-    """
-
-    task_id: str
-    workflow: str
-    step: str
-    operation: str
-    idempotency_key: str
-    perform_key: str
-    attempt: int
-    complete_by: int
-    outcome_unknown: bool
-    input: Mapping[str, Json]
-    results: Mapping[str, Json]
-    ends_at: int = field(repr=False)
-    clock: Clock = field(repr=False, compare=False)
-
-    def time_left(self) -> timedelta:
-        """What is left until complete-by or until the function must reply; zero when over."""
-        return timedelta(milliseconds=max(0, self.ends_at - self.clock()))
-
-
-Perform: TypeAlias = Callable[[StepRequest], object]
-"""What is bound to a step; it returns the step's result, which must be JSON."""
+UNGUARDED = NoGuard()
 
 F = TypeVar("F", bound=Perform)
 
@@ -85,7 +69,6 @@ class Silence:
 
 
 Answer: TypeAlias = Reply | Silence
-Report: TypeAlias = Callable[[Exception], None]
 
 
 class LambdaContext(Protocol):
@@ -122,6 +105,14 @@ class Agent:
             )
         return self._binder(step, "undo")
 
+    def probes(self, step: Step) -> Callable[[F], F]:
+        """Bind the function that says whether the step's perform happened, by `perform_key`.
+
+        It returns Happened(result) or DidNotHappen(), and is asked before anything is repeated
+        or undone whose outcome nobody knows. Raises DefinitionError where it cannot be bound.
+        """
+        return self._binder(step, "probe")
+
     @property
     def lambda_handler(self) -> Handler:
         """The function's entry point: `handler = payment.lambda_handler`."""
@@ -140,31 +131,26 @@ class Agent:
         clock: Clock,
         function_ends_at: int,
         report: Report = lambda _: None,
+        guard: Guard = UNGUARDED,
+        say: Say = lambda _: None,
+        sleep: Sleep = time.sleep,
+        jitter: Jitter = random.random,
     ) -> Answer:
         """Make the attempt, and say how it ended, or nothing where complete-by has passed.
 
         `function_ends_at` is epoch ms. `report` is given each exception that nobody foresaw:
-        its text may hold order contents, so it goes into no reply. Exceptions that end the
+        its text may hold order contents, so it goes into no reply. Every call of an author's
+        function goes through `guard`. `say` sends a reply at once, while the work goes on.
+        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). Exceptions that end the
         process (SystemExit, KeyboardInterrupt) pass through.
         """
         if late := _late(request, clock()):
             return Silence(f"read {late} after complete-by; not attempted")
-        ended = self._attempt(request, clock, function_ends_at, report)
+        means = _Means(clock, report, guard, say, sleep, jitter)
+        ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
             return Silence(f"finished {late} after complete-by")
-        return Reply(
-            task_id=request.task_id,
-            step=request.step,
-            operation=request.operation,
-            lock=request.lock,
-            idempotency_key=request.idempotency_key,
-            outcome=ended.outcome,
-            agent=self.name,
-            finished_at=now,
-            result=ended.result,
-            error=ended.error,
-            retry_after=ended.retry_after,
-        )
+        return self._reply(request, ended, now)
 
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
@@ -195,114 +181,85 @@ class Agent:
 
         return bind
 
-    def _attempt(
-        self, request: AgentRequest, clock: Clock, function_ends_at: int, report: Report
-    ) -> "_Ended":
-        function = self._functions.get((step_of(request.step), request.operation))
+    def _ended(self, request: AgentRequest, function_ends_at: int, means: "_Means") -> Ended:
+        name, _ = name_and_index(request.step)
+        function = self._functions.get((name, request.operation))
         if function is None:
             # Code older or newer than the plan: a deployment mends it, so nothing is given up.
             message = (
                 f"the code of the {self.name} agent cannot {request.operation} {request.step}; "
                 "deploy agent and plan of one version"
             )
-            return _transient(NO_HANDLER, message, WITHOUT_HANDLER_RETRY_AFTER)
+            return transient(NO_HANDLER, message, DEPLOYED_WITHIN)
         if not isinstance(request.input, Mapping):
-            return _permanent("InputNotObject", "the order in the request is not a JSON object")
-        ends_at = min(request.complete_by, function_ends_at - REPLY_WITHIN)
-        if clock() >= ends_at:
+            return permanent("InputNotObject", "the order in the request is not a JSON object")
+        now = means.clock()
+        said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
+        ends_at = min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+        if now >= ends_at:
             message = "those before it in its batch left no time for it; not attempted"
-            return _transient(NO_TIME_LEFT, message, NO_TIME_RETRY_AFTER)
-        return self._call(function, _step_request(request, request.input, ends_at, clock), report)
+            return transient(NO_TIME_LEFT, message, NO_TIME_RETRY_AFTER)
+        compensation = self._steps[name].compensation
+        return Attempt(
+            request=step_request(
+                request,
+                request.input,
+                callback_token=callback_token(request, self.name),
+                ends_at=ends_at,
+                clock=means.clock,
+                show_progress=self._progress(request, self._steps[name], means).show,
+            ),
+            function=function,
+            agent=self.name,
+            guard=means.guard,
+            report=means.report,
+            sleep=means.sleep,
+            jitter=means.jitter,
+            probe=self._functions.get((name, "probe")),
+            fences_late_performs=compensation is not None and compensation.fences_late_performs,
+        ).make()
 
-    def _call(self, function: Perform, request: StepRequest, report: Report) -> "_Ended":
-        try:
-            return _succeeded(function(request))
-        except TransientError as error:
-            return _transient(type(error).__name__, str(error), _wait(error.retry_after))
-        except PermanentError as error:
-            return _permanent(error.error_type, error.message)
-        except Exception as error:  # noqa: BLE001  # whatever an author's code raises is transient
-            report(error)
-            message = f"unexpected error, see the log of the {self.name} agent"
-            return _transient(type(error).__name__, message, None)
+    def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Progress:
+        def sign(now: int, note: str) -> Reply:
+            return self._reply(request, progress(note), now)
+
+        return Progress(
+            every=interval_of(step, request),
+            complete_by=request.complete_by,
+            clock=means.clock,
+            sign=sign,
+            say=means.say,
+            report=means.report,
+        )
+
+    def _reply(self, request: AgentRequest, ended: Ended, now: int) -> Reply:
+        return Reply(
+            task_id=request.task_id,
+            step=request.step,
+            operation=request.operation,
+            lock=request.lock,
+            idempotency_key=request.idempotency_key,
+            outcome=ended.outcome,
+            agent=self.name,
+            finished_at=now,
+            result=ended.result,
+            error=ended.error,
+            retry_after=ended.retry_after,
+            until=ended.until,
+            outcome_unknown=ended.outcome_unknown,
+        )
 
 
 @dataclass(frozen=True, slots=True)
-class _Ended:
-    outcome: Outcome
-    result: Json = None
-    error: StepError | None = None
-    retry_after: int | None = None
+class _Means:
+    clock: Clock
+    report: Report
+    guard: Guard
+    say: Say
+    sleep: Sleep
+    jitter: Jitter
 
 
 def _late(request: AgentRequest, now: int) -> str | None:
     """How long after complete-by it is; at that very instant the right to act has ended."""
     return spoken(now - request.complete_by) if now >= request.complete_by else None
-
-
-def _step_request(
-    request: AgentRequest, order: Mapping[str, Json], ends_at: int, clock: Clock
-) -> StepRequest:
-    return StepRequest(
-        task_id=request.task_id,
-        workflow=request.workflow,
-        step=request.step,
-        operation=request.operation,
-        idempotency_key=request.idempotency_key,
-        perform_key=request.perform_key or _perform_key(request.idempotency_key),
-        attempt=request.attempt,
-        complete_by=request.complete_by,
-        outcome_unknown=request.outcome_unknown,
-        input=order,
-        results=request.results,
-        ends_at=ends_at,
-        clock=clock,
-    )
-
-
-def _perform_key(key: str) -> str:
-    """The key of the perform that belongs to an effect's key: `o-1/charge/undo` undoes
-    `o-1/charge/perform`."""
-    task, step, operation, *rest = [*key.split("/"), "", ""]
-    return "/".join([task, step, "perform", *rest[:-2]]) if operation == "undo" else key
-
-
-def _succeeded(result: object) -> _Ended:
-    try:
-        text = canonical_json(result)  # type: ignore[arg-type]  # whether it is JSON is seen here
-        value = parse_json(text)  # as every reader will see it: keys as strings, tuples as lists
-        size = len(text.encode())  # half a surrogate pair is no text that can be sent
-    except (TypeError, ValueError, RecursionError):
-        found = type(result).__name__
-        return _permanent(RESULT_NOT_JSON, f"the function returned a {found} that is not JSON")
-    if size > LARGEST_RESULT:
-        message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
-        return _permanent(RESULT_TOO_LARGE, message)
-    return _Ended(Outcome.SUCCEEDED, result=value)
-
-
-def _transient(error_type: str, message: str, retry_after: int | None) -> _Ended:
-    return _Ended(
-        Outcome.TRANSIENT, error=_step_error(error_type, message), retry_after=retry_after
-    )
-
-
-def _permanent(error_type: str, message: str) -> _Ended:
-    return _Ended(Outcome.PERMANENT, error=_step_error(error_type, message))
-
-
-def _step_error(error_type: object, message: object) -> StepError:
-    """An author may have passed anything; a reply that cannot be sent would be worse."""
-    name = _sendable(error_type)[:LONGEST_TYPE] or "PermanentError"
-    return StepError(name, _sendable(message)[:LONGEST_MESSAGE])
-
-
-def _sendable(value: object) -> str:
-    """Its text, without halves of surrogate pairs, which no message can carry."""
-    return str(value).encode(errors="replace").decode()
-
-
-def _wait(asked: object) -> int | None:
-    if not isinstance(asked, timedelta):
-        return None
-    return milliseconds(min(max(asked, timedelta(0)), LONGEST_WAIT))

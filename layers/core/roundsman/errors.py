@@ -47,6 +47,10 @@ class PermanentError(RoundsmanError):
         self.message = message
 
 
+class InvalidToken(RoundsmanError):
+    """What was given as a callback's token is none; copy it whole, as the agent was given it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Problem:
     """One thing wrong with a message: where (`lines[0].quantity`), and what."""

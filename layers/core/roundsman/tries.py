@@ -1,0 +1,221 @@
+"""One attempt at a step: the author's function, called up to three times, and its probe before.
+
+    try -> [outcome unknown: probe -> Happened: done] -> function -> returned: ended
+     ^                                                      |
+     +-- wait: backoff with full jitter, or as asked <------+ transient, and the wait is worth it
+
+A wait is worth it while it is short and leaves time for another try. Otherwise the step is given
+back: its own backoff costs nothing, where waiting in Lambda is paid for. Every try has the same
+key. Pure but for the author's functions: the clock, the sleep and the jitter are arguments.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+from roundsman.callbacks import Callback
+from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.events import Outcome
+from roundsman.guards import Guard, HeldBack
+from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
+from roundsman.probes import DidNotHappen, Happened
+from roundsman.step_request import Perform, StepRequest
+from roundsman.task import StepError
+from roundsman.values import MINUTE, SECOND, milliseconds
+
+TRIES = 3
+FIRST_WAIT = SECOND // 5
+LONGEST_WAIT = 2 * SECOND
+SHORTEST_TRY = SECOND  # a call that is cut off in the middle leaves an outcome that nobody knows
+NO_TIME_RETRY_AFTER = SECOND  # the next invocation has its full time at once
+DEPLOYED_WITHIN = MINUTE  # about what a deployment of the missing code takes
+
+NO_TIME_LEFT = "NoTimeLeft"
+PROBE_UNCLEAR = "ProbeUnclear"
+CALLBACK_IN_UNDO = "CallbackInUndo"
+
+Report: TypeAlias = Callable[[Exception], None]
+Sleep: TypeAlias = Callable[[float], None]
+Jitter: TypeAlias = Callable[[], float]
+
+SAID = (TransientError, PermanentError, HeldBack)  # anything else is an error that nobody foresaw
+
+
+class TurnCameTooLate(Busy):
+    """The guard let the call through when its time was over; it was not made."""
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """One attempt, to be made once.
+
+    `probe` answers whether the step's perform happened, where its author bound one.
+    `fences_late_performs` is the step's compensation's. `jitter` returns numbers in [0, 1).
+    """
+
+    request: StepRequest
+    function: Perform
+    agent: str
+    guard: Guard
+    report: Report
+    sleep: Sleep
+    jitter: Jitter
+    probe: Perform | None = None
+    fences_late_performs: bool = False
+    _tries: int = field(default=0, init=False)
+    _calls: int = field(default=0, init=False)
+    _took: int = field(default=0, init=False)
+    _probed: bool = field(default=False, init=False)
+    _probing: bool = field(default=False, init=False)
+
+    def make(self) -> Ended:
+        """Make it, and say how it ended. Exceptions that end the process pass through."""
+        retrying = Retrying(
+            retry=retry_if_exception(may_pass),
+            wait=self._wait,
+            stop=self._is_to_be_given_back,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            ended = retrying(self._try)
+        except HeldBack as error:
+            unknown = error.called or self._calls > 0
+            return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
+        except Exception as error:  # noqa: BLE001  # whatever an author's code raises is an outcome
+            ended = self._failed(error)
+        return _counted(ended, self._tries)
+
+    def _try(self) -> Ended:
+        self._tries += 1
+        if self.probe is not None and self.request.outcome_unknown and not self._probed:
+            settled = self._settled(self._probe(self.probe))
+            if settled is not None:
+                return settled
+        try:
+            return self._returned(self._call(self.function))
+        except (Busy, HeldBack):
+            raise  # the service said that it did nothing, or was not called
+        except Exception:
+            self._may_have_happened()
+            raise
+
+    def _returned(self, value: object) -> Ended:
+        if not isinstance(value, Callback):
+            return succeeded(value)
+        if self.request.operation == "undo":
+            message = "an undo ends with its function; it cannot wait for a callback"
+            return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
+        return waiting(self.request.clock() + milliseconds(value.within))
+
+    def _call(self, function: Perform) -> object:
+        request = self.request
+
+        def let_through() -> object:
+            began = request.clock()
+            if began >= request.ends_at:
+                raise TurnCameTooLate("its turn came too late; not attempted")
+            self._calls += function is self.function
+            try:
+                return function(request)
+            finally:
+                self._took = request.clock() - began
+
+        try:
+            return self.guard.call(let_through, ends_at=request.ends_at)
+        except SAID:
+            raise
+        except Exception as error:
+            self.report(error)
+            raise
+
+    def _probe(self, probe: Perform) -> object:
+        self._probing = True
+        answer = self._call(probe)
+        self._probing = False
+        self._probed = True
+        return answer
+
+    def _settled(self, answer: object) -> Ended | None:
+        """How the attempt ends by the probe's answer alone, or None where the function is next.
+
+        What it cannot tell is no proof either way, so none of that ends the step for good.
+        """
+        undoes = self.request.operation == "undo"
+        if isinstance(answer, DidNotHappen):
+            if undoes:  # the compensation of a service that fences must spend the key all the same
+                return None if self.fences_late_performs else succeeded(None)
+            self.request = replace(self.request, outcome_unknown=False)
+            return None
+        if not isinstance(answer, Happened):
+            message = (
+                f"the probe of {self.request.step} returned a {type(answer).__name__}; it must "
+                "return Happened(result) or DidNotHappen()"
+            )
+            return transient(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
+        found = succeeded(answer.result)
+        if found.error is not None:
+            message = f"the probe of {self.request.step}: {found.error.message}"
+            return transient(found.error.type, message, DEPLOYED_WITHIN)
+        if not undoes:
+            return found
+        results = {**self.request.results, self.request.step: found.result}
+        self.request = replace(self.request, outcome_unknown=False, results=results)
+        return None
+
+    def _may_have_happened(self) -> None:
+        if self.request.operation == "perform":
+            self.request = replace(self.request, outcome_unknown=True)
+            self._probed = False
+
+    def _wait(self, state: RetryCallState) -> float:
+        """The wait in seconds before the next try."""
+        cap = min(FIRST_WAIT << (state.attempt_number - 1), LONGEST_WAIT)
+        return max(self.jitter() * cap, _asked_of(state) or 0) / SECOND
+
+    def _is_to_be_given_back(self, state: RetryCallState) -> bool:
+        wait = state.upcoming_sleep * SECOND
+        left = self.request.ends_at - self.request.clock() - wait
+        # What took long will again; the next attempt has more time than is left of this one.
+        return (
+            state.attempt_number >= TRIES
+            or wait > LONGEST_WAIT
+            or left < max(SHORTEST_TRY, self._took)
+        )
+
+    def _failed(self, error: Exception) -> Ended:
+        if isinstance(error, TurnCameTooLate):
+            return transient(NO_TIME_LEFT, error, NO_TIME_RETRY_AFTER)
+        asked = f"the probe of {self.request.step}: " if self._probing else ""
+        if isinstance(error, TransientError):
+            return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
+        if isinstance(error, PermanentError) and self._probing:
+            # A service that refuses to tell has proved nothing; it must not end a healthy order.
+            return transient(error.error_type, f"{asked}{error.message}")
+        if isinstance(error, PermanentError):
+            return permanent(error.error_type, error.message)
+        message = f"unexpected error, see the log of the {self.agent} agent"
+        return transient(type(error).__name__, f"{asked}{message}")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed a moment later.
+
+    Other errors that nobody foresaw are defects more often than weather: they are not.
+    """
+    return isinstance(error, TransientError | OSError)
+
+
+def _asked_of(state: RetryCallState) -> int | None:
+    error = state.outcome.exception() if state.outcome else None
+    return wait_of(error.retry_after) if isinstance(error, TransientError) else None
+
+
+def _counted(ended: Ended, tries: int) -> Ended:
+    """The same, saying how many tries it took where it failed after more than one."""
+    if ended.error is None or ended.outcome is Outcome.HELD or tries < 2:
+        return ended
+    message = f"{ended.error.message} ({tries} tries)".lstrip()
+    return replace(ended, error=StepError(ended.error.type, message))
