@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from roundsman.tries import TRIES
 from tests.moto.orders import order
 from tests.moto.world import World
 
@@ -42,7 +43,7 @@ def lines(world: World, capsys: pytest.CaptureFixture[str]) -> list[dict[str, ob
             "orderId": "flaky",
             "operation": "POST /charges",
             "status": 503,
-            "times": 1,
+            "times": TRIES,
             "body": {"error": "Overloaded", "message": "canary-answer"},
         },
         {"orderId": "lost", "operation": "POST /charges", "loseAnswer": True, "times": 1},

@@ -5,6 +5,7 @@ from typing import cast
 
 import pytest
 
+from roundsman.tries import TRIES
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.world import MORNING, World
 
@@ -67,7 +68,7 @@ def test_twenty_orders_at_once_complete_each_with_its_effects_once(world: World)
 
 
 def test_a_transient_fault_is_retried_after_its_wait_and_counted(world: World) -> None:
-    world.faults({"operation": "POST /charges", "status": 503, "times": 1})
+    world.faults({"operation": "POST /charges", "status": 503, "times": TRIES})
     world.submit(order("ord-1"))
     world.run()
     assert world.task("ord-1").state in ("Retry", "Pending")
@@ -104,19 +105,28 @@ def test_a_wait_longer_than_a_message_can_be_delayed_is_ended_by_the_supervisor(
     assert failure_counts(world, "ord-1") == {"charge_card": 1}
 
 
-def test_an_effect_whose_answer_was_lost_happens_once(world: World) -> None:
-    world.faults({"operation": "POST /charges", "loseAnswer": True, "times": 1})
+@pytest.mark.parametrize(
+    ("lost", "service", "called"),
+    [
+        ("POST /charges", "payment", 1),  # its agent asks whether it happened
+        ("POST /reservations", "inventory", 2),  # its agent calls again, with the same key
+    ],
+)
+def test_an_effect_whose_answer_was_lost_happens_once_and_costs_no_attempt(
+    world: World, lost: str, service: str, called: int
+) -> None:
+    world.faults({"operation": lost, "loseAnswer": True, "times": 1})
     world.submit(order("ord-1"))
-    world.pass_time(10, step=1)
+    world.run()
     assert world.task("ord-1").state == "Completed"
-    assert failure_counts(world, "ord-1") == {"charge_card": 1}
+    assert failure_counts(world, "ord-1") == {}
     assert world.effects("ord-1") == ALL_EFFECTS
     calls = [
         (entry["calls"], entry["effects"])
         for entry in cast("list[dict[str, object]]", world.services.application.effects("ord-1"))
-        if entry["service"] == "payment"
+        if entry["service"] == service
     ]
-    assert calls == [(2, 1)]
+    assert calls == [(called, 1)]
 
 
 def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_again(

@@ -58,6 +58,9 @@ class Client:
     def charge(self, key: str, order: str = "ord-1", **changes: object) -> Got:
         return self.send("POST", "/charges", {**charge_body(order), **changes}, key)
 
+    def charged(self, charge_key: str) -> Got:
+        return self.send("GET", f"/charges/{quote(charge_key, safe='')}")
+
     def refund(self, charge_key: str, key: str) -> Got:
         return self.send("POST", "/refunds", {"chargeKey": charge_key}, key)
 

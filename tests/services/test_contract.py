@@ -52,6 +52,17 @@ def test_a_charge_is_refunded_by_the_key_that_made_it(client: Client) -> None:
     assert client.entry(UNDO)["effects"] == 1
 
 
+def test_a_charge_can_be_asked_for_by_its_key(client: Client) -> None:
+    made = client.charge(PERFORM)
+    got = client.charged(PERFORM)
+    assert (got.status, got.body) == (200, made.body)
+
+
+def test_what_was_never_charged_is_not_found(client: Client) -> None:
+    got = client.charged(PERFORM)
+    assert (got.status, got.error) == (404, "NotCharged")
+
+
 @pytest.mark.parametrize(
     ("resource", "status"), [("reservations", 204), ("shipments", 204), ("refunds", 201)]
 )
@@ -182,6 +193,10 @@ def test_a_body_over_the_limit_is_refused(client: Client) -> None:
     [
         ("POST", "/nothing", 404),
         ("GET", "/charges", 405),
+        ("GET", "/charges/", 404),
+        ("GET", "/charges/not/encoded", 404),
+        ("GET", "/reservations/a%2Fb", 405),
+        ("DELETE", "/charges/a%2Fb", 405),
         ("DELETE", "/charges", 405),
         ("DELETE", "/reservations", 405),
         ("DELETE", "/reservations/", 404),
@@ -201,4 +216,5 @@ def test_what_is_not_in_the_contract_is_refused(
 def test_the_index_lists_every_call(client: Client) -> None:
     index = client.send("GET", "/").body
     assert "DELETE /reservations" in index["calls"]
+    assert "GET /charges" in index["calls"]
     assert "PUT /_faults" in index["admin"]

@@ -88,6 +88,64 @@ def test_a_refused_order_may_be_corrected_under_its_key(client: Client) -> None:
     assert client.charge(PERFORM).status == 201
 
 
+def test_a_question_leaves_no_trace_in_the_ledger(client: Client) -> None:
+    client.charged(PERFORM)
+    assert client.ledger() == []
+    client.charge(PERFORM)
+    client.charged(PERFORM)
+    [entry] = client.ledger()
+    assert (entry["effects"], entry["calls"]) == (1, 1)
+    assert [call["status"] for call in client.send("GET", "/_calls").rows] == [404, 201, 200]
+
+
+def test_a_refused_charge_is_not_found(client: Client) -> None:
+    client.charge(PERFORM, token="tok_declined")
+    assert client.charged(PERFORM).error == "NotCharged"
+
+
+def test_a_charge_that_was_refunded_is_not_found(client: Client) -> None:
+    client.charge(PERFORM)
+    client.refund(PERFORM, UNDO)
+    assert client.charged(PERFORM).error == "NotCharged"
+
+
+def test_a_charge_whose_key_was_spent_before_it_came_is_not_found(client: Client) -> None:
+    client.refund(PERFORM, UNDO)
+    client.charge(PERFORM)
+    assert client.charged(PERFORM).error == "NotCharged"
+
+
+def test_nobody_can_tell_of_a_charge_that_is_still_worked_on() -> None:
+    ledger = Ledger()
+    question = next(operation for operation in OPERATIONS if operation.kind == "probe")
+    perform = Call(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
+    probe = Call(question, PERFORM, PERFORM, "ord-1", "a hash")
+    ledger.begin(perform)
+    during = ledger.begin(probe)
+    assert during is not None
+    assert during.status == 409
+    ledger.settle(perform, None, 1)
+    afterwards = ledger.begin(probe)
+    assert afterwards is not None
+    assert afterwards.status == 200
+
+
+def test_a_service_that_forgot_a_key_knows_nothing_of_its_charge(client: Client) -> None:
+    client.charge(PERFORM)
+    client.set_faults({"operation": "GET /charges", "forgetKey": True, "times": 1})
+    assert client.charged(PERFORM).error == "NotCharged"
+    client.charged("a key that was never seen")
+    assert [entry["key"] for entry in client.ledger()] == [PERFORM]
+
+
+def test_faults_of_the_service_strike_its_questions_too(client: Client) -> None:
+    client.charge(PERFORM)
+    client.set_faults({"service": "payment", "status": 503, "times": 1})
+    assert client.charged(PERFORM).status == 503
+    client.set_faults({"operation": "perform", "status": 503}, {"operation": "undo", "status": 503})
+    assert client.charged(PERFORM).status == 200
+
+
 def test_threads_that_race_with_one_key_have_one_effect(client: Client) -> None:
     racers = 16
     barrier = threading.Barrier(racers)

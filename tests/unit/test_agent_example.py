@@ -131,6 +131,42 @@ def test_the_examples_agent_passes_a_refusal_on_by_its_type(
     assert reply.error.type == error
 
 
+def test_the_payment_agent_asks_for_its_charge_before_it_charges_again(
+    world: World, services: RemoteServices
+) -> None:
+    handler, client = deployed("payment"), Client(services.url)
+    handler(event(asked("payment", outcome_unknown=True)), Context())
+    handler(event(asked("payment", outcome_unknown=True)), Context())
+    first, second = world.replies()
+    assert (first.outcome, second.outcome) == (Outcome.SUCCEEDED, Outcome.SUCCEEDED)
+    assert first.result == second.result
+    calls = [f"{call['method']} {call['status']}" for call in client.send("GET", "/_calls").rows]
+    assert calls == ["GET 404", "POST 201", "GET 200"]
+
+
+def test_the_payment_agent_finds_the_charge_whose_answer_was_lost(
+    world: World, services: RemoteServices
+) -> None:
+    client = Client(services.url)
+    client.set_faults({"operation": "POST /charges", "loseAnswer": True})
+    deployed("payment")(event(asked("payment")), Context())
+    [reply] = world.replies()
+    entry = client.entry("ord-1/charge_card/perform")
+    assert (reply.outcome, reply.result) == (Outcome.SUCCEEDED, entry["result"])
+    assert entry["effects"] == 1
+
+
+def test_the_payment_agent_spends_the_key_of_a_charge_that_was_never_made(
+    world: World, services: RemoteServices
+) -> None:
+    handler = deployed("payment")
+    handler(event(asked("payment", "undo", outcome_unknown=True)), Context())
+    handler(event(asked("payment")), Context())
+    assert [reply.outcome for reply in world.replies()] == [Outcome.SUCCEEDED, Outcome.PERMANENT]
+    entry = Client(services.url).entry("ord-1/charge_card/perform")
+    assert (entry["undone"], entry["effects"]) == (True, 0)
+
+
 def test_the_deployed_agent_notes_in_the_control_table_what_it_read(
     world: World, services: RemoteServices
 ) -> None:

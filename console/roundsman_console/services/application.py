@@ -179,7 +179,8 @@ def _read(request: Request, ledger: Ledger) -> tuple[Call, Answer | None] | Answ
     found = route(request.method, request.path)
     if isinstance(found, Answer):
         return found
-    key = request.key
+    # A question has no effect, so it needs no key of its own.
+    key = found.perform_key if found.operation.kind == "probe" else request.key
     if key is None or not key:
         return refused(400, "IdempotencyKeyMissing", "every call needs an Idempotency-Key header")
     if not _is_key(key) or not _is_key(found.perform_key or key):
@@ -206,7 +207,7 @@ def _call(found: Route, key: str, body: Body, ledger: Ledger) -> Call:
 
 def _body(operation: Operation, raw: bytes) -> Body | Answer:
     if operation.is_addressed:
-        return {}  # a DELETE says all in its path
+        return {}  # a DELETE or GET says all in its path
     try:
         body = parse_json(raw)
     except NotJson as problem:

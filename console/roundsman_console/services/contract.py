@@ -33,8 +33,8 @@ class Operation:
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the path goes on with the key of the perform that is undone."""
-        return self.method == "DELETE"
+        """Whether the path goes on with the key of the perform that is undone or asked about."""
+        return self.method in ("DELETE", "GET")
 
 
 OPERATIONS = (
@@ -47,6 +47,7 @@ OPERATIONS = (
         "POST", "charges", "payment", "perform", 201,
         bodies.charge_problems, bodies.charge_refusal, "chargeId", "ch",
     ),
+    Operation("GET", "charges", "payment", "probe", 200),
     Operation(
         "POST", "refunds", "payment", "undo", 201,
         bodies.refund_problems, bodies.never_refused, "refundId", "rf",

@@ -8,8 +8,8 @@
 
 An undo spends the perform's key for ever, whether or not the perform ever arrived, so no perform
 lands after its undo. Effects are counted where they happen and not by the keys that are known, so
-that a second effect of one key would be seen. Bodies are kept as hashes only. No HTTP and no clock
-in here; safe to call from many threads.
+that a second effect of one key would be seen. A probe only asks, and leaves no trace here. Bodies
+are kept as hashes only. No HTTP and no clock in here; safe to call from many threads.
 """
 
 import threading
@@ -64,12 +64,16 @@ class Ledger:
 
     def received(self, call: Call) -> None:
         """Count a request, whatever becomes of it."""
+        if call.operation.kind == "probe":
+            return
         with self._lock:
             self._entry(call).calls += 1
 
     def begin(self, call: Call) -> Answer | None:
         """Return the answer that is already known, or None: then settle or abandon must follow."""
         with self._lock:
+            if call.operation.kind == "probe":
+                return self._found(call)
             entry = self._entry(call)
             if self._is_spent(call):
                 return _KEY_UNDONE
@@ -105,7 +109,10 @@ class Ledger:
     def forget(self, call: Call) -> None:
         """Forget what is known of the call's key, as a service past its key lifetime would."""
         with self._lock:
-            self._entry(call).answer = None
+            if call.operation.kind != "probe":
+                self._entry(call).answer = None
+            elif performed := self._performed(call):
+                performed.answer = None
             self._spent.discard((call.operation.service, call.key))
 
     def effects(self, order_id: str | None = None) -> list[Json]:
@@ -117,6 +124,19 @@ class Ledger:
                 for entry in entries
                 if order_id is None or entry.call.order_id == order_id
             ]
+
+    def _found(self, call: Call) -> Answer:
+        """Whether the perform of that key stands: while it is worked on, nobody can tell."""
+        performed = self._performed(call)
+        if performed is not None and performed.in_progress:
+            return _IN_PROGRESS
+        is_spent = (call.operation.service, call.perform_key) in self._spent
+        if performed is None or performed.answer is None or is_spent:
+            return _NOT_CHARGED
+        return Answer(call.operation.ok_status, performed.result)
+
+    def _performed(self, call: Call) -> _Entry | None:
+        return self._entries.get((call.operation.service, "perform", call.perform_key))
 
     def _entry(self, call: Call) -> _Entry:
         place = (call.operation.service, call.operation.kind, call.key)
@@ -130,7 +150,7 @@ class Ledger:
         if call.operation.kind == "perform":
             return True
         place = (call.operation.service, call.perform_key)
-        performed = self._entries.get((call.operation.service, "perform", call.perform_key))
+        performed = self._performed(call)
         undoes = performed is not None and performed.effects > 0 and place not in self._spent
         self._spent.add(place)
         return undoes
@@ -161,5 +181,6 @@ class Ledger:
 
 
 _KEY_UNDONE = refused(409, "KeyUndone", "this key was undone: nothing was done")
+_NOT_CHARGED = refused(404, "NotCharged", "no charge stands under this key")
 _KEY_REUSED = refused(422, "KeyReused", "this key was used with another body: nothing was done")
 _IN_PROGRESS = refused(409, "InProgress", "a call with this key is still being worked on")

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Body: TypeAlias = dict[str, Json]
-Kind: TypeAlias = Literal["perform", "undo"]
+Kind: TypeAlias = Literal["perform", "undo", "probe"]
 
 
 @dataclass(frozen=True)

@@ -2,7 +2,7 @@
 
 from functools import cache
 
-from roundsman import Agent, Json, StepRequest
+from roundsman import Agent, DidNotHappen, Happened, Json, PermanentError, StepRequest
 from roundsman.remote import RemoteService
 from workflows.order_fulfilment import charge_card
 
@@ -26,6 +26,26 @@ def charge(request: StepRequest) -> Json:
         time_left=request.time_left(),
         returns=("chargeId",),
     )
+
+
+@payment.probes(charge_card)
+def charged(request: StepRequest) -> Happened | DidNotHappen:
+    """Whether that key was charged, where an earlier answer was lost."""
+    try:
+        charge = service().call(
+            "GET",
+            "charges",
+            request.perform_key,
+            key=request.idempotency_key,
+            time_left=request.time_left(),
+            ok=(200,),
+            returns=("chargeId",),
+        )
+    except PermanentError as error:
+        if error.error_type == "NotCharged":
+            return DidNotHappen()
+        raise
+    return Happened(charge)
 
 
 @payment.compensates(charge_card)
