@@ -49,6 +49,7 @@ def check_record(task: Task, now: int) -> None:
             assert record.complete_by <= task.complete_by
         if record.held_since is not None:
             assert not record.under_way
+            assert record.complete_by is not None, "a held step is looked at again"
         if record.heartbeat_by is not None:
             assert record.complete_by is not None
             assert record.heartbeat_by <= record.complete_by

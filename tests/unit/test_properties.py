@@ -22,14 +22,24 @@ from roundsman.events import (
     StartTask,
 )
 from roundsman.plan import Plan, plan_of
+from roundsman.routing import agent_now
 from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import UNDO, StepError, Task, idempotency_key, operation_of
+from roundsman.task import (
+    PERFORM,
+    UNDO,
+    StepError,
+    StepRecord,
+    Task,
+    idempotency_key,
+    operation_of,
+)
 from roundsman.values import Json
 from roundsman.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait, Workflow
 from tests.unit.machine_world import REPLY_TO, T0, World
 
 ORDER: Json = {"yes": True, "no": False, "text": "private"}
 MOST_STEPS = 6
+THREE = ("other", "one", "third")
 
 
 def seconds(least: int, most: int) -> st.SearchStrategy[timedelta]:
@@ -64,8 +74,9 @@ def plans(draw: st.DrawFn) -> Plan:
     steps = [
         Step(
             name=name,
-            agent=draw(st.sampled_from(["one", "other"])),
+            agents=draw(st.sampled_from([("one",), ("other",), ("one", "other"), THREE])),
             complete_within=draw(seconds(5, 60)),
+            heartbeat_within=draw(st.none() | seconds(1, 4)),
             after=tuple(draw(st.sets(st.sampled_from(names[:number]))) if number else ()),
             retry=draw(retries),
             on_failure=draw(st.none() | strategies),
@@ -120,10 +131,12 @@ class Chance:
             operation=operation,
             lock=str(record.locked_by) if current else tokens[self.of(len(tokens) - 1)],
             key=idempotency_key("ord-1" if self.of(20) else "ord-2", name, operation, record),
-            outcome=list(Outcome)[self.of(2)],
+            outcome=list(Outcome)[self.of(5)],
             result=["short", "x" * 60, None][self.of(2)],
             error=[None, StepError("Never", ""), StepError("Odd", "again")][self.of(2)],
             retry_after=[None, None, 0, 3_000, 10**30][self.of(4)],
+            until=world.now + [0, 5_000, 40_000, 10**15][self.of(3)],
+            outcome_unknown=self.of(1) == 1,
         )
 
 
@@ -161,13 +174,20 @@ def check_steps(made: Plan, before: Task, after: Task) -> None:
             assert earlier.process_state not in DONE
         if earlier.process_state in AT_REST and state is not ProcessState.UNDOING:
             assert record == earlier, "what is over stays as it was"
-        if operation_of(record) == operation_of(earlier):
+        elsewhere = record.agent != earlier.agent or record.tried != earlier.tried
+        if operation_of(record) == operation_of(earlier) and not elsewhere:
             assert record.failure_count - earlier.failure_count in (0, 1)
+        if record.held_since is not None and not elsewhere:
+            assert record.failure_count <= earlier.failure_count, "a hold counts nothing"
+        check_agents(made, name, earlier, record)
         assert record.failure_count <= attempts(made, name, operation_of(record))
         if operation_of(record) == UNDO:
-            assert after.ending is not None
-            assert after.ending.undo
+            undone = after.ending is not None and after.ending.undo
+            assert undone or record.after_undo is not None
             assert record.started_at is not None
+    if any(record.held_since is not None for record in before.steps.values()):
+        late = after.ending is not None and "not complete by" in after.ending.why
+        assert before.ending is not None or not late, "a held task fails of no time"
     if before.ending is not None:
         assert after.ending is not None
         assert replace(after.ending, why="") == replace(before.ending, why="")
@@ -177,6 +197,29 @@ def check_steps(made: Plan, before: Task, after: Task) -> None:
     statuses = [owed.name for owed in after.owed if owed.kind == "status"]
     assert len(statuses) == len(set(statuses))
     assert "private" not in repr((after.owed, after.ending))
+
+
+def check_agents(made: Plan, name: str, earlier: StepRecord, record: StepRecord) -> None:
+    """A step leaves an agent only where it is known, or made, that nothing of it stands there."""
+    step = made.steps[name]
+    here = agent_now(step, record)
+    assert here not in record.tried
+    assert {here, *record.tried} <= set(step.agents)
+    if agent_now(step, earlier) == here or earlier.started_at is None:
+        return
+    if operation_of(record) == PERFORM and operation_of(earlier) == PERFORM:
+        assert not earlier.outcome_unknown, "it may have happened there"
+        assert agent_now(step, earlier) in record.tried
+    else:
+        assert earlier.process_state is ProcessState.UNDOING, "its undo there has just succeeded"
+
+
+def view_of(now: int, chance: Chance) -> AgentView:
+    return AgentView(
+        lag=[0, 500, 90_000][chance.of(2)],
+        read_up_to=[None, now - 20_000, now][chance.of(2)],
+        held_until=[None, None, now, now + 10_000, now + 2_000_000][chance.of(4)],
+    )
 
 
 def forged(event: Event, chance: Chance) -> bool:
@@ -193,12 +236,7 @@ def test_whatever_happens_in_any_order_the_invariants_hold(data: st.DataObject) 
         # Mostly forward; sometimes the clock of an instance that is a little behind.
         world.now += [0, 0, 200, 1_000, 6_000, 30_000, 60_000, -300][chance.of(7)]
         world.jitter = [0.0, 0.3, 0.999][chance.of(2)]
-        world.agents = {
-            "one/normal": AgentView(
-                lag=[0, 500, 90_000][chance.of(2)],
-                read_up_to=[None, world.now - 20_000, world.now][chance.of(2)],
-            )
-        }
+        world.agents = {f"{name}/normal": view_of(world.now, chance) for name in ("one", "other")}
         event = chance.event(world)
         before = world.task
         world.apply(event)
@@ -214,20 +252,28 @@ def test_whatever_happens_in_any_order_the_invariants_hold(data: st.DataObject) 
             world.deliver_owed()
 
 
+ANSWERS = ["success", "transient", "permanent", "silence", "held", "progress", "waiting"]
+
+
 @settings(max_examples=150)
 @given(
     plans(),
-    st.lists(st.sampled_from(["success", "transient", "permanent", "silence"]), max_size=30),
+    st.lists(st.sampled_from(ANSWERS), max_size=30),
     st.lists(st.booleans(), max_size=30),
+    st.lists(st.sampled_from([0, 0, 0, 5_000, 400_000]), max_size=20),
 )
 def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
-    made: Plan, behaviour: Sequence[str], lost: Sequence[bool]
+    made: Plan, behaviour: Sequence[str], lost: Sequence[bool], holds: Sequence[int]
 ) -> None:
-    """Agents answer as drawn and then succeed; Starts are lost as drawn and then arrive."""
+    """Agents answer as drawn and then succeed; Starts are lost as drawn and then arrive.
+
+    The first agents are held as drawn, and then no more.
+    """
     world = world_of(made, 1_000, asks=True)
-    answers, losses = iter(behaviour), iter(lost)
+    answers, losses, held = iter(behaviour), iter(lost), iter(holds)
     todo: list[Event] = [Start(world.claimant())]
-    most = sum(12 * step.attempts + 40 for step in made.steps.values()) + 2 * len(lost) + 20
+    most = sum(40 * step.attempts + 150 for step in made.steps.values()) + 20 * len(holds)
+    most += 2 * len(lost) + 4 * len(behaviour) + 20
     while not world.task.ended:
         most -= 1
         assert most > 0, "the task goes on for ever"
@@ -235,6 +281,8 @@ def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
             world.wait_until(world.task.due_at)
             todo.append(Inspect())
         before = world.task
+        until = world.now + next(held, 0)
+        world.agents = {"one/normal": AgentView(held_until=until)}
         decision = world.apply(todo.pop(0))
         check_steps(made, before, world.task)
         for command in decision.commands:
@@ -258,7 +306,13 @@ def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
 
 
 def answer_to(world: World, step: str, answer: str) -> Event:
-    outcome = {"success": Outcome.SUCCEEDED, "transient": Outcome.TRANSIENT}
+    outcome = {
+        "success": Outcome.SUCCEEDED,
+        "transient": Outcome.TRANSIENT,
+        "held": Outcome.HELD,
+        "progress": Outcome.PROGRESS,
+        "waiting": Outcome.WAITING,
+    }
     record = world.task.step(step)
     operation = operation_of(record)
     return Replied(
@@ -269,6 +323,7 @@ def answer_to(world: World, step: str, answer: str) -> Event:
         key=idempotency_key("ord-1", step, operation, record),
         outcome=outcome.get(answer, Outcome.PERMANENT),
         error=None if answer == "success" else StepError("Drawn", answer),
+        until=world.now + 20_000,
     )
 
 

@@ -23,6 +23,7 @@ from tests.unit.undo_world import UndoWorld
 
 FENCED = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
 UNFENCED = Compensation(retry=Retry(max_attempts=2))
+THREE = ("second", "worker", "third")
 WAITS = Wait(timedelta(seconds=60), times=1)
 
 strategies: st.SearchStrategy[Strategy | None] = st.sampled_from([None, Undo(), Archive(), WAITS])
@@ -37,6 +38,8 @@ def plans(draw: st.DrawFn) -> Plan:
             step(
                 f"s{number}",
                 *after,
+                agents=draw(st.sampled_from([("worker",), ("worker", "second"), THREE])),
+                heartbeat_within=draw(st.sampled_from([None, None, timedelta(seconds=10)])),
                 compensation=draw(st.sampled_from([UNFENCED, FENCED, None])),
                 on_failure=draw(strategies),
                 retry=Retry(max_attempts=draw(st.integers(1, 2))),

@@ -35,6 +35,20 @@ from tests.unit.machine_world import T0, World
 
 CLOCKS_DIFFER = 4 * SECOND  # less than the 5 s that an unfenced undo waits
 
+ENDINGS = (
+    "done",
+    "done",
+    "done",
+    "unavailable",
+    "unavailable",
+    "answer lost",
+    "refused",
+    "held",
+    "held after a call",
+    "progress",
+    "waits",
+)
+
 Pick = Callable[[int], int]
 """A number from 0 to n, drawn by whoever makes the world go."""
 
@@ -116,9 +130,20 @@ class UndoWorld:
         elif ending == "refused":
             self.refused.add(request.idempotency_key)
             self.answer(request, Outcome.PERMANENT, StepError("Declined", ""))
+        elif ending == "held":
+            self.refused.add(request.idempotency_key)  # nothing was called, nothing lands late
+            self.answer(request, Outcome.HELD, StepError("Held", "the breaker is open"))
+        elif ending == "held after a call":
+            self.act(request)
+            error = StepError("Held", "the breaker opened")
+            self.answer(request, Outcome.HELD, error, outcome_unknown=True)
+        elif ending == "progress":
+            self.answer(request, Outcome.PROGRESS, None)
         elif not self.act(request):
             self.answer(request, Outcome.PERMANENT, StepError("KeyUndone", ""))
-        elif ending == "done":
+        elif ending in ("done", "waits"):
+            if ending == "waits":
+                self.answer(request, Outcome.WAITING, None)
             self.answer(request, Outcome.SUCCEEDED, None)
         self.check_effects()
 
@@ -140,7 +165,14 @@ class UndoWorld:
             key in self.remote.spent or key not in self.refused
         )
 
-    def answer(self, request: AgentRequest, outcome: Outcome, error: StepError | None) -> None:
+    def answer(
+        self,
+        request: AgentRequest,
+        outcome: Outcome,
+        error: StepError | None,
+        *,
+        outcome_unknown: bool = False,
+    ) -> None:
         self.replies.append(
             Replied(
                 Claimant("other", self.world.claimant().nonce),
@@ -150,6 +182,8 @@ class UndoWorld:
                 key=request.idempotency_key,
                 outcome=outcome,
                 error=error,
+                until=self.world.now + 100 * SECOND,
+                outcome_unknown=outcome_unknown,
             )
         )
 
@@ -159,7 +193,10 @@ class UndoWorld:
         """Something, drawn: time passes and one thing comes about."""
         self.world.now += [0, 0, 100, 2_000, 9_000, 31_000, 70_000][self.pick(6)]
         marks = [None, T0 - 1, self.world.now]
-        self.world.agents = {"worker/normal": AgentView(read_up_to=marks[self.pick(2)])}
+        self.world.agents = {
+            "worker/normal": AgentView(read_up_to=marks[self.pick(2)], held_until=self.hold()),
+            "second/normal": AgentView(held_until=self.hold()),
+        }
         kind = self.pick(11)
         if kind <= 1:
             self.apply(Start(self.world.claimant()))
@@ -167,9 +204,8 @@ class UndoWorld:
             self.apply(Inspect())
         elif kind <= 6 and self.requests:
             request = self.requests[-1 - self.pick(min(len(self.requests), 6) - 1)]
-            endings = ["done", "done", "done", "unavailable", "answer lost", "refused"]
             clock = [0, -CLOCKS_DIFFER, CLOCKS_DIFFER][self.pick(2)]
-            self.deliver(request, endings[self.pick(5)], clock)
+            self.deliver(request, ENDINGS[self.pick(len(ENDINGS) - 1)], clock)
         elif kind <= 9 and self.replies:
             self.apply(self.replies[-1 - self.pick(min(len(self.replies), 6) - 1)])
         elif kind == 10 and self.commands:
@@ -178,6 +214,11 @@ class UndoWorld:
             event = self.command()
             if self.apply(event) is not None:
                 self.commands.append(event)
+
+    def hold(self) -> int | None:
+        """Until when one of the agents takes no work, mostly not at all."""
+        now = self.world.now
+        return [None, None, None, now + 20_000, now + 400_000][self.pick(4)]
 
     def command(self) -> OperatorEvent:
         """What a person might ask, who looks at the remote service before saying an outcome."""
@@ -205,6 +246,8 @@ class UndoWorld:
         record = self.world.record(name)
         key = idempotency_key(self.world.task.task_id, name, PERFORM, record)
         event = Resolve(asked, name, did=(name, key) in self.remote.standing)
+        if not event.did:
+            self.refused.add(key)  # whoever says so knows that no call is on its way
         if record.process_state in (ProcessState.UNDOING, ProcessState.UNDO_ERROR):
             event = replace(event, did=True)
             try:
@@ -218,7 +261,7 @@ class UndoWorld:
 
     def bring_to_its_end(self, *, inspections_only: bool = False) -> None:
         """From here on the services work. Messages arrive, or only the supervisor's do."""
-        most = 60 * len(self.world.plan.steps) + 60
+        most = 200 * len(self.world.plan.steps) + 200
         done = 0
         self.starts.clear()
         self.world.agents = {}
@@ -254,8 +297,8 @@ class UndoWorld:
             assert request.perform_key is not None
             assert request.idempotency_key == request.perform_key.replace("/perform", "/undo")
             assert request.lock == task.step(name).locked_by
-            assert task.ending is not None
-            assert task.ending.undo
+            for_good = task.ending is not None and task.ending.undo
+            assert for_good or task.step(name).after_undo is not None
             if not self.remote.fences(name):
                 sent = [
                     other.complete_by
