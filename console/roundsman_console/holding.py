@@ -13,12 +13,14 @@ from rich.console import Console
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
+from roundsman.held import LOOK_AGAIN
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.values import SECOND, Json, clock_time, spoken
 from roundsman.wire import wire_text
 from roundsman_console.agents import AgentNow, find_agent, hold_document
 from roundsman_console.arguments import read_duration, read_name, read_reason
 from roundsman_console.confirming import confirm
+from roundsman_console.hold_alerts import tell_held, tell_released
 from roundsman_console.inert import inert
 from roundsman_console.operating import AsJson, By, Yes
 from roundsman_console.sentences import ConsoleError, complain, sentences
@@ -27,7 +29,6 @@ from roundsman_console.task_view import second
 from roundsman_console.waking import (
     A_SECOND,
     HOLDS_ARE_KNOWN_AFTER,
-    LOOKS_AGAIN_AFTER,
     Woken,
     wake,
 )
@@ -69,6 +70,7 @@ def hold_command(
         at = now()
         hold = Hold(held.name, OPERATOR, at, at + seconds * SECOND, asking.reason, asking.by)
         found.holds.hold(hold)
+        tell_held(found, hold)
         if as_json:
             print(json.dumps(_held_document(hold, held)))
         else:
@@ -77,7 +79,7 @@ def hold_command(
 
 def release_command(
     agent: Agent,
-    reason: Annotated[str, typer.Option(help="Why; it is told, and not kept.")] = "",
+    reason: Annotated[str, typer.Option(help="Why; the other operators are told.")] = "",
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -87,13 +89,14 @@ def release_command(
     Example: roundsman release payment --reason "the acquirer is back"
     """
     with sentences():
-        asking = Asking(read_name(by), read_reason(reason) if reason else "")
+        asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)) if reason else "")
         found = find_stack(stack)
         held = find_agent(found, agent)
         if not found.holds.release(held.name, OPERATOR):
             circuit = held.hold(BREAKER)
             also = f" {_circuit(circuit)}" if circuit else ""
             raise ConsoleError(f"{held.name} is not held by an operator.{also}")
+        tell_released(found, held.name, asking.by, asking.reason, now())
         if not as_json:
             _say(_released_lines(held, asking))
         # Where its circuit is open too, nothing need look before the service may be tried again.
@@ -127,8 +130,8 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
             f"({replaced.reason}) and {change}."
         )
     found += [
-        "Within 5 s nothing new begins there. What is at its service is let finish; all else "
-        "waits: no attempt is counted, and the tasks' complete-by moves with the time.",
+        "Nothing new begins there; what its service is at already is let finish.",
+        "What waits for it counts no attempt, and its task's complete-by moves with the time.",
         f"It ends then by itself, or sooner with: roundsman release {hold.agent}",
     ]
     return found + ([_circuit(circuit)] if circuit else [])
@@ -167,7 +170,7 @@ def _wake(stack: Stack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, 
 
 
 def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"goes on by itself within {spoken(LOOKS_AGAIN_AFTER)}."
+    by_itself = f"goes on by itself within {spoken(LOOK_AGAIN)}."
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"

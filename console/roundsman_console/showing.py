@@ -12,6 +12,7 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.events import HistoryRow
+from roundsman.held import HELD
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord, Task
@@ -168,8 +169,11 @@ def _complete_by(row: _Row) -> str:
 
 
 def _error(row: _Row) -> str:
+    """What went wrong last; that a step is held is told above the table already."""
     error = row.record.error
-    return f"{error.type}: {error.message}" if error else ""
+    if error is None or (error.type == HELD and row.record.held_since is not None):
+        return ""
+    return f"{error.type}: {error.message}"
 
 
 def _time(instant: int | None) -> str:

@@ -18,6 +18,7 @@ from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
 StackOption = Annotated[
@@ -78,6 +79,12 @@ class Stack:
     def sqs(self) -> "SQSClient":
         """A client for the stack's queues."""
         client: SQSClient = boto3.client("sqs")
+        return client
+
+    @cached_property
+    def sns(self) -> "SNSClient":
+        """A client for the AlertTopic."""
+        client: SNSClient = boto3.client("sns")
         return client
 
 

@@ -58,9 +58,10 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     ]
     if found:
         return f"{since}: {'; '.join(found)}"
+    why = f" ({record.error.message})" if record.error else ""
     if record.not_before is None or record.not_before <= at:
-        return since
-    return f"{since}; its agent takes work again: it goes on by {clock_time(record.not_before)}"
+        return f"{since}{why}"
+    return f"{since}{why}; it looks again by itself at {clock_time(record.not_before)}"
 
 
 def _again(record: StepRecord) -> str:

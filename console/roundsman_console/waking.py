@@ -13,22 +13,20 @@ from roundsman.aws.clock import now
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.due import Lane, lane_key
 from roundsman.errors import RoundsmanError
+from roundsman.held import LOOK_AGAIN, SEEN_BY_NOW
 from roundsman.plan import Plan
 from roundsman.task import Task
-from roundsman.values import MINUTE, SECOND
+from roundsman.values import SECOND
 from roundsman_console.finding import plan_of
 from roundsman_console.listing import END_OF_TIME
 from roundsman_console.stack import Stack
 
-HOLDS_ARE_KNOWN_AFTER = 11 * SECOND
-"""A scheduler's view of the holds is up to 5 s old, and it does not believe that a hold is over of
-a step that has been held for 10 s or less: that view may be older than the hold."""
+HOLDS_ARE_KNOWN_AFTER = SEEN_BY_NOW + SECOND
+"""A scheduler's view of the holds is some seconds old: of a step that was held later than this ago
+it does not believe yet that its hold is over."""
 
 A_SECOND = 10
 """How many tasks are woken in a second: an agent that begins anew is not run over."""
-
-LOOKS_AGAIN_AFTER = 5 * MINUTE
-"""After so long each waiting step has looked by itself: no message is sent for later than that."""
 
 AT_ONCE = 50  # tasks that are read before messages are sent to those that wait
 READERS = 8  # reads at once: a walk over many open tasks is then no slower than the ramp
@@ -50,10 +48,11 @@ class Woken:
 def wake(stack: Stack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
     """Send an inspect to each task that waits for the agent, the first at `first` (epoch ms).
 
-    `tell` is called after each part with how far it came. Ends early where LOOKS_AGAIN_AFTER is
-    over. Raises TryAgain or CallRefused where the index or the queue cannot be used.
+    `tell` is called after each part with how far it came. Ends early where LOOK_AGAIN is over: by
+    then each has looked by itself. Raises TryAgain or CallRefused where the index or the queue
+    cannot be used.
     """
-    end, found = now() + LOOKS_AGAIN_AFTER, Woken()
+    end, found = now() + LOOK_AGAIN, Woken()
     outbox = AwsOutbox(
         stack.sqs,
         scheduler_queue=stack.output("SchedulerQueueUrl"),

@@ -1,5 +1,6 @@
 """Holding and releasing agents: what is stored, what is said, and what is woken."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -61,7 +62,7 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     assert result.stdout.splitlines()[0] == (
         "Done: payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
     )
-    for said in ("no attempt is counted", "complete-by moves", "roundsman release payment"):
+    for said in ("counts no attempt", "complete-by moves", "roundsman release payment"):
         assert said in result.stdout
     until = MORNING + HALF_AN_HOUR
     assert holds(operator).holds() == [Hold("payment", OPERATOR, MORNING, until, "told to", "ops")]
@@ -171,6 +172,42 @@ def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Opera
         assert "\x1b" not in shown.output
 
 
+def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Operator) -> None:
+    alerts = operator.world.alert_queue()
+    hold(operator)
+    assert operator.types("release", "payment", "--as", "amy", "--reason", "back").exit_code == 0
+    held, released = (json.loads(body) for body in operator.world.bodies(alerts))
+    assert held["Subject"] == "Roundsman: payment is held by ops until 2027-01-15T08:30Z"
+    assert json.loads(held["Message"]) == {
+        "alert": "agent_held",
+        "severity": "info",
+        "agent": "payment",
+        "by": "ops",
+        "reason": "told to",
+        "since": "2027-01-15T08:00:00.000Z",
+        "until": "2027-01-15T08:30:00.000Z",
+        "look": "roundsman agents",
+        "release": "roundsman release payment",
+    }
+    assert {name: one["Value"] for name, one in held["MessageAttributes"].items()} == {
+        "kind": "agent_held",
+        "workflow": "none",
+        "step": "none",
+        "severity": "info",
+        "agent": "payment",
+    }
+    told = json.loads(released["Message"])
+    assert (told["alert"], told["by"], told["reason"]) == ("agent_released", "amy", "back")
+
+
+def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operator) -> None:
+    with at_each_call("sns.Publish", refuse):
+        result = operator.asks("hold", "payment", "--for", "30m")
+    assert result.exit_code == 0
+    assert result.stderr.startswith("The other operators are not told: ")
+    assert len(holds(operator).holds()) == 1
+
+
 # ---- release ------------------------------------------------------------------------------------
 
 
@@ -267,7 +304,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
 def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waking, "LOOKS_AGAIN_AFTER", 11_100)  # room for two
+    monkeypatch.setattr(waking, "LOOK_AGAIN", 11_100)  # room for two
     hold(operator)
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")

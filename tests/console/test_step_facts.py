@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
+from roundsman.held import HELD
 from roundsman.ports import BREAKER, Hold
 from roundsman.states import ProcessState
 from roundsman.task import AfterUndo, StepError, StepRecord
@@ -40,11 +41,19 @@ def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
     ]
 
 
-def test_a_held_step_whose_hold_is_over_tells_when_it_goes_on() -> None:
-    assert told(StepRecord(held_since=AT - 5_000, not_before=AT + 60_000)) == [
-        "charge: held since 2027-01-15T07:59:55Z; its agent takes work again: "
-        "it goes on by 08:01:00"
+def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_again() -> None:
+    error = StepError(HELD, "on hold by amy until 08:00:00: maintenance")
+    record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
+    assert told(record) == [
+        "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 08:00:00: maintenance); "
+        "it looks again by itself at 08:01:00"
     ]
+
+
+def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
+    error = StepError(HELD, "on hold")
+    assert "error" not in table({"charge": StepRecord(held_since=AT, error=error)})[0]
+    assert "error" in table({"charge": StepRecord(error=error)})[0]
 
 
 @pytest.mark.parametrize(
