@@ -13,7 +13,8 @@ import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from tests.console.operators import CHARGED_LATER, DECLINED, Operator
+from roundsman.ports import BREAKER, OPERATOR, Hold
+from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
 from tests.moto.world import World
 
@@ -82,6 +83,19 @@ def _agent_died(world: World) -> None:
     _submitted()(world)
 
 
+def _held(world: World) -> None:
+    until = world.clock() + 1_800_000
+    holds_of(world).hold(
+        Hold("payment", OPERATOR, world.clock(), until, "acquirer maintenance", "amy")
+    )
+
+
+def _circuit_open(world: World) -> None:
+    """As the breaker of the payment agent leaves it."""
+    at, why = world.clock(), "5 calls in a row failed"
+    holds_of(world).hold(Hold("payment", BREAKER, at, at + 30_000, why, "the circuit breaker"))
+
+
 STORIES: Mapping[str, Callable[[World], None]] = {
     "declined": _submitted(**DECLINED),
     "undo-failed": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
@@ -98,6 +112,9 @@ STORIES: Mapping[str, Callable[[World], None]] = {
     "cancel": _submitted(processing={"processIn": 86_400}),
     "again": _submitted(**DECLINED),
     "refused": _submitted(),
+    "held": lambda _: None,
+    "released": _held,
+    "circuit-open": _circuit_open,
 }
 
 
@@ -108,6 +125,8 @@ def _serves_again(world: World) -> None:
 
 THINGS: Mapping[str, Callable[[World], None]] = {
     "the service is mended": _serves_again,
+    "an order comes": _submitted(),
+    "15 seconds later": lambda world: world.pass_time(15, step=1),
     "90 seconds later": lambda world: world.pass_time(90, step=1),
     "a moment later": lambda world: world.pass_time(1, step=1),
 }

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 import boto3
 from typer.testing import CliRunner, Result
 
+from roundsman.aws.holds import DynamoHolds
 from roundsman_console.main import app
 from tests.moto.orders import order
 from tests.moto.world import World
@@ -91,3 +92,9 @@ def at_each_call(operation: str, hook: Callable[..., None]) -> Iterator[None]:
     session.events.register(f"provide-client-params.{operation}", hook)
     yield
     session.events.unregister(f"provide-client-params.{operation}", hook)
+
+
+def holds_of(world: World) -> DynamoHolds:
+    """The holds on the agents of that world's stack."""
+    table = world.stack.outputs["ControlTableName"]
+    return DynamoHolds(world.dynamodb, control_table=table, clock=world.clock)

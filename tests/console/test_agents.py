@@ -1,10 +1,9 @@
 """`roundsman agents`: which agents there are, which are held and why, and which are behind."""
 
 from roundsman.aws.control import DynamoReadNotes
-from roundsman.aws.holds import DynamoHolds
 from roundsman.ports import BREAKER, Hold
 from roundsman_console.agents import agent_names
-from tests.console.operators import Operator
+from tests.console.operators import Operator, holds_of
 from tests.moto.world import MORNING
 
 TABLE = "ControlTableName"
@@ -28,7 +27,7 @@ def test_agents_tells_who_holds_one_that_its_circuit_is_open_and_how_far_it_is_b
     operator: Operator,
 ) -> None:
     world = operator.world
-    held = DynamoHolds(world.dynamodb, control_table=world.stack.outputs[TABLE], clock=world.clock)
+    held = holds_of(world)
     notes = DynamoReadNotes(
         world.dynamodb, control_table=world.stack.outputs[TABLE], clock=world.clock
     )

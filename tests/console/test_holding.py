@@ -6,26 +6,21 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.aws.holds import DynamoHolds
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman_console import confirming, waking
-from tests.console.operators import Operator, at_each_call, document, in_retry
+from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
 from tests.moto.world import MORNING
 
 HALF_AN_HOUR = 30 * 60_000
 
 
-def holds(operator: Operator) -> DynamoHolds:
-    world = operator.world
-    table = world.stack.outputs["ControlTableName"]
-    return DynamoHolds(world.dynamodb, control_table=table, clock=world.clock)
-
-
 def circuit_opens(operator: Operator, *, seconds: int = 60) -> None:
     at = operator.world.clock()
     until = at + seconds * 1000
-    holds(operator).hold(Hold("payment", BREAKER, at, until, "5 of 8 calls failed", "payment"))
+    holds_of(operator.world).hold(
+        Hold("payment", BREAKER, at, until, "5 of 8 calls failed", "payment")
+    )
 
 
 def hold(operator: Operator, *more: str, length: str = "30m") -> None:
@@ -65,7 +60,9 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     for said in ("counts no attempt", "complete-by moves", "roundsman release payment"):
         assert said in result.stdout
     until = MORNING + HALF_AN_HOUR
-    assert holds(operator).holds() == [Hold("payment", OPERATOR, MORNING, until, "told to", "ops")]
+    assert holds_of(operator.world).holds() == [
+        Hold("payment", OPERATOR, MORNING, until, "told to", "ops")
+    ]
 
 
 def test_hold_as_json_is_one_object(operator: Operator) -> None:
@@ -94,7 +91,7 @@ def test_holding_again_replaces_the_hold_and_says_so(
     )
     assert "replaces the hold by ops until 2027-01-15T08:30:00Z (told to)" in result.stdout
     assert change in result.stdout
-    (stored,) = holds(operator).holds()
+    (stored,) = holds_of(operator.world).holds()
     assert (stored.by, stored.reason) == ("amy", "later")
 
 
@@ -102,7 +99,7 @@ def test_hold_says_that_the_circuit_is_open_as_well(operator: Operator) -> None:
     circuit_opens(operator)
     result = operator.asks("hold", "payment", "--for", "30m")
     assert "The circuit of payment is open, until 2027-01-15T08:01:00Z at least" in result.stdout
-    assert len(holds(operator).holds()) == 2
+    assert len(holds_of(operator.world).holds()) == 2
 
 
 def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
@@ -115,29 +112,29 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     assert refused.exit_code == 1
     assert "payment is held by ops until 2027-01-15T08:10:00Z: told to." in refused.stderr
     assert "Let payment take no work for 30 min? [y/N]" in refused.stderr
-    assert [one.by for one in holds(operator).holds()] == ["ops"]
+    assert [one.by for one in holds_of(operator.world).holds()] == ["ops"]
     assert operator.types(*asked, answer="y\n").exit_code == 0
-    assert [one.by for one in holds(operator).holds()] == ["amy"]
+    assert [one.by for one in holds_of(operator.world).holds()] == ["amy"]
 
 
 def test_hold_in_a_script_must_say_yes(operator: Operator) -> None:
     result = operator.types("hold", "payment", "--for", "30m", "--reason", "x")
     assert (result.exit_code, result.stdout) == (2, "")
     assert "say --yes. Nothing was" in result.stderr
-    assert holds(operator).holds() == []
+    assert holds_of(operator.world).holds() == []
 
 
 @pytest.mark.parametrize("length", ["9s", "7d1s", "30"])
 def test_a_length_that_no_hold_can_have_is_refused(operator: Operator, length: str) -> None:
     result = operator.asks("hold", "payment", "--for", length)
     assert (result.exit_code, result.stdout) == (2, "")
-    assert holds(operator).holds() == []
+    assert holds_of(operator.world).holds() == []
 
 
 @pytest.mark.parametrize("length", ["10s", "7d"])
 def test_the_shortest_and_the_longest_hold_are_taken(operator: Operator, length: str) -> None:
     hold(operator, length=length)
-    assert len(holds(operator).holds()) == 1
+    assert len(holds_of(operator.world).holds()) == 1
 
 
 @pytest.mark.parametrize("verb", ["hold", "release"])
@@ -156,7 +153,7 @@ def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
 def test_a_hold_without_a_reason_is_refused(operator: Operator) -> None:
     result = operator.types("hold", "payment", "--for", "30m", "--yes", "--reason", " ")
     assert (result.exit_code, result.stderr) == (2, "--reason is empty.\n")
-    assert holds(operator).holds() == []
+    assert holds_of(operator.world).holds() == []
 
 
 def test_what_people_say_of_a_hold_is_inert_wherever_it_is_shown(operator: Operator) -> None:
@@ -205,7 +202,7 @@ def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operat
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0
     assert result.stderr.startswith("The other operators are not told: ")
-    assert len(holds(operator).holds()) == 1
+    assert len(holds_of(operator.world).holds()) == 1
 
 
 # ---- release ------------------------------------------------------------------------------------
@@ -218,7 +215,7 @@ def test_release_ends_the_hold_and_says_that_nothing_waits(operator: Operator) -
     assert result.stdout == (
         "Done: payment is released by amy: it is back.\nNo task waits for it.\n"
     )
-    assert holds(operator).holds() == []
+    assert holds_of(operator.world).holds() == []
 
 
 def test_release_wakes_what_waits_for_this_agent_and_nothing_else(operator: Operator) -> None:
@@ -261,7 +258,7 @@ def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Oper
     result = operator.types("release", "payment")
     assert "only a call that succeeds closes it" in result.stdout
     assert "woken from 08:01:00 on" in result.stdout
-    assert [one.kind for one in holds(operator).holds()] == [BREAKER]
+    assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
     operator.world.clock.now += 59_000
     assert commands(operator) == []
     operator.world.clock.now += 1_000
@@ -276,7 +273,7 @@ def test_release_of_what_nobody_holds_is_refused(operator: Operator) -> None:
     result = operator.types("release", "payment")
     assert result.exit_code == 1
     assert "payment is not held by an operator. The circuit of payment is open" in result.stderr
-    assert [one.kind for one in holds(operator).holds()] == [BREAKER]
+    assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
 
 
 def test_release_of_a_hold_that_has_ended_is_refused(operator: Operator) -> None:
@@ -323,7 +320,7 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
     assert result.stdout.startswith("Done: payment is released")
     assert "What else waits goes on by itself within 5 min." in result.stdout
     assert "Not all that waits is woken: sending 1 inspects" in result.stderr
-    assert holds(operator).holds() == []
+    assert holds_of(operator.world).holds() == []
 
 
 def test_a_hold_that_aws_refuses_is_one_sentence(operator: Operator) -> None:

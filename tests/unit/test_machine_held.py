@@ -231,6 +231,12 @@ def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_ti
     assert world.record("a").held_since is None
 
 
+def test_the_end_of_a_hold_is_seen_of_an_agent_whose_queue_was_never_read() -> None:
+    world = held()
+    world.agents = {"other/normal": AgentView()}
+    assert world.wait(11).inspect().commands == (StartTask(),)
+
+
 def test_a_step_that_was_given_back_is_not_sent_again_on_an_old_view() -> None:
     world = started(worker=AgentView())
     world.gives_back("a", retry_after=60 * SECOND)

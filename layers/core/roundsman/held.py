@@ -59,9 +59,10 @@ def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
 def released(case: Case, step: StepPlan) -> bool:
     """Whether a held step need wait no longer: its hold would be known by now, and is not."""
     since = case.draft.step(step.name).held_since
-    if since is None or case.now - since <= SEEN_BY_NOW:
+    if since is None or not case.agents or case.now - since <= SEEN_BY_NOW:
         return False
-    return any(case.view(a) and not case.is_held(a) for a in candidates(case, step))
+    # Of a queue that was never read nothing is known but its holds, so none means not held.
+    return not all(case.is_held(agent) for agent in candidates(case, step))
 
 
 def credit_holds(draft: Draft) -> None:
