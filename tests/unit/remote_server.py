@@ -3,6 +3,7 @@
 import json
 import socket
 import ssl
+import struct
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -11,6 +12,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman import remote_connection
 from roundsman.errors import PermanentError, TransientError
 from roundsman.remote import RemoteService
 
@@ -28,6 +30,7 @@ def refusal(status: str, error: object, *headers: str) -> bytes:
     return answer(status, body, *headers)
 
 
+RESET = b"no answer, but a connection that is reset"
 CREATED = answer("201 Created", b'{"chargeId": "c-1", "note": "no one asked"}')
 
 
@@ -35,7 +38,8 @@ CREATED = answer("201 Created", b'{"chargeId": "c-1", "note": "no one asked"}')
 class Server:
     """A real server on loopback that answers each request with the next of its raw answers.
 
-    An answer is bytes to send, or pieces of them; `None` closes the connection instead. A
+    An answer is bytes to send, or pieces of them; `None` closes the connection instead, and RESET
+    resets it. A
     connection is kept open until its client closes it, `None` is met, or the answer says
     `Connection: close`. Where no answers are left, it answers `always`.
     """
@@ -74,6 +78,9 @@ class Server:
             self.before_answer()
             answer = self.answers.pop(0) if self.answers else self.always
             if answer is None:
+                return
+            if answer is RESET:
+                connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 return
             pieces = [answer] if isinstance(answer, bytes) else answer
             for piece in pieces:
@@ -140,3 +147,22 @@ def permanent(service: RemoteService) -> PermanentError:
         charge(service)
     assert SECRET not in str(caught.value)
     return caught.value
+
+
+def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
+    """What each read of a client's socket gives from now on, in bytes."""
+    found: list[int] = []
+    readinto = remote_connection._Incoming.readinto
+
+    def counted(incoming: remote_connection._Incoming, buffer: bytearray) -> int | None:
+        size = readinto(incoming, buffer)
+        found.append(size or 0)
+        return size
+
+    monkeypatch.setattr(remote_connection._Incoming, "readinto", counted)
+    return found
+
+
+def calls(server: Server) -> list[str]:
+    """What was asked, in its order: `POST /charges`."""
+    return [" ".join(request.decode().split(" ")[:2]) for request in server.requests]

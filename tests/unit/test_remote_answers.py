@@ -7,7 +7,6 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from roundsman import remote_connection
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.remote import LARGEST_ANSWER, RemoteService, retry_after
 from tests.unit.remote_server import (
@@ -16,26 +15,13 @@ from tests.unit.remote_server import (
     SECRET,
     Server,
     answer,
+    bytes_read,
     charge,
     permanent,
     refusal,
     running,
     transient,
 )
-
-
-def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """What each read of the socket gives from now on, in bytes."""
-    found: list[int] = []
-    readinto = remote_connection._Incoming.readinto
-
-    def counted(incoming: remote_connection._Incoming, buffer: bytearray) -> int | None:
-        size = readinto(incoming, buffer)
-        found.append(size or 0)
-        return size
-
-    monkeypatch.setattr(remote_connection._Incoming, "readinto", counted)
-    return found
 
 
 @pytest.fixture

@@ -158,6 +158,34 @@ def test_the_handshake_takes_no_more_than_what_connecting_left(
     assert given == [2.0]
 
 
+def test_sending_takes_no_more_than_the_time_left_also_on_a_connection_that_was_kept(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float | None] = []
+
+    class Socket(socket.socket):
+        def sendall(self, data: bytes, flags: int = 0) -> None:  # type: ignore[override]
+            if self.gettimeout() is not None:  # the server's own has none
+                given.append(self.gettimeout())
+            super().sendall(data, flags)
+
+    monkeypatch.setattr(socket, "socket", Socket)
+    service = RemoteService(server.url, monotonic=lambda: 0.0)
+    charge(service, timedelta(seconds=30))
+    charge(service, timedelta(seconds=2))
+    assert given == [30.0, 30.0, 2.0, 2.0]  # head and body of each
+    assert server.connections == 1
+
+
+def test_no_name_is_looked_up_for_a_call_that_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look-up is the one part of a call that has no bound of its own."""
+    asked: list[object] = []
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *given, **_: asked.append(given))
+    error = transient(RemoteService("http://payments.example.com"), timedelta(0))
+    assert str(error) == "POST was not answered in 0.0 s"
+    assert not asked
+
+
 def test_a_connection_that_died_idle_says_that_it_was_sent_where_it_cannot_be_replaced(
     server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
