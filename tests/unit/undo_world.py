@@ -29,7 +29,7 @@ from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.requests import request_for
 from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import PERFORM, UNDO, StepError, idempotency_key
+from roundsman.task import PERFORM, UNDO, StepError, idempotency_key, step_of
 from roundsman.values import SECOND
 from tests.unit.machine_world import T0, World
 
@@ -62,7 +62,7 @@ class Remote:
     spent: set[str] = field(default_factory=set)
 
     def fences(self, step: str) -> bool:
-        compensation = self.plan.steps[step].compensation
+        compensation = self.plan.steps[step_of(step)].compensation
         return compensation is not None and compensation.fences_late_performs
 
     def perform(self, step: str, key: str) -> bool:
@@ -94,6 +94,11 @@ class UndoWorld:
         self.refusals: list[str] = []
         self.refused: set[str] = set()
 
+    @property
+    def plan(self) -> Plan:
+        """With a step for each item of a fan-out."""
+        return self.world.plan.expanded(self.world.task.fan_outs)
+
     # --- what happens ------------------------------------------------------------------------
 
     def apply(self, event: Event) -> Decision | None:
@@ -109,7 +114,8 @@ class UndoWorld:
             match command:
                 case SendRequest(step):
                     task = decision.task
-                    request = request_for(self.world.plan, task, step, None, self.world.now)
+                    order, now = self.world.order, self.world.now
+                    request = request_for(self.world.plan, task, step, order, now)
                     self.requests.append(request)
                     self.check_request(request)
                 case StartTask():
@@ -224,7 +230,7 @@ class UndoWorld:
         """What a person might ask, who looks at the remote service before saying an outcome."""
         seen = [None, None, self.world.task.version, 1][self.pick(3)]
         asked = Asked(f"c-{len(self.commands) + len(self.refusals)}", "ann", seen_version=seen)
-        names = list(self.world.plan.steps)
+        names = list(self.plan.steps)
         name = names[self.pick(len(names) - 1)]
         some = (name,) if self.pick(1) else ()
         flag = bool(self.pick(1))
@@ -261,7 +267,7 @@ class UndoWorld:
 
     def bring_to_its_end(self, *, inspections_only: bool = False) -> None:
         """From here on the services work. Messages arrive, or only the supervisor's do."""
-        most = 200 * len(self.world.plan.steps) + 200
+        most = 200 * len(self.plan.steps) + 200
         done = 0
         self.starts.clear()
         self.world.agents = {}
@@ -308,7 +314,7 @@ class UndoWorld:
                 assert self.world.now >= max(sent, default=0) + 5 * SECOND
 
     def check_effects(self) -> None:
-        task, plan = self.world.task, self.world.plan
+        task, plan = self.world.task, self.plan
         for name, step in plan.steps.items():
             record = task.step(name)
             key = idempotency_key(task.task_id, name, PERFORM, record)
@@ -319,6 +325,8 @@ class UndoWorld:
                 assert self.remote.keys(name) == [key]
             if record.process_state is ProcessState.UNDONE or task.state is TaskState.UNDONE:
                 assert not self.remote.keys(name), f"{name} is undone and stands"
+            if record.process_state is ProcessState.SKIPPED:
+                assert not self.remote.keys(name), f"{name} is left out and stands"
         if task.state is TaskState.COMPLETED:
             assert all(task.step(name).process_state in DONE for name in plan.steps)
 
