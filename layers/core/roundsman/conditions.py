@@ -19,6 +19,19 @@ if TYPE_CHECKING:
 
 Node: TypeAlias = Mapping[str, object]
 
+OF_A_PART = frozenset(
+    {
+        "subexpression",
+        "index_expression",
+        "projection",
+        "value_projection",
+        "filter_projection",
+        "flatten",
+        "pipe",
+    }
+)
+"""Expressions whose operands but the first are evaluated over what the first one gave."""
+
 ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -123,6 +136,23 @@ def _amount(value: object) -> Decimal | None:
     except InvalidOperation:
         return None
     return amount if amount.is_finite() else None
+
+
+def steps_read(expression: str) -> frozenset[str]:
+    """The steps whose results the expression reads, as far as its text shows."""
+    return frozenset(_steps_read(_compiled(expression).parsed))
+
+
+def _steps_read(node: Node) -> Iterator[str]:
+    """`results.quote`, wherever `results` is a field of the whole and not of some part."""
+    children = [child for child in _children(node) if isinstance(child, Mapping)]
+    kind = node.get("type")
+    if kind == "subexpression" and [c.get("type") for c in children[:2]] == ["field", "field"]:
+        if children[0].get("value") == "results":
+            yield str(children[1].get("value"))
+    elif kind != "expref":
+        for child in children[:1] if kind in OF_A_PART else children:
+            yield from _steps_read(child)
 
 
 def _misuses(node: Node) -> Iterator[str]:

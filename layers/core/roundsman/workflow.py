@@ -4,7 +4,7 @@ A definition is data. One that could never run is refused when its module is imp
 sentence that says what to change; `roundsman.plan` turns one that can into its stored form.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
@@ -20,7 +20,7 @@ from roundsman.checks import (
     check_tuple,
     check_type,
 )
-from roundsman.conditions import compile_condition
+from roundsman.conditions import compile_condition, steps_read
 from roundsman.errors import DefinitionError
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and one decision looks at all of it
@@ -277,6 +277,26 @@ class Workflow:
         except CycleError as error:
             circle = " after ".join(reversed(error.args[1]))
             raise DefinitionError(f"{where}: no step could start first: {circle}") from error
+        for step in self.steps:
+            if step.for_each is not None:
+                _check_read(where, step, steps_read(step.for_each), listed)
+
+
+def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:
+    """A list of what another step answers is there only once that step is done."""
+    before: set[str] = set()
+    ahead = [*step.after_names()]
+    while ahead:
+        name = ahead.pop()
+        if name not in before:
+            before.add(name)
+            ahead += listed[name].after_names()
+    for name in sorted(read - before):
+        missing = "which may come later; add it to after"
+        raise DefinitionError(
+            f"{where}: for_each of step {step.name!r} reads the result of {name!r}, "
+            f"{missing if name in listed else 'which no step is named'}"
+        )
 
 
 def _check_strategy(where: str, value: object) -> None:

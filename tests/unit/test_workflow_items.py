@@ -1,0 +1,146 @@
+"""Definitions with several agents, heartbeats and fan-outs: what is refused, and how they are kept.
+
+Each refusal is a sentence that says what to change.
+"""
+
+from collections.abc import Callable
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from roundsman.conditions import steps_read
+from roundsman.errors import DefinitionError
+from roundsman.plan import plan_of, read_plan
+from roundsman.workflow import Step, Workflow
+
+MINUTE = timedelta(minutes=1)
+
+
+def step(name: str = "pick", **changes: Any) -> Step:  # noqa: ANN401 - wrong types on purpose
+    return Step(**{"name": name, "agent": "shelves", "complete_within": MINUTE, **changes})
+
+
+def workflow(*steps: Step) -> Workflow:
+    return Workflow(name="orders", steps=steps, complete_within=timedelta(hours=1))
+
+
+REFUSED: list[tuple[Callable[[], object], str]] = [
+    # --- several agents
+    (lambda: step(agent=""), "step 'pick': agent: the name must be 1 to 40 of"),
+    (lambda: step(agents="shelves"), r"agents must be a tuple of names, such as .*, not 'shelves'"),
+    (lambda: step(agent="", agents=(1,)), r"agents must be a tuple of names"),
+    (lambda: step(agents=("robots", "shelves")), "its agents in order, and not both"),
+    (lambda: step(agent="", agents=("robots", "Shelves")), "agent: the name must be 1 to 40 of"),
+    (lambda: step(agents=("shelves", "shelves")), "named twice in agents; remove one"),
+    # --- heartbeats
+    (lambda: step(heartbeat_within=5), "heartbeat_within must be a timedelta of at least 1 ms"),
+    (lambda: step(heartbeat_within=timedelta(0)), "must be a timedelta of at least 1 ms"),
+    (
+        lambda: step(heartbeat_within=MINUTE),
+        "heartbeat_within must be shorter than complete_within",
+    ),
+    # --- fan-outs
+    (lambda: step(for_each=["a"]), r"for_each must be a JMESPath expression, not \['a'\]"),
+    (lambda: step(for_each="input.lines["), r"for_each is not JMESPath: 'input.lines\['"),
+    (lambda: step(for_each="lenght(input)"), r"there is no function lenght\(\)"),
+    (lambda: step(tolerate=0.1), "tolerate needs for_each: a share of what?"),
+    (lambda: step(for_each="input.a", tolerate=1), "at least 0 and below 1"),
+    (lambda: step(for_each="input.a", tolerate=-0.1), "at least 0 and below 1"),
+    (lambda: step(for_each="input.a", tolerate=float("nan")), "at least 0 and below 1"),
+    (lambda: step(for_each="input.a", tolerate="10%"), "tolerate must be a share such as 0.1"),
+    (lambda: step(for_each="input.a", tolerate=True), "tolerate must be a share such as 0.1"),
+    (lambda: step("pick[0]"), "the name must be 1 to 40 of a-z, 0-9 and _"),
+    (
+        lambda: workflow(step(for_each="results.quote.offers")),
+        "for_each of step 'pick' reads the result of 'quote', which no step is named",
+    ),
+    (
+        lambda: workflow(step("quote"), step(for_each="results.quote.offers")),
+        "reads the result of 'quote', which may come later; add it to after",
+    ),
+    (
+        lambda: workflow(step(for_each="results.pick")),
+        "reads the result of 'pick', which may come later",
+    ),
+]
+
+
+@pytest.mark.parametrize(("define", "sentence"), REFUSED, ids=[case[1] for case in REFUSED])
+def test_what_cannot_run_is_refused_with_a_sentence(
+    define: Callable[[], object], sentence: str
+) -> None:
+    with pytest.raises(DefinitionError, match=sentence):
+        define()
+
+
+def test_a_list_that_a_step_far_before_answers_may_be_run_over() -> None:
+    quote = step("quote")
+    sort = step("sort", after=(quote,))
+    made = workflow(quote, sort, step(after=("sort",), for_each="results.quote.offers[?best]"))
+    assert plan_of(made).steps["pick"].for_each == "results.quote.offers[?best]"
+
+
+@pytest.mark.parametrize(
+    ("expression", "read"),
+    [
+        ("input.lines", set()),
+        ("results.quote.offers[?a > `1`].b", {"quote"}),
+        ('results."quote"[]', {"quote"}),
+        ("(results.quote).offers", {"quote"}),
+        ("results.quote || results.other", {"quote", "other"}),
+        ("[results.a, input.b, {c: results.c}][]", {"a", "c"}),
+        ("sort_by(results.a, &results.b)", {"a"}),
+        ("results.a | results.b", {"a"}),
+        ("input.lines[?results.b].c", set()),
+        ("input.lines[].results.b", set()),
+        ("results.*.offers", set()),
+        ("input.results.b", set()),
+    ],
+)
+def test_which_steps_an_expression_reads_is_seen_in_its_text(
+    expression: str, read: set[str]
+) -> None:
+    assert steps_read(expression) == read
+
+
+def test_a_step_of_several_agents_is_the_firsts_until_told_otherwise() -> None:
+    several = step(agent="", agents=("shelves", "robots"))
+    assert several.agent == "shelves"
+    assert several.agent_names() == ("shelves", "robots")
+    assert step().agent_names() == ("shelves",)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"agent": "", "agents": ("shelves", "robots")},
+        {"heartbeat_within": timedelta(seconds=9)},
+        {"for_each": "input.lines"},
+        {"for_each": "input.lines", "tolerate": 0.25},
+    ],
+)
+def test_a_plan_that_older_code_would_run_wrongly_says_so_and_reads_back_equal(
+    changes: dict[str, Any],
+) -> None:
+    plan = plan_of(workflow(step(**changes)))
+    assert '"planVersion":2' in plan.text
+    assert read_plan(plan.text) == plan
+    found = plan.steps["pick"]
+    assert found.agents == changes.get("agents", ("shelves",))
+    assert found.heartbeat_within == (9_000 if "heartbeat_within" in changes else None)
+    assert found.for_each == changes.get("for_each")
+    assert found.tolerate == changes.get("tolerate", 0)
+
+
+def test_a_plan_that_uses_none_of_it_keeps_the_text_and_hash_that_it_had() -> None:
+    plan = plan_of(workflow(step()))
+    assert '"planVersion":1' in plan.text
+    for field in ("agents", "heartbeatWithin", "forEach", "tolerate"):
+        assert field not in plan.text
+    assert plan_of(workflow(step(agent="", agents=("shelves",)))).hash == plan.hash
+
+
+def test_equal_shares_give_equal_hashes() -> None:
+    whole = plan_of(workflow(step(for_each="input.a", tolerate=0)))
+    assert plan_of(workflow(step(for_each="input.a", tolerate=0.0))).hash == whole.hash
