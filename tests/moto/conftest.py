@@ -37,3 +37,12 @@ def world_of_batches(
     """One whose agents, too, take ten messages at once; by default they take one."""
     with deployed(monkeypatch, services, clock, {"AgentBatchSize": "10"}) as made:
         yield made
+
+
+@pytest.fixture
+def world_of_tired_orders(
+    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
+) -> Iterator[World]:
+    """One whose circuits hardly ever open, so that a service which is down exhausts attempts."""
+    with deployed(monkeypatch, services, clock, {"BreakerFailures": "100"}) as made:
+        yield made

@@ -295,7 +295,10 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     world.assert_nothing_is_stuck()
 
 
-def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(world: World) -> None:
+def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(
+    world_of_tired_orders: World,
+) -> None:
+    world = world_of_tired_orders
     alerts = world.alert_queue()
     world.faults({"operation": "POST /messages", "status": 503})
     world.submit(order("ord-1"))

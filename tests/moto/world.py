@@ -4,9 +4,10 @@
     world.run()                      # until no queue has anything to read
     world.pass_time(60)              # minutes pass, the supervisor's timer ticks, queues are read
 
-Time stands still until a test moves it. Only two places know what time it is: the functions ask
-`roundsman.aws.clock`, moto asks one function of its own, and a world puts its clock into both. So
-visibility time-outs, delayed messages, complete-bys and retention all pass without waiting.
+Time stands still until a test moves it. Only three places know what time it is: the functions ask
+`roundsman.aws.clock`, moto asks one function of its own, Powertools' circuit breaker the standard
+library, and a world puts its clock into all of them. So visibility time-outs, delayed messages,
+complete-bys, recovery times and retention all pass without waiting.
 """
 
 import datetime
@@ -14,6 +15,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime as Moment
 from functools import cached_property
 from typing import TYPE_CHECKING, cast
 
@@ -28,6 +30,7 @@ from roundsman.aws.control import DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.task import Task
 from roundsman_console.services import RemoteServices
+from tests.contract.circuits import forget as forget_circuits
 from tests.moto.orders import effects_of
 from tests.template_driver import Call, Context, Driver
 from tests.template_stack import SERVICE_URLS, EventSource, StackOnMoto, create_stack_on_moto
@@ -35,6 +38,12 @@ from tests.template_stack import SERVICE_URLS, EventSource, StackOnMoto, create_
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sns import SNSClient
+
+CLOCKS_OF_POWERTOOLS = (
+    "aws_lambda_powertools.utilities.circuit_breaker.base.dt",
+    "aws_lambda_powertools.utilities.circuit_breaker.persistence.base.dt",
+    "aws_lambda_powertools.utilities.circuit_breaker.persistence.dynamodb.dt",
+)
 
 MORNING = 1_800_000_000_000
 """When every story begins: 2027-01-15T08:00:00Z."""
@@ -76,6 +85,21 @@ class Clock:
         return datetime.datetime.fromtimestamp(self.now / 1000, tz=datetime.UTC).replace(
             tzinfo=None
         )
+
+
+@dataclass(frozen=True)
+class Datetime:
+    """Stands in for the module `datetime` where Powertools asks `datetime.datetime.now()`."""
+
+    clock: Clock
+
+    @property
+    def datetime(self) -> "Datetime":
+        return self
+
+    def now(self) -> Moment:
+        """The clock's, in the machine's own time zone, as the real one."""
+        return Moment.fromtimestamp(self.clock.now / 1000)  # noqa: DTZ006  # as Powertools has it
 
 
 @dataclass
@@ -341,6 +365,9 @@ def deployed(
     clock.now, clock.spans = MORNING, []
     patch.setattr(roundsman.aws.clock, "time", clock)
     patch.setattr(moto.core.utils, "utcnow", clock.utcnow)
+    for name in CLOCKS_OF_POWERTOOLS:
+        patch.setattr(name, Datetime(clock))
+    forget_circuits()
     with mock_aws():
         addresses = dict.fromkeys(SERVICE_URLS, services.url)
         stack = create_stack_on_moto({**addresses, **(parameters or {})})

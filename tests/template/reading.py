@@ -96,3 +96,18 @@ def granted(document: Document, role: str, service: str) -> dict[str, set[str]]:
                 for resource in items(statement["Resource"]):
                     found.setdefault(target(resource), set()).add(name)
     return found
+
+
+def keys_granted(document: Document, role: str, action: str, table: str) -> set[str] | None:
+    """The keys of a table's rows that a role is allowed to do one action to; None for all."""
+    found: set[str] = set()
+    for statement in allowed_to(document, role):
+        about = {target(resource) for resource in items(statement["Resource"])}
+        if f"dynamodb:{action}" not in texts(statement["Action"]) or table not in about:
+            continue
+        match statement.get("Condition"):
+            case {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)}}:
+                found.update(texts(keys))
+            case _:
+                return None
+    return found

@@ -15,7 +15,8 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
 from roundsman_console.services import RemoteServices
-from tests.template.reading import granted
+from tests.contract.circuits import fresh_circuits
+from tests.template.reading import granted, keys_granted
 from tests.template_driver import Call, Driver
 from tests.template_stack import SERVICE_URLS, TEMPLATE, Document, create_stack_on_moto
 
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
     Item = dict[str, Value]
+
+__all__ = ["fresh_circuits"]
 
 EVENTS = TEMPLATE.parent / "events"
 PAST: "Value" = {"N": "1"}
@@ -81,6 +84,15 @@ def assert_permitted(driver: Driver, document: Document) -> None:
         for service, action, target in needed(call, resources):
             allowed = granted(document, role, service).get(target, set())
             assert action in allowed, f"{call.function}: {service}:{action} on {target}"
+            if service == "dynamodb" and "/index/" not in target:
+                keys = keys_granted(document, role, action, target)
+                assert keys is None or keys >= keys_of(call), f"{call.function}: {action} {keys}"
+
+
+def keys_of(call: Call) -> set[str]:
+    """The key of the row that a call is about; of a transaction, none."""
+    row = cast("Item", call.parameters.get("Key") or call.parameters.get("Item") or {})
+    return {row[name]["S"] for name in ("ControlId", "TaskId", "OrderID") if name in row}
 
 
 def test_an_order_is_carried_through_its_four_steps_within_every_functions_rights(
@@ -118,6 +130,67 @@ def test_an_order_that_cannot_be_undone_is_archived_with_an_alert_within_their_r
     assert record_of(driver, json.loads(event)["orderId"])["State"] == {"S": "Archived"}
     assert [c.function for c in driver.calls if c.operation == "Publish"] == ["SchedulerFunction"]
     assert_permitted(driver, document)
+
+
+def test_a_service_that_is_down_and_back_is_spared_and_called_again_within_their_rights(
+    services: RemoteServices, document: Document, fresh_circuits: None
+) -> None:
+    with mock_aws():
+        urls = dict.fromkeys(SERVICE_URLS, services.url)
+        parameters = {**urls, "BreakerFailures": "1", "InventoryCallsPerSecond": "100"}
+        driver = Driver(create_stack_on_moto(parameters))
+        services.application.set_faults(
+            {"rules": [{"operation": "POST /reservations", "status": 503}]}
+        )
+        submit(driver, (EVENTS / "good.json").read_text())
+        driver.run_until_idle()
+        open_the_way(driver, "inventory")
+        services.application.set_faults({"rules": []})
+        order_id = json.loads((EVENTS / "good.json").read_text())["orderId"]
+        change_record(driver, order_id, no_waiting)
+        driver.invoke("SupervisorFunction", {})
+        driver.run_until_idle()
+        assert record_of(driver, order_id)["State"] == {"S": "Completed"}
+        done = {
+            (call.operation, *sorted(keys_of(call)))
+            for call in driver.calls
+            if call.function == "InventoryFunction" and call.service == "dynamodb"
+        }
+        assert done == {
+            ("GetItem", "holds"),
+            ("GetItem", "breaker#inventory"),
+            ("PutItem", "breaker#inventory"),
+            ("UpdateItem", "breaker#inventory"),
+            ("UpdateItem", "holds"),
+            ("UpdateItem", "marks"),
+            ("UpdateItem", "rate#inventory"),
+        }
+        assert "Publish" in operations_of(driver, "InventoryFunction")
+        assert_permitted(driver, document)
+
+
+def no_waiting(task: "Item") -> "Item":
+    """As if what a step waits for had come: the end of its agent's hold."""
+    steps = {
+        name: {"M": {k: PAST if k == "NotBefore" else v for k, v in step["M"].items()}}
+        for name, step in task["Steps"]["M"].items()
+    }
+    return {**task, "DueAt": PAST, "Steps": {"M": cast("Item", steps)}}
+
+
+def open_the_way(driver: Driver, agent: str) -> None:
+    """As if the recovery time of an agent's circuit were over, and its hold with it."""
+    dynamodb: DynamoDBClient = boto3.client("dynamodb")
+    table = driver.stack.outputs["ControlTableName"]
+    dynamodb.update_item(
+        TableName=table,
+        Key={"ControlId": {"S": f"breaker#{agent}"}},
+        UpdateExpression="SET OpenedAt = OpenedAt - :past",
+        ConditionExpression="#state = :open",
+        ExpressionAttributeNames={"#state": "State"},
+        ExpressionAttributeValues={":past": {"N": "30"}, ":open": {"S": "OPEN"}},
+    )
+    dynamodb.delete_item(TableName=table, Key={"ControlId": {"S": "holds"}})
 
 
 def test_what_cannot_be_handled_is_put_aside_within_every_functions_rights(

@@ -104,7 +104,7 @@ def test_mappings_know_every_value_that_their_parameters_allow(document: Documen
         "SupervisorIntervalSeconds": "SupervisorRounds",
         "SubmissionConcurrency": "Instances",
         "SchedulerConcurrency": "Instances",
-        "AgentConcurrency": "Instances",
+        **{f"{agent}Concurrency": "Instances" for agent in AGENTS},
         "AgentUrgentConcurrency": "Instances",
     }
     for parameter, table in looked_up.items():

@@ -9,6 +9,7 @@ from tests.template.reading import (
     every_policy,
     granted,
     items,
+    keys_granted,
     of_type,
     referred,
     statements,
@@ -41,7 +42,7 @@ TABLE_ACTIONS = {
         "ControlTable": {"GetItem", "PutItem"},
         "HistoryTable": {"PutItem"},
     },
-    **{f"{agent}Role": {"ControlTable": {"UpdateItem"}} for agent in AGENTS},
+    **{f"{agent}Role": {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}} for agent in AGENTS},
 }
 
 
@@ -158,13 +159,28 @@ def test_a_function_may_read_exactly_the_queues_that_wake_it(document: Document)
     assert {role: may_read(document, role) for role in woken_by} == woken_by
 
 
-def test_scheduler_and_supervisor_alone_may_alert(document: Document) -> None:
+def test_an_agent_may_touch_only_the_rows_of_the_control_table_that_are_its_own_to_touch(
+    document: Document,
+) -> None:
+    for agent in AGENTS:
+        role, name = f"{agent}Role", agent.lower()
+        circuit, rate = f"breaker#{name}", f"rate#{name}"
+
+        def keys(action: str, role: str = role) -> set[str] | None:
+            return keys_granted(document, role, action, "ControlTable")
+
+        assert keys("GetItem") == {"holds", circuit}
+        assert keys("UpdateItem") == {"marks", "holds", circuit, rate}
+        assert keys("PutItem") == {circuit}
+
+
+def test_all_but_submission_may_alert(document: Document) -> None:
     may = {
         role
         for role in of_type(document, "AWS::IAM::Role")
         if granted(document, role, "sns") == {"AlertTopic": {"Publish"}}
     }
-    assert may == {"SchedulerRole", "SupervisorRole"}
+    assert may == {"SchedulerRole", "SupervisorRole", *(f"{agent}Role" for agent in AGENTS)}
     assert {r for r in of_type(document, "AWS::IAM::Role") if granted(document, r, "sns")} == may
     for role in may:
         assert granted(document, role, "kms") == {"AlertKey": {"GenerateDataKey", "Decrypt"}}

@@ -13,6 +13,7 @@ from moto import mock_aws
 
 from roundsman import Agent, Step
 from roundsman.aws.agent_lambda import AgentFunction
+from roundsman.aws.guarding import AgentGuard
 from roundsman.aws.observability import observed
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.messages import AgentRequest, Reply, read_reply
@@ -86,12 +87,21 @@ class World:
     agent: Agent
     clock: Clock = field(default_factory=Clock)
     notes: Notes = field(default_factory=Notes)
+    guard: AgentGuard | None = None
 
     def function(self) -> AgentFunction:
         outbox = AwsOutbox(
             self.sqs, scheduler_queue="", reply_prefix="", rejected_queue=self.rejected_url
         )
-        return AgentFunction(self.agent, self.sqs, self.reply_url, outbox, self.notes, self.clock)
+        return AgentFunction(
+            self.agent,
+            self.sqs,
+            self.reply_url,
+            outbox,
+            self.notes,
+            self.guard,
+            self.clock,
+        )
 
     def handle(self, *bodies: str, queue: str = "s-GreeterRequestQueue") -> list[str]:
         """Hand it one batch; the ids of the messages that must come again."""
@@ -127,6 +137,9 @@ def made_world(aws: Aws, monkeypatch: pytest.MonkeyPatch) -> Iterator[World]:
     monkeypatch.setenv("CONTROL_TABLE", TABLE)
     monkeypatch.setenv("REPLY_QUEUE_URL", reply_url)
     monkeypatch.setenv("REJECTED_QUEUE_URL", rejected_url)
+    monkeypatch.setenv("ALERT_TOPIC_ARN", "arn:aws:sns:us-east-1:123456789012:alerts")
+    monkeypatch.setenv("BREAKER_FAILURES", "5")
+    monkeypatch.setenv("BREAKER_RECOVERY_SECONDS", "30")
     monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "greeter")
     monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "DEBUG")
     yield World(sqs, dynamodb, reply_url, rejected_url, Agent("greeter"))

@@ -183,7 +183,9 @@ def test_the_deployed_agent_answers_without_a_control_table(
     assert [reply.outcome for reply in world.replies()] == [Outcome.SUCCEEDED]
 
 
-@pytest.mark.parametrize("name", ["CONTROL_TABLE", "REPLY_QUEUE_URL", "REJECTED_QUEUE_URL"])
+@pytest.mark.parametrize(
+    "name", ["CONTROL_TABLE", "REPLY_QUEUE_URL", "REJECTED_QUEUE_URL", "ALERT_TOPIC_ARN"]
+)
 def test_a_setting_that_is_missing_is_named(
     world: World, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:

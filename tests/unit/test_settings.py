@@ -51,6 +51,9 @@ AGENT = {
     "CONTROL_TABLE": "control",
     "REPLY_QUEUE_URL": f"{URL}-a",
     "REJECTED_QUEUE_URL": f"{URL}-r",
+    "ALERT_TOPIC_ARN": "arn:aws:sns:eu-west-1:123456789012:alerts",
+    "BREAKER_FAILURES": "5",
+    "BREAKER_RECOVERY_SECONDS": "30",
 }
 
 
@@ -104,6 +107,10 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         control_table="control",
         reply_queue_url=f"{URL}-a",
         rejected_queue_url=f"{URL}-r",
+        alert_topic_arn="arn:aws:sns:eu-west-1:123456789012:alerts",
+        breaker_failures=5,
+        breaker_recovery=30_000,
+        calls_per_second=None,
     )
 
 
@@ -130,3 +137,17 @@ def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
 def test_request_queues_that_are_not_agents_with_their_urls_are_refused(value: str) -> None:
     with pytest.raises(SettingMissing, match="REQUEST_QUEUE_URLS must be JSON"):
         SchedulerSettings.from_env({**SCHEDULER, "REQUEST_QUEUE_URLS": value})
+
+
+@pytest.mark.parametrize(
+    ("value", "rate"), [("0", None), ("", None), ("0.0", None), ("10", 10.0), ("0.5", 0.5)]
+)
+def test_a_rate_may_be_a_decimal_number_and_0_is_no_limit(value: str, rate: float | None) -> None:
+    found = AgentSettings.from_env({**AGENT, "CALLS_PER_SECOND": value})
+    assert found.calls_per_second == rate
+
+
+@pytest.mark.parametrize("value", ["-1", "many", "1e3", "nan", " 1", "1.", ".5", "1/s"])
+def test_a_rate_that_is_no_number_is_refused(value: str) -> None:
+    with pytest.raises(SettingMissing, match="CALLS_PER_SECOND must be a number"):
+        AgentSettings.from_env({**AGENT, "CALLS_PER_SECOND": value})

@@ -7,7 +7,7 @@ from roundsman.plan import Plan
 from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState
 from roundsman.task import Owed, StepRecord, Task
-from roundsman.values import Json, canonical_json, iso
+from roundsman.values import Json, canonical_json, clock_time, iso, spoken
 
 SUBJECT_LIMIT = 99  # SNS takes fewer than 100 ASCII characters, none of them a control character
 
@@ -77,6 +77,61 @@ def trouble_alert(task_id: str, problem: str, now: int) -> Alert:
             "workflow": "unknown",
             "step": "none",
             "severity": "critical",
+        },
+    )
+
+
+def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) -> Alert:
+    """The alert for a service that is not called any more (instants in epoch ms)."""
+    happens = (
+        "its steps are held: no attempt is counted, and their time stands still; one call is "
+        f"tried from {clock_time(until)} on, and work goes on by itself once one is answered"
+    )
+    return _breaker_alert(
+        "breaker_opened",
+        "error",
+        f"Roundsman: {agent} is held, its circuit is open",
+        {
+            "agent": agent,
+            "reason": why,
+            "since": iso(opened_at),
+            "triedFrom": iso(until),
+            "whatHappens": happens,
+            "look": "roundsman agents",
+            "hold": f"roundsman hold {agent} --for 30m --reason '...'",
+        },
+    )
+
+
+def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
+    """The alert for a service that answers again. `since` is when its circuit opened, if known."""
+    lasted = f" after {spoken(now - since)}" if since is not None else ""
+    return _breaker_alert(
+        "breaker_closed",
+        "info",
+        f"Roundsman: {agent} answers again{lasted}",
+        {
+            "agent": agent,
+            "reason": f"a call was answered{lasted}; its steps go on by themselves",
+            "since": None if since is None else iso(since),
+            "closedAt": iso(now),
+            "openFor": None if since is None else now - since,
+            "look": "roundsman agents",
+        },
+    )
+
+
+def _breaker_alert(kind: str, severity: str, title: str, fields: dict[str, Json]) -> Alert:
+    agent = str(fields["agent"])
+    return Alert(
+        subject=subject(title),
+        body=canonical_json({"alert": kind, "severity": severity, **fields}),
+        attributes={
+            "kind": kind,
+            "workflow": "none",
+            "step": "none",
+            "severity": severity,
+            "agent": agent,
         },
     )
 

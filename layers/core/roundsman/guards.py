@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol, TypeVar
 
-from roundsman.errors import RoundsmanError
+from roundsman.errors import Busy, RoundsmanError
 
 T = TypeVar("T")
 
@@ -19,6 +19,13 @@ class HeldBack(RoundsmanError):
         super().__init__(why)
         self.until = until
         self.called = called
+
+
+class NotCalled(Busy):
+    """Raised by what a guard calls, where it gave up before it called the service.
+
+    A guard learns nothing about the service from it.
+    """
 
 
 class Guard(Protocol):

@@ -232,15 +232,16 @@ class MemoryHolds:
         with self._lock:
             return in_force(self._holds.values(), self._clock())
 
-    def hold(self, hold: Hold) -> None:
-        """Store it in place of the agent's earlier one of that kind.
+    def hold(self, hold: Hold) -> bool:
+        """Store it in place of the agent's earlier one of that kind; whether none was in force.
 
         A breaker's hold never takes the place of a longer one.
         """
         with self._lock:
             known = self._holds.get((hold.agent, hold.kind))
-            if known is None or hold.kind != BREAKER or known.until < hold.until:
+            if known is None or hold.kind != BREAKER or known.until <= hold.until:
                 self._holds[hold.agent, hold.kind] = hold
+            return known is None or not in_force([known], self._clock())
 
     def release(self, agent: str, kind: str) -> bool:
         """End it now; whether there was one in force."""

@@ -168,8 +168,11 @@ class HoldStore(Protocol):
     def holds(self) -> Sequence[Hold]:
         """Those that are in force, by agent and kind."""
 
-    def hold(self, hold: Hold) -> None:
-        """Store it in place of the agent's earlier one of that kind."""
+    def hold(self, hold: Hold) -> bool:
+        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+
+        A breaker's hold never takes the place of a longer one.
+        """
 
     def release(self, agent: str, kind: str) -> bool:
         """End it now; whether there was one in force."""

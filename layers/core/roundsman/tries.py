@@ -18,7 +18,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 from roundsman.callbacks import Callback
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.events import Outcome
-from roundsman.guards import Guard, HeldBack
+from roundsman.guards import Guard, HeldBack, NotCalled
 from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
 from roundsman.probes import DidNotHappen, Happened
 from roundsman.step_request import Perform, StepRequest
@@ -43,7 +43,7 @@ Jitter: TypeAlias = Callable[[], float]
 SAID = (TransientError, PermanentError, HeldBack)  # anything else is an error that nobody foresaw
 
 
-class TurnCameTooLate(Busy):
+class TurnCameTooLate(NotCalled):
     """The guard let the call through when its time was over; it was not made."""
 
 

@@ -8,14 +8,17 @@ import boto3
 from botocore.config import Config
 
 from roundsman.agent import NO_HANDLER, Agent, Answer, Handler, LambdaContext, Silence
+from roundsman.alerts import Alert
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clients import Clients
-from roundsman.aws.clock import now
+from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
 from roundsman.aws.errors import aws_errors
+from roundsman.aws.guarding import AgentGuard, guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import AgentSettings
+from roundsman.guards import NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
@@ -25,8 +28,9 @@ from roundsman.workflow import Priority
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# Notes are written before the remote call, in its time: better no note than a late call.
-NOTES_CONFIG = Config(connect_timeout=1, read_timeout=1, retries={"total_max_attempts": 1})
+# Notes are written, and the guard asked, before the remote call, in its time: better no note, and
+# an unguarded call, than a late one. Alerts go out between two requests, in the time of the next.
+HASTY_CONFIG = Config(connect_timeout=1, read_timeout=1, retries={"total_max_attempts": 1})
 
 
 def handler_of(agent: Agent) -> Handler:
@@ -46,20 +50,33 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     outbox = AwsOutbox(
         sqs, scheduler_queue="", reply_prefix="", rejected_queue=settings.rejected_queue_url
     )
-    control = boto3.client("dynamodb", config=NOTES_CONFIG)
+    control = boto3.client("dynamodb", config=HASTY_CONFIG)
     notes = DynamoReadNotes(control, control_table=settings.control_table, clock=now)
-    return AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes)
+
+    def publish(alert: Alert) -> None:
+        # Its client is made for an alert alone: most instances never have one.
+        sns = boto3.client("sns", config=HASTY_CONFIG)
+        AwsOutbox(
+            sqs, sns, scheduler_queue="", reply_prefix="", alert_topic=settings.alert_topic_arn
+        ).publish(alert)
+
+    guard = guard_of(agent.name, control, settings, publish=publish, clock=now, sleep=sleep)
+    return AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes, guard)
 
 
 @dataclass(frozen=True)
 class AgentFunction:
-    """One agent with its queues. `outbox` takes what no agent could ever answer."""
+    """One agent with its queues. `outbox` takes what no agent could ever answer.
+
+    `guard` is that of its service, for all instances; without one, every call passes.
+    """
 
     agent: Agent
     sqs: "SQSClient"
     reply_queue_url: str
     outbox: Outbox
     notes: ReadNotes
+    guard: AgentGuard | None = None
     clock: Clock = now
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
@@ -94,14 +111,26 @@ class AgentFunction:
         with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
             read_at = self.clock()
             self._note_read(message.queue, request.sent_at)
-            answer = self.agent.answer(
-                request, clock=self.clock, function_ends_at=function_ends_at, report=_log_unexpected
-            )
-            _log(request, answer, read_at, self.clock())
-            if isinstance(answer, Reply):
-                text = wire_text(answer.body())
-                with aws_errors("sending a reply"):
-                    self.sqs.send_message(QueueUrl=self.reply_queue_url, MessageBody=text)
+            try:
+                answer = self.agent.answer(
+                    request,
+                    clock=self.clock,
+                    function_ends_at=function_ends_at,
+                    report=_log_unexpected,
+                    guard=self.guard or NoGuard(),
+                    say=self._send,
+                )
+                _log(request, answer, read_at, self.clock())
+                if isinstance(answer, Reply):
+                    self._send(answer)
+            finally:
+                if self.guard is not None:
+                    self.guard.tell()
+
+    def _send(self, reply: Reply) -> None:
+        text = wire_text(reply.body())
+        with aws_errors("sending a reply"):
+            self.sqs.send_message(QueueUrl=self.reply_queue_url, MessageBody=text)
 
     def _note_read(self, queue: str, sent_at: int) -> None:
         try:

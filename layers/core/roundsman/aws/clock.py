@@ -9,5 +9,5 @@ def now() -> int:
 
 
 def sleep(milliseconds: int) -> None:
-    """Wait; used by the supervisor alone, between the passes of one invocation."""
+    """Wait; by the supervisor, between two passes, and by an agent, for its turn to call."""
     time.sleep(milliseconds / 1000)

@@ -6,6 +6,7 @@ know which agents there are. One that has ended is not removed: readers pass it 
 of its kind takes its place.
 """
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.aws.codec import number, text
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 ID = "ControlId"
 HOLDS = "holds"
-NONE_LASTS_AS_LONG = "attribute_not_exists(#hold) OR #hold.#until < :until"
+NONE_LASTS_LONGER = "attribute_not_exists(#hold) OR #hold.#until <= :until"
 IS_THERE = "attribute_exists(#hold)"
 
 
@@ -46,35 +47,40 @@ class DynamoHolds:
         item = found.get("Item", {})
         return [_read(name, value) for name, value in item.items() if name != ID]
 
-    def hold(self, hold: Hold) -> None:
-        """Store it in place of the agent's earlier one of that kind.
+    def hold(self, hold: Hold) -> bool:
+        """Store it in place of the agent's earlier one of that kind; whether none was in force.
 
         Several instances see one breaker open, and may write late: a breaker's hold never takes
-        the place of a longer one. A person's word does, since it may shorten a hold.
+        the place of a longer one. A person's word does, since it may shorten a hold. One whose
+        answer was lost finds itself, and counts as if it had not been there.
         """
+        name = _name(hold.agent, hold.kind)
         key, update = {ID: text(HOLDS)}, "SET #hold = :hold"
-        names, values = {"#hold": _name(hold.agent, hold.kind)}, {":hold": _value(hold)}
+        names, values = {"#hold": name}, {":hold": _value(hold)}
         try:
             with aws_errors(f"holding the agent {hold.agent}"):
                 if hold.kind != BREAKER:
-                    self._client.update_item(
+                    found = self._client.update_item(
                         TableName=self._table,
                         Key=key,
                         UpdateExpression=update,
                         ExpressionAttributeNames=names,
                         ExpressionAttributeValues=values,
+                        ReturnValues="UPDATED_OLD",
                     )
                 else:
-                    self._client.update_item(
+                    found = self._client.update_item(
                         TableName=self._table,
                         Key=key,
                         UpdateExpression=update,
-                        ConditionExpression=NONE_LASTS_AS_LONG,
+                        ConditionExpression=NONE_LASTS_LONGER,
                         ExpressionAttributeNames={**names, "#until": "Until"},
                         ExpressionAttributeValues={**values, ":until": number(hold.until)},
+                        ReturnValues="UPDATED_OLD",
                     )
         except ConditionFailed:
-            return
+            return False
+        return not self._was_in_force(found.get("Attributes", {}), name, unless=hold)
 
     def release(self, agent: str, kind: str) -> bool:
         """End it now; whether there was one in force.
@@ -94,12 +100,17 @@ class DynamoHolds:
                 )
         except ConditionFailed:
             return False
-        ended = found.get("Attributes", {})
-        # Whatever was there is gone; what could not be read held nobody.
+        return self._was_in_force(found.get("Attributes", {}), name)
+
+    def _was_in_force(
+        self, replaced: "Mapping[str, Value]", name: str, *, unless: Hold | None = None
+    ) -> bool:
+        """Whether what a write replaced was a hold in force. What cannot be read held nobody."""
         try:
-            return bool(in_force([_read(name, ended[name])], self._clock()))
-        except (KeyError, UnreadableRecord):
+            earlier = [_read(name, value) for value in replaced.values()]
+        except UnreadableRecord:
             return False
+        return any(hold != unless for hold in in_force(earlier, self._clock()))
 
 
 def _name(agent: str, kind: str) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -101,11 +102,19 @@ class SupervisorSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What an agent's function needs to know, besides the address of its remote service."""
+    """What an agent's function needs to know, besides the address of its remote service.
+
+    Its circuit opens after `breaker_failures` failed calls in a row, for `breaker_recovery` ms.
+    `calls_per_second` is for all instances together; None where there is no limit.
+    """
 
     control_table: str
     reply_queue_url: str
     rejected_queue_url: str
+    alert_topic_arn: str
+    breaker_failures: int
+    breaker_recovery: int
+    calls_per_second: float | None
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "AgentSettings":
@@ -114,6 +123,10 @@ class AgentSettings:
             control_table=_text(env, "CONTROL_TABLE"),
             reply_queue_url=_text(env, "REPLY_QUEUE_URL"),
             rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
+            alert_topic_arn=_text(env, "ALERT_TOPIC_ARN"),
+            breaker_failures=_number(env, "BREAKER_FAILURES"),
+            breaker_recovery=_number(env, "BREAKER_RECOVERY_SECONDS") * SECOND,
+            calls_per_second=_rate(env, "CALLS_PER_SECOND"),
         )
 
 
@@ -129,6 +142,14 @@ def _number(env: Mapping[str, str], name: str) -> int:
     if not value.isdecimal() or int(value) < 1:
         raise SettingMissing(f"the environment variable {name} must be a whole number above 0")
     return int(value)
+
+
+def _rate(env: Mapping[str, str], name: str) -> float | None:
+    """A number above 0; 0, or nothing at all, is no limit."""
+    value = env.get(name, "") or "0"
+    if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value):
+        raise SettingMissing(f"the environment variable {name} must be a number such as 10 or 0.5")
+    return float(value) or None
 
 
 def _queues(env: Mapping[str, str], name: str) -> dict[str, dict[str, str]]:

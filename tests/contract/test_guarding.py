@@ -1,0 +1,91 @@
+"""What else stands before a call: a person's hold; and what happens without ControlTable."""
+
+import pytest
+
+from roundsman.errors import TransientError
+from roundsman.guards import HeldBack
+from roundsman.ports import OPERATOR, Hold
+from roundsman.values import MINUTE, SECOND
+from tests.contract.circuits import FAILURES, Circuit, call, fresh_circuits, real_now
+from tests.contract.test_breaker import DOWN, answers, circuit, never
+from tests.contract.test_lost_answers import unreachable
+from tests.contract.worlds import DynamoWorld
+
+__all__ = ["circuit", "fresh_circuits"]
+
+pytestmark = pytest.mark.usefixtures("fresh_circuits")
+
+
+# ---- where ControlTable cannot be reached ------------------------------------------------
+
+
+def test_without_the_table_calls_pass(moto_world: DynamoWorld) -> None:
+    guard = Circuit(moto_world, calls_per_second=0.1).instance()
+    client = moto_world.client
+    with (
+        unreachable(client, "GetItem"),
+        unreachable(client, "PutItem"),
+        unreachable(client, "UpdateItem"),
+    ):
+        for _ in range(3):
+            assert call(guard, answers) == "done"
+        for _ in range(FAILURES - 1):
+            with pytest.raises(TransientError):
+                call(guard, DOWN)
+        with pytest.raises(HeldBack):
+            call(guard, DOWN)
+        assert call(guard, answers) == "done", "nobody could store that it is open"
+
+
+# ---- a person's hold ---------------------------------------------------------------------
+
+
+def test_what_was_in_the_queue_when_somebody_held_the_agent_is_given_back(
+    circuit: Circuit,
+) -> None:
+    until = real_now() + 30 * MINUTE
+    hold = Hold("payment", OPERATOR, real_now(), until, "acquirer maintenance", "anna")
+    circuit.world.holds(circuit.clock).hold(hold)
+    with pytest.raises(HeldBack, match=r"payment is on hold by anna until .*: acquirer") as held:
+        call(circuit.instance(), never)
+    assert (held.value.until, held.value.called) == (until, False)
+
+
+def test_a_hold_is_seen_within_five_seconds_and_over_at_its_end(circuit: Circuit) -> None:
+    now = [real_now()]
+    circuit.clock = lambda: now[0]
+    guard = circuit.instance()
+    assert call(guard, answers) == "done"
+    until = now[0] + MINUTE
+    hold = Hold("payment", OPERATOR, now[0], until, "", "anna")
+    circuit.world.holds(circuit.clock).hold(hold)
+    now[0] += 5 * SECOND - 1
+    assert call(guard, answers) == "done"
+    now[0] += 1
+    with pytest.raises(HeldBack):
+        call(guard, never)
+    now[0] = until - 1
+    with pytest.raises(HeldBack):
+        call(guard, never)
+    now[0] = until
+    assert call(guard, answers) == "done"
+
+
+def test_a_known_hold_goes_on_where_it_cannot_be_read_again(moto_world: DynamoWorld) -> None:
+    circuit = Circuit(moto_world)
+    now = [real_now()]
+    circuit.clock = lambda: now[0]
+    guard = circuit.instance()
+    hold = Hold("payment", OPERATOR, now[0], now[0] + MINUTE, "", "anna")
+    circuit.world.holds(circuit.clock).hold(hold)
+    with pytest.raises(HeldBack):
+        call(guard, never)
+    now[0] += 10 * SECOND
+    with unreachable(moto_world.client, "GetItem"), pytest.raises(HeldBack):
+        call(guard, never)
+
+
+def test_a_hold_on_another_agent_holds_nobody_else(circuit: Circuit) -> None:
+    hold = Hold("mail", OPERATOR, real_now(), real_now() + MINUTE, "", "anna")
+    circuit.world.holds(circuit.clock).hold(hold)
+    assert call(circuit.instance(), answers) == "done"
