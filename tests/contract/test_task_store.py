@@ -11,7 +11,7 @@ from roundsman.events import Asked, HistoryRow
 from roundsman.history import refusal
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, Task
+from roundsman.task import AfterUndo, Ending, StepError, Task
 from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import (
     CONTENT,
@@ -178,6 +178,21 @@ def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: Worl
         command_ids=("c-1", "c-2"),
     )
     assert saved(world, changed) == changed
+
+
+def test_items_of_a_fan_out_are_read_back_as_they_were_stored(world: World) -> None:
+    task = claimed(stored(world))
+    left_out = replace(
+        task.steps["reserve_stock"],
+        process_state=ProcessState.SKIPPED,
+        error=StepError("OutOfStock", "none left"),
+        after_undo=AfterUndo.SKIPPED,
+    )
+    items = {"pick[0]": task.steps["reserve_stock"], "pick[1]": left_out}
+    changed = replace(task, steps=items, fan_outs={"pick": 2, "pack": 0})
+    row = HistoryRow(2_000, NOW, "undone", "pick[1]", None, "pick[1]: undone, and left out")
+    assert saved(world, changed, row) == changed
+    assert world.store.history("ord-1001") == [row]
 
 
 def test_a_decision_about_a_hundred_steps_keeps_every_reason(world: World) -> None:

@@ -5,7 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.events import Outcome
+from roundsman.commands import command_of, read_command
+from roundsman.events import Asked, Extend, OperatorEvent, Outcome, Resolve, Resubmit
 from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepRecord
@@ -95,6 +96,18 @@ def test_an_item_is_resolved_and_given_more_time_by_its_name() -> None:
     world.extend(60, "pick[1]")
     world.resolve("pick[1]", result={"bin": 1})
     assert world.state("pick[1]") is P.PROCESSED
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        Resolve(Asked("c-1", "ann"), "pick[3]", did=True, result={"bin": 1}),
+        Extend(Asked("c-1", "ann"), 60, "pick[3]"),
+        Resubmit(Asked("c-1", "ann"), ("pick[3]", "pick[14]")),
+    ],
+)
+def test_commands_name_items(event: OperatorEvent) -> None:
+    assert read_command(command_of("ord-1", event).body()).event == event
 
 
 def begun_anew() -> World:
