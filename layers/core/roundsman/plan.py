@@ -142,6 +142,8 @@ class Plan:
         is. What comes after such a step comes after all its items. Of an expanded plan, the
         stored one is expanded.
         """
+        if not counts:
+            return self.stored or self
         if self.stored is not None:
             return self.stored.expanded(counts)
         found = {name: count for name, count in counts.items() if count and name in self.steps}
