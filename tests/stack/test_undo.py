@@ -5,7 +5,8 @@ from typing import cast
 
 import pytest
 
-from tests.moto.orders import effects_of, order
+from roundsman.tries import TRIES
+from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import (
     PATIENCE,
@@ -70,24 +71,30 @@ def test_an_undeliverable_order_is_refunded_and_then_released_each_once(
     assert instants == sorted(instants), "undone newest first"
 
 
-def test_a_charge_whose_answers_are_all_lost_is_refunded_under_its_key(
+def test_a_reservation_whose_answers_are_all_lost_is_released_under_its_key(
     stack: DeployedStack,
 ) -> None:
-    lost = {"operation": "POST /charges", "orderId": "undo-lost", "loseAnswer": True}
+    lost = {"operation": "POST /reservations", "orderId": "undo-lost", "loseAnswer": True}
     with faults(stack, lost):
         stack.submit(order("undo-lost"))
         stack.wait_for("its undo", is_in(stack, "Undone", "undo-lost"), PATIENCE)
-    assert effects_of(stack.services, "undo-lost") == {
-        "inventory perform": 1,
-        "payment perform": 1,
-        "payment undo": 1,
-        "inventory undo": 1,
-    }
-    charged = entry_of(stack, "undo-lost", "payment", "perform")
-    assert entry_of(stack, "undo-lost", "payment", "undo")["performKey"] == charged["key"]
-    assert cast("int", charged["calls"]) >= 5, "every attempt was made, under the one key"
+    assert effects_of(stack.services, "undo-lost") == {"inventory perform": 1, "inventory undo": 1}
+    reserved = entry_of(stack, "undo-lost", "inventory", "perform")
+    assert entry_of(stack, "undo-lost", "inventory", "undo")["performKey"] == reserved["key"]
+    assert cast("int", reserved["calls"]) >= 3 * TRIES, "every try was made, under the one key"
     failed = [row for row in history_of(stack, "undo-lost") if row["Kind"] == "failed"]
-    assert [row["Attempt"] for row in failed] == [1, 2, 3, 4, 5]
+    assert [row["Attempt"] for row in failed] == [1, 2, 3]
+
+
+def test_a_charge_whose_answer_is_lost_is_found_by_its_key_and_costs_no_attempt(
+    stack: DeployedStack,
+) -> None:
+    lost = {"operation": "POST /charges", "orderId": "found", "loseAnswer": True}
+    with faults(stack, lost):
+        stack.submit(order("found"))
+        stack.wait_for("its end", is_in(stack, "Completed", "found"), PATIENCE)
+    assert effects_of(stack.services, "found") == ALL_EFFECTS
+    assert history_of(stack, "found") == []
 
 
 def test_an_undo_that_fails_for_good_reaches_a_person_and_is_made_after_the_repair(

@@ -114,6 +114,7 @@ def test_a_request_for_which_the_function_has_no_time_is_given_back_unattempted(
     assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 1_000)
     assert said.error is not None
     assert said.error.type == "NoTimeLeft"
+    assert "those before it in its batch left no time for it" in said.error.message
     assert not called
 
 

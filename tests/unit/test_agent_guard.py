@@ -74,6 +74,17 @@ def test_a_call_after_which_the_service_is_held_may_have_had_its_effect(
     assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, True)
 
 
+def test_a_guard_that_says_that_the_service_was_called_is_believed(
+    payment: Agent, clock: Clock
+) -> None:
+    class Elsewhere:
+        def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+            raise HeldBack("down", until=NOW, called=True)
+
+    payment.performs(charge_card)(returning(None))
+    assert reply(payment, clock, guard=Elsewhere()).outcome_unknown
+
+
 def test_a_hold_after_an_earlier_try_of_the_attempt_may_have_had_its_effect(
     payment: Agent, clock: Clock
 ) -> None:

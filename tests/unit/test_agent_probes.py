@@ -214,12 +214,14 @@ def test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_k
     assert payment.called[1][1].outcome_unknown  # a perform may still be on its way
 
 
-def test_an_undo_that_is_tried_again_is_not_probed_again(clock: Clock) -> None:
-    payment = Payment(clock, YES)
+@pytest.mark.parametrize("answer", [YES, NO], ids=["happened", "did not"])
+def test_an_undo_that_is_tried_again_is_not_probed_again(clock: Clock, answer: object) -> None:
+    payment = Payment(clock, answer)
     payment.ends["undo"] = [TransientError("503"), None]
-    assert payment.says(UNDO).outcome is Outcome.SUCCEEDED
+    assert payment.says(UNDO, fenced=True).outcome is Outcome.SUCCEEDED
     assert payment.order == ["probe", "undo", "undo"]
-    assert not payment.called[2][1].outcome_unknown
+    first, second = (asked.outcome_unknown for name, asked in payment.called if name == "undo")
+    assert first is second is (answer is NO)
 
 
 def test_without_a_probe_a_repeat_is_called_and_told_that_it_is_one(clock: Clock) -> None:

@@ -25,7 +25,6 @@ from roundsman.messages import OPERATIONS, AgentRequest, Reply, read_object, rea
 from roundsman.outcomes import LONGEST_WAIT, Ended, permanent, succeeded, transient, wait_of
 from roundsman.ports import Clock
 from roundsman.values import canonical_json
-from roundsman.wire import wire_text
 
 SHORTEST = timedelta(seconds=1)
 
@@ -110,7 +109,7 @@ def _reply(token: str, ended: Ended, clock: Clock) -> str:
         fields.done()
     except InvalidMessage as error:
         raise InvalidToken("this is no callback token") from error
-    return wire_text(reply.body())
+    return reply.body()
 
 
 def _read(token: object) -> Fields:

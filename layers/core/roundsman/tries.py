@@ -17,7 +17,6 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from roundsman.callbacks import Callback
 from roundsman.errors import Busy, PermanentError, TransientError
-from roundsman.events import Outcome
 from roundsman.guards import Guard, HeldBack, NotCalled
 from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
 from roundsman.probes import DidNotHappen, Happened
@@ -215,7 +214,7 @@ def _asked_of(state: RetryCallState) -> int | None:
 
 def _counted(ended: Ended, tries: int) -> Ended:
     """The same, saying how many tries it took where it failed after more than one."""
-    if ended.error is None or ended.outcome is Outcome.HELD or tries < 2:
+    if ended.error is None or tries < 2:
         return ended
     message = f"{ended.error.message} ({tries} tries)".lstrip()
     return replace(ended, error=StepError(ended.error.type, message))
