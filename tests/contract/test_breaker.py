@@ -9,10 +9,11 @@ import pytest
 
 from roundsman.alerts import Alert
 from roundsman.aws.breaker import TRIED_FOR
+from roundsman.aws.guarding import AgentGuard
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.guards import HeldBack, NotCalled
 from roundsman.ports import BREAKER
-from roundsman.values import SECOND
+from roundsman.values import MINUTE, SECOND
 from tests.contract.circuits import (
     FAILURES,
     RECOVERY,
@@ -89,6 +90,40 @@ def test_any_answer_of_the_service_ends_the_row_of_failures(
         with suppress(PermanentError, Busy):
             assert call(guard, alive) == "done"
     assert circuit.state() is None
+
+
+@pytest.mark.parametrize("told", [answers, fails(PermanentError("No")), fails(Busy("429"))])
+def test_a_probe_that_is_answered_neither_ends_the_row_nor_closes(
+    circuit: Circuit, told: Callable[[], str]
+) -> None:
+    guard = circuit.instance()
+    for _ in range(FAILURES - 1):
+        with pytest.raises(TransientError, match="no answer"):
+            call(guard, DOWN)
+        with suppress(PermanentError, Busy):
+            assert asked(guard, told) == "done"
+    with pytest.raises(HeldBack):
+        call(guard, DOWN)
+    circuit.let_recover()
+    guard = circuit.instance()
+    with suppress(PermanentError, Busy):
+        assert asked(guard, told) == "done"
+    assert circuit.state() == "HALF_OPEN"
+    assert call(guard, answers) == "done"
+    assert circuit.state() == "CLOSED"
+
+
+def test_a_probe_that_fails_counts(circuit: Circuit) -> None:
+    guard = circuit.instance()
+    for _ in range(FAILURES - 1):
+        with pytest.raises(TransientError):
+            asked(guard, DOWN)
+    with pytest.raises(HeldBack):
+        asked(guard, DOWN)
+
+
+def asked(guard: AgentGuard, function: Callable[[], str]) -> str:
+    return guard.call(function, ends_at=real_now() + MINUTE, asks=True)
 
 
 def test_an_authors_mistake_neither_counts_nor_ends_the_row(circuit: Circuit) -> None:

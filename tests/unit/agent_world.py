@@ -62,6 +62,9 @@ class Clock:
     def __call__(self) -> int:
         return self.now
 
+    def sleep(self, milliseconds: int) -> None:
+        self.now += milliseconds
+
 
 @dataclass
 class Notes:
@@ -101,6 +104,7 @@ class World:
             self.notes,
             self.guard,
             self.clock,
+            self.clock.sleep,
         )
 
     def handle(self, *bodies: str, queue: str = "s-GreeterRequestQueue") -> list[str]:

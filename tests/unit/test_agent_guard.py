@@ -30,7 +30,7 @@ class Gate:
         self.clock, self.lets, self.waits, self.called = clock, lets, waits, called
         self.ends: list[int] = []
 
-    def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
         self.ends.append(ends_at)
         self.clock.now += self.waits
         if len(self.ends) <= self.lets:

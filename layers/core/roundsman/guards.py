@@ -31,18 +31,25 @@ class NotCalled(Busy):
 class Guard(Protocol):
     """Lets calls of one agent's service through, for all instances of its function together."""
 
-    def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
         """Call the function and return what it does. Raises HeldBack where it may not be called.
 
         What it raises passes through; where by then the service is known to be down, HeldBack
         with `called` takes its place. A guard may wait for its turn, but never beyond `ends_at`
-        (epoch ms).
+        (epoch ms). A call that only `asks` what happened proves, where it is answered, nothing
+        of whether the service can do its work: many that cannot still answer questions.
         """
 
 
 class NoGuard:
     """Lets everything through."""
 
-    def call(self, function: Callable[[], T], *, ends_at: int) -> T:  # noqa: ARG002  # a Guard's shape
+    def call(
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        asks: bool = False,  # noqa: ARG002
+    ) -> T:
         """Call it."""
         return function()

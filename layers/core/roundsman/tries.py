@@ -123,7 +123,8 @@ class Attempt:
                 self._took = request.clock() - began
 
         try:
-            return self.guard.call(let_through, ends_at=request.ends_at)
+            asks = function is not self.function
+            return self.guard.call(let_through, ends_at=request.ends_at, asks=asks)
         except SAID:
             raise
         except Exception as error:

@@ -1,5 +1,6 @@
 """An agent's function: each request is answered by the agent, and its reply is sent."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -22,6 +23,7 @@ from roundsman.guards import NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
+from roundsman.values import SECOND
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority
 
@@ -68,7 +70,8 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
 class AgentFunction:
     """One agent with its queues. `outbox` takes what no agent could ever answer.
 
-    `guard` is that of its service, for all instances; without one, every call passes.
+    `guard` is that of its service, for all instances; without one, every call passes. `sleep`
+    takes ms.
     """
 
     agent: Agent
@@ -78,6 +81,7 @@ class AgentFunction:
     notes: ReadNotes
     guard: AgentGuard | None = None
     clock: Clock = now
+    sleep: Callable[[int], None] = sleep
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
         """Answer each request of an SQS event; returns the messages that must come again.
@@ -119,6 +123,7 @@ class AgentFunction:
                     report=_log_unexpected,
                     guard=self.guard or NoGuard(),
                     say=self._send,
+                    sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
                 )
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):

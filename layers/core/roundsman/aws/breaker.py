@@ -6,10 +6,14 @@ service again: its success closes the circuit, its failure opens it anew.
 
 What counts: a TransientError that is not Busy, and an OSError (time-outs and broken connections
 are some). PermanentError and Busy are answers: the service is alive, so they end the row and close
-a circuit that is being tried. Any other exception is likely the author's mistake. It says nothing
-of the service, so it neither counts, nor ends the row, nor closes; where it came of the call that
-tried the service, the next call of that instance tries again, or once its lease of one recovery
-time is over, that of any other.
+a circuit that is being tried. The answer to a probe, which only asks what happened, does neither:
+services that cannot do their work may well answer questions, and one is asked after each failure,
+so no row would ever be long enough. A probe that fails counts.
+
+Any other exception is likely the author's mistake. It says nothing of the service, so it neither
+counts, nor ends the row, nor closes; where it came of the call that tried the service, the next
+call of that instance tries again, or once its lease of one recovery time is over, that of any
+other.
 
 Where ControlTable cannot be reached, calls pass: what guards against an outage must not be one.
 """
@@ -114,9 +118,23 @@ class Breaker:
         if record.state is CircuitState.OPEN and self._recovers_at(record.opened_at):
             raise self._held_back(record.to_circuit_info())
 
-    def call(self, function: Callable[[], T], *, ends_at: int) -> T:  # noqa: ARG002  # a Guard's
+    def call(
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        asks: bool = False,
+    ) -> T:
         """Call the function, unless the circuit is open. Raises HeldBack as Guard says."""
         seen: list[CircuitTransition] = []
+        told: list[_Answer[T]] = []
+
+        def protected() -> _Answer[T]:
+            answer = _answer_of(function)
+            if asks:
+                told.append(answer)
+                raise _OnlyAsked
+            return answer
 
         def noted(transition: CircuitTransition) -> None:
             seen.append(transition)
@@ -128,11 +146,13 @@ class Breaker:
             on_circuit_open=lambda *, circuit: circuit,
             on_transition=noted,
             config=self._config,
-        )(lambda: _answer_of(function))
+        )(protected)
         try:
             ended: _Answer[T] | CircuitInfo = guarded()
         except _Failed as failure:
             ended = _Answer(error=failure.error)
+        except _OnlyAsked:
+            ended = told[0]
         except Exception as error:
             circuit = self._circuit_by_now(seen)
             if circuit and circuit.state is CircuitState.OPEN:
@@ -144,7 +164,9 @@ class Breaker:
         if ended.error is None:
             return ended.value()
         circuit = None if ended.is_final else self._circuit_by_now(seen)
-        if circuit and circuit.state is not CircuitState.CLOSED:
+        # An answer to a question leaves the circuit as it was: half open, it may be by this call.
+        up = (CircuitState.CLOSED, CircuitState.HALF_OPEN) if told else (CircuitState.CLOSED,)
+        if circuit and circuit.state not in up:
             raise self._held_back(circuit, called=True) from ended.error
         raise ended.error
 
@@ -221,6 +243,10 @@ class _Failed(Exception):
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__name__)
         self.error = error
+
+
+class _OnlyAsked(Exception):
+    """An answer to a question: for Powertools neither a success nor a failure."""
 
 
 def _answer_of(function: Callable[[], T]) -> _Answer[T]:

@@ -75,13 +75,13 @@ class AgentGuard:
         self._rate = rate
         self._news = news
 
-    def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+    def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
         """Call the function, where it may be called, at its turn. Raises HeldBack as Guard says."""
         self._hold.check()
         self._breaker.check()
         if self._rate is not None:
             self._rate.wait(ends_at=ends_at)
-        return self._breaker.call(function, ends_at=ends_at)
+        return self._breaker.call(function, ends_at=ends_at, asks=asks)
 
     def tell(self) -> None:
         """Publish what the calls so far gave cause to tell, once nothing waits for it."""
