@@ -188,11 +188,7 @@ class Task:
 
     def answers(self) -> dict[str, Json]:
         """What the Processed steps answered, by record: an item of a fan-out by its own name."""
-        return {
-            name: record.result
-            for name, record in self.steps.items()
-            if record.process_state is ProcessState.PROCESSED
-        }
+        return answers_of(self.steps)
 
     def results(self) -> dict[str, Json]:
         """What the steps that are done answered, by step.
@@ -208,6 +204,15 @@ class Task:
             for item in items:
                 found.pop(item, None)
         return found
+
+
+def answers_of(steps: Mapping[str, StepRecord]) -> dict[str, Json]:
+    """What those of the steps that are Processed answered."""
+    return {
+        name: record.result
+        for name, record in steps.items()
+        if record.process_state is ProcessState.PROCESSED
+    }
 
 
 def item_names(step: str, count: int) -> tuple[str, ...]:
