@@ -78,7 +78,7 @@ def test_a_guard_that_says_that_the_service_was_called_is_believed(
     payment: Agent, clock: Clock
 ) -> None:
     class Elsewhere:
-        def call(self, function: Callable[[], T], *, ends_at: int) -> T:
+        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
             raise HeldBack("down", until=NOW, called=True)
 
     payment.performs(charge_card)(returning(None))
