@@ -37,6 +37,7 @@ from roundsman_console.sentences import (
     sentences,
 )
 from roundsman_console.stack import Stack, find_stack
+from roundsman_console.step_facts import span
 from roundsman_console.waiting import wait_for
 
 REFUSED_ROW = "refused"
@@ -127,7 +128,7 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
     strange = [name for name in steps if plan is not None and name not in plan.steps]
     if plan is not None and strange:
         raise ConsoleError(
-            f"The workflow has no step {', '.join(strange)}; it has {', '.join(plan.steps)}."
+            f"The workflow has no step {', '.join(strange)}; it has {span(list(plan.steps))}."
         )
 
 

@@ -3,6 +3,7 @@
 import typer
 
 from roundsman_console.agents import agents_command
+from roundsman_console.answering import answer_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.holding import hold_command, release_command
 from roundsman_console.listing import ls_command
@@ -32,6 +33,7 @@ app.command("resubmit")(resubmit_command)
 app.command("undo")(undo_command)
 app.command("cancel")(cancel_command)
 app.command("resolve")(resolve_command)
+app.command("answer")(answer_command)
 app.command("extend")(extend_command)
 app.command("run")(run_command)
 app.command("agents")(agents_command)

@@ -11,6 +11,7 @@ from roundsman_console.arguments import read_duration, read_result
 from roundsman_console.commanding import Manner, Wish, carry_out
 from roundsman_console.sentences import USAGE, ConsoleError, sentences
 from roundsman_console.stack import StackOption
+from roundsman_console.step_facts import span
 
 Order = Annotated[str, typer.Argument(help="The order's id.")]
 Reason = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
@@ -199,4 +200,4 @@ def _standing(task: Task) -> str:
     names = [name for name, record in task.steps.items() if effect_may_stand(record)]
     if not names:
         return "nothing has happened yet"
-    return f"this may have happened: {', '.join(names)}"
+    return f"this may have happened: {span(names)}"

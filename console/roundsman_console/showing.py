@@ -79,7 +79,7 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
         ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
         ("Nothing undoes", nothing_undoes(task, plan), "yellow"),
     )
-    return [plain(f"{what}: {', '.join(names)}", style) for what, names, style in found if names]
+    return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
 
 
 def history_table(history: Sequence[HistoryRow]) -> Table:

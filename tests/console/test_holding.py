@@ -323,6 +323,23 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
     assert holds_of(operator.world).holds() == []
 
 
+def test_a_release_that_is_interrupted_as_it_wakes_is_done_all_the_same(
+    operator: Operator,
+) -> None:
+    hold(operator)
+    waits_for_payment(operator, "ord-2")
+    with at_each_call("sqs.SendMessageBatch", interrupt):
+        result = operator.types("release", "payment")
+    assert result.exit_code == 0
+    assert "What else waits goes on by itself within 5 min." in result.stdout
+    assert result.stderr == "Not all that waits is woken: interrupted.\n"
+
+
+def interrupt(**_rest: object) -> None:
+    """Whoever types loses patience."""
+    raise KeyboardInterrupt
+
+
 def test_a_hold_that_aws_refuses_is_one_sentence(operator: Operator) -> None:
     with at_each_call("dynamodb.UpdateItem", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")

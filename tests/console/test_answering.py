@@ -1,0 +1,169 @@
+"""Answers from outside, given by hand: by the token of a callback, and by the step's name."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+from typer.testing import CliRunner
+
+from roundsman.birth import Wishes, new_task
+from roundsman.callbacks import callback_token
+from roundsman.due import placed
+from roundsman.events import Outcome
+from roundsman.messages import Reply, read_request
+from roundsman.plan import plan_of
+from roundsman.ports import OrderRow
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Ending, StepRecord
+from roundsman.workflow import Workflow
+from roundsman_console.main import app
+from tests.console.operators import Operator, document
+from tests.console.step_samples import PICK
+from tests.moto.orders import order
+from tests.moto.world import MORNING
+
+IN_AN_HOUR = MORNING + 3_600_000
+
+
+def waits_for_approval(operator: Operator) -> str:
+    """An order whose charge waits for an answer from outside; the token of its callback."""
+    world = operator.world
+    world.submit(order("ord-1"))
+    for queue in (
+        "SubmissionQueue",
+        "SchedulerQueue",
+        "InventoryRequestQueue",
+        "InventoryReplyQueue",
+    ):
+        world.run_one_batch(queue)
+    (body,) = world.bodies(world.url("PaymentRequestQueue"))
+    asked = read_request(body)
+    waiting = Reply(
+        task_id=asked.task_id,
+        step=asked.step,
+        operation=asked.operation,
+        lock=asked.lock,
+        idempotency_key=asked.idempotency_key,
+        outcome=Outcome.WAITING,
+        agent="payment",
+        finished_at=world.clock(),
+        until=IN_AN_HOUR,
+    )
+    world.send("PaymentReplyQueue", waiting.body())
+    world.run()
+    return callback_token(asked, "payment")
+
+
+def answers(token: str) -> tuple[str, ...]:
+    return ("answer", token, "--result", '{"chargeId": "ch_7"}')
+
+
+def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    assert "charge_card: waits for a callback until 2027-01-15T09:00:00Z" in (
+        operator.types("show", "ord-1").stdout
+    )
+    result = operator.types(*answers(token))
+    assert result.exit_code == 0, result.output
+    assert result.stdout == (
+        "Done: charge_card of ord-1 is answered; the step is Processed.\nord-1 is Completed.\n"
+    )
+    assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
+    again = operator.types(*answers(token), "--json")
+    assert (again.exit_code, document(again)["outcome"]) == (1, "refused")
+    assert again.stderr == (
+        "The answer to charge_card of ord-1 is not sent: nothing waits for it, the step is "
+        "Processed.\n"
+    )
+
+
+def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    failed = ("answer", token, "--failed", "Refused", "--message", "by the approver")
+    told = document(operator.types(*failed, "--json"))
+    assert (told["outcome"], told["orderId"], told["state"]) == ("done", "ord-1", "Undone")
+    assert "Refused: by the approver" in operator.types("show", "ord-1").stdout.replace("\n", " ")
+
+
+def test_a_step_that_waits_for_a_callback_can_be_resolved(operator: Operator) -> None:
+    waits_for_approval(operator)
+    result = operator.asks("resolve", "ord-1", "charge_card", "--did", "--result", '"ch_8"')
+    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+    assert operator.world.task("ord-1").step("charge_card").result == "ch_8"
+
+
+def test_a_failure_of_an_attempt_that_is_over_is_not_sent(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    task = operator.world.task("ord-1")
+    record = replace(task.step("charge_card"), locked_by="another.7")
+    steps = {**task.steps, "charge_card": record}
+    operator.world.store.save(
+        replace(task, version=task.version + 1, steps=steps), seen=task.version
+    )
+    refused = operator.types("answer", token, "--failed", "Refused")
+    assert refused.exit_code == 1
+    assert "the attempt that it is about is over" in refused.stderr
+    assert operator.world.waiting("PaymentReplyQueue") == 0
+
+
+def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    operator.patience.sleeping = lambda: None
+    result = operator.types(*answers(token), "--wait", "1")
+    assert (result.exit_code, result.stdout) == (4, "")
+    assert "is sent, but the scheduler has not taken it in 1 s" in result.stderr
+    result = operator.types(*answers(token), "--no-wait")
+    assert result.exit_code == 0
+    assert "The answer to charge_card of ord-1 is sent." in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("t", "--result", "1", "--failed", "x"), "Say either --result or --failed"),
+        (("t",), "Say either --result or --failed"),
+        (("t", "--result", "1", "--message", "x"), "--message goes with --failed."),
+        (("t", "--failed", " "), "--failed is empty."),
+        (("t", "--result", "oops"), "--result is not JSON"),
+        (("not-a-token", "--result", "1"), "This is no callback token"),
+        (("\udcff", "--result", "1"), "This is no callback token"),
+        (("", "--failed", "x"), "This is no callback token"),
+    ],
+)
+def test_an_answer_that_makes_no_sense_is_one_sentence(
+    arguments: tuple[str, ...], said: str
+) -> None:
+    result = CliRunner().invoke(app, ["answer", *arguments])
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert said in result.stderr
+
+
+def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operator) -> None:
+    world, at = operator.world, operator.world.clock()
+    pick = replace(PICK, agent="inventory")
+    hour = timedelta(hours=1)
+    plan = plan_of(Workflow(name="picking", steps=(pick,), complete_within=hour, retain_for=hour))
+    steps = {f"pick[{place}]": done(at) for place in range(4)}
+    steps["pick[3]"] = replace(done(at), process_state=ProcessState.ERROR)
+    task = replace(
+        new_task(plan, "ord-1", Wishes(), at, shards=16),
+        state=TaskState.ARCHIVED,
+        ending=Ending(TaskState.ARCHIVED, "pick[3]: failed for good", "pick[3]"),
+        ended_at=at,
+        fan_outs={"pick": 4},
+        steps=steps,
+    )
+    world.plans.put_plan(plan)
+    content = {"lines": [1, 2, 3, 4]}
+    world.store.create(OrderRow("ord-1", content, "hash", at), placed(task, at))
+    shown = [line.split() for line in operator.types("show", "ord-1").stdout.splitlines()]
+    assert ["pick[0-2]", "Processed", "0"] in shown
+    assert ["pick[3]", "Error", "0"] in shown
+    refused = operator.asks("resolve", "ord-1", "pick[4]", "--did")
+    assert "The workflow has no step pick[4]; it has pick[0-3]." in refused.stderr
+    result = operator.asks("resolve", "ord-1", "pick[3]", "--did", "--result", '"p"')
+    assert result.stdout == "Done: resolve by ops: told to.\nord-1 is Completed.\n"
+
+
+def done(at: int) -> StepRecord:
+    return StepRecord(process_state=ProcessState.PROCESSED, started_at=at, finished_at=at)
