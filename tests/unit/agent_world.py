@@ -12,8 +12,7 @@ import pytest
 from moto import mock_aws
 
 from roundsman import Agent, Step
-from roundsman.aws.agent_lambda import AgentFunction
-from roundsman.aws.guarding import AgentGuard
+from roundsman.aws.agent_lambda import AgentFunction, TellingGuard
 from roundsman.aws.observability import observed
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.messages import AgentRequest, Reply, read_reply
@@ -90,7 +89,7 @@ class World:
     agent: Agent
     clock: Clock = field(default_factory=Clock)
     notes: Notes = field(default_factory=Notes)
-    guard: AgentGuard | None = None
+    guard: TellingGuard | None = None
 
     def function(self) -> AgentFunction:
         outbox = AwsOutbox(

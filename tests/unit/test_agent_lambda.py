@@ -3,12 +3,13 @@
 import json
 from collections.abc import Callable, Iterator
 from datetime import timedelta
-from typing import cast
+from typing import Never, cast
 
 import pytest
 
 from roundsman import Agent, PermanentError, StepRequest, TransientError
 from roundsman.events import Outcome
+from roundsman.guards import HeldBack
 from roundsman.messages import AgentRequest
 from tests.unit.agent_world import (
     NOW,
@@ -135,6 +136,46 @@ def test_outcomes_are_counted_and_the_counts_are_sent(
         "SilencedReplies": 1,
         "RejectedMessages": 1,
     }
+
+
+class Closed:
+    """A guard that lets nothing through, and counts how often it was asked to tell."""
+
+    told = 0
+
+    def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> Never:
+        raise HeldBack("greeter is on hold by anna", until=NOW + 60_000)
+
+    def tell(self) -> None:
+        self.told += 1
+
+
+def test_a_held_attempt_is_answered_logged_and_counted_and_then_told(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.agent.performs(greet)(lambda _: "hello")
+    guard = Closed()
+    world.guard = guard
+    world.handle(request())
+    [reply] = world.replies()
+    assert reply.outcome is Outcome.HELD
+    assert reply.error is not None
+    assert reply.error.message == "greeter is on hold by anna"
+    lines = written(capsys)
+    [line] = [line for line in lines if line.get("message") == "attempted"]
+    assert line["outcome"] == "held"
+    [sent] = [line for line in lines if "_aws" in line]
+    assert sent["StepAttemptsHeld"] == [1.0]
+    assert guard.told == 1
+
+
+def test_what_there_is_to_tell_is_told_also_where_the_reply_cannot_be_sent(world: World) -> None:
+    world.agent.performs(greet)(lambda _: "hello")
+    guard = Closed()
+    world.guard = guard
+    world.reply_url = world.reply_url.replace("Greeter", "Nobody")
+    assert world.handle(request()) == ["m0"]
+    assert guard.told == 1
 
 
 # ---- batches -----------------------------------------------------------------------------

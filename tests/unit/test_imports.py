@@ -68,3 +68,15 @@ def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_l
     for path in files:
         heads = {name.partition(".")[0] for name in imported(path)}
         assert not heads & {"workflows", "roundsman_console"}, path
+
+
+def test_only_an_agents_function_pays_for_the_import_of_the_circuit_breaker() -> None:
+    aws = CORE / "aws"
+    of_breakers = {"breaker", "circuit_news", "guarding", "rate"}
+    importing = {
+        path.stem
+        for path in aws.glob("*.py")
+        for name in imported(path)
+        if "circuit_breaker" in name or name in {f"roundsman.aws.{part}" for part in of_breakers}
+    }
+    assert importing == {"breaker", "circuit_news", "guarding", "agent_lambda"}

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import boto3
 from botocore.config import Config
@@ -15,11 +15,11 @@ from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
 from roundsman.aws.errors import aws_errors
-from roundsman.aws.guarding import AgentGuard, guard_of
+from roundsman.aws.guarding import guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import AgentSettings
-from roundsman.guards import NoGuard
+from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
@@ -66,6 +66,13 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     return AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes, guard)
 
 
+class TellingGuard(Guard, Protocol):
+    """A guard with something to tell."""
+
+    def tell(self) -> None:
+        """Tell it, now that nothing waits for it. It does not raise."""
+
+
 @dataclass(frozen=True)
 class AgentFunction:
     """One agent with its queues. `outbox` takes what no agent could ever answer.
@@ -79,7 +86,7 @@ class AgentFunction:
     reply_queue_url: str
     outbox: Outbox
     notes: ReadNotes
-    guard: AgentGuard | None = None
+    guard: TellingGuard | None = None
     clock: Clock = now
     sleep: Callable[[int], None] = sleep
 
