@@ -15,6 +15,7 @@ from roundsman.commands import Command, read_command
 from roundsman.draft import STATUSES
 from roundsman.due import Lane
 from roundsman.errors import PermanentError, Problem, TransientError, TryAgain
+from roundsman.events import Outcome
 from roundsman.messages import (
     AgentRequest,
     Reply,
@@ -23,6 +24,7 @@ from roundsman.messages import (
 )
 from roundsman.plan import plan_of
 from roundsman.states import TaskState
+from roundsman.task import StepError
 from roundsman.values import MINUTE, SECOND, Json
 from roundsman.workflow import Retry, Workflow
 from tests.unit.faults import Crash, Faults
@@ -31,6 +33,9 @@ from tests.unit.shell_world import Shells, as_object
 
 VISIBLE_AFTER = {"orders": 60, "commands": 60, "replies": 60, "requests": 180}
 """Seconds until what was not acknowledged comes again."""
+
+ANSWERS = {"held": Outcome.HELD, "progress": Outcome.PROGRESS, "waits": Outcome.WAITING}
+"""What an agent says of a step without ending it, or without having called its service."""
 
 PASS_EVERY = 15 * SECOND
 STEPS_AT_MOST = 300
@@ -73,6 +78,12 @@ class Remote:
         if end == "answer lost":
             raise Crash("the agent dies with its answer")
         return {"done": request.step}
+
+    def next_end(self, request: AgentRequest) -> str:
+        """How the request's call would end; what the agent answers without one is taken off."""
+        name = request.step if request.operation == "perform" else f"undo {request.step}"
+        ends = self._script.get(name, ["done"])
+        return ends.pop(0) if ends[0] in ANSWERS and len(ends) > 1 else ends[0]
 
     def compensate(self, request: StepRequest) -> None:
         """Spends the perform's key, whether or not it ever had its effect."""
@@ -227,6 +238,11 @@ class System:
             self._answer(read_request(mail.body))
 
     def _answer(self, request: AgentRequest) -> None:
+        outcome = ANSWERS.get(self.remote.next_end(request))
+        if outcome is not None:
+            self._say(request, outcome)
+        if outcome is Outcome.HELD:
+            return
         ends_at = self.shells.now + MINUTE
         answer = self.agent.answer(
             request, clock=self.shells.clock, function_ends_at=ends_at, sleep=lambda _: None
@@ -234,6 +250,22 @@ class System:
         if isinstance(answer, Reply):
             body = answer.body()
             self.faults.around("reply", lambda: self.send("replies", body))
+
+    def _say(self, request: AgentRequest, outcome: Outcome) -> None:
+        held = outcome is Outcome.HELD
+        said = Reply(
+            task_id=request.task_id,
+            step=request.step,
+            operation=request.operation,
+            lock=request.lock,
+            idempotency_key=request.idempotency_key,
+            outcome=outcome,
+            agent="worker",
+            finished_at=self.shells.now,
+            error=StepError("Held", "its breaker is open") if held else None,
+            until=self.shells.now + MINUTE if outcome is Outcome.WAITING else None,
+        )
+        self.faults.around("reply", lambda: self.send("replies", said.body()))
 
 
 def agent_of(made: Workflow, remote: Remote) -> Agent:

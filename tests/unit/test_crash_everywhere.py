@@ -13,6 +13,7 @@ import pytest
 from roundsman.birth import Wishes
 from roundsman.due import Lane
 from roundsman.states import ProcessState, TaskState
+from roundsman.task import PERFORM, idempotency_key
 from roundsman.values import SECOND, canonical_json
 from roundsman.workflow import Archive, Compensation, Undo, Wait
 from tests.unit.crash_world import TWO_SECONDS, Story, System
@@ -48,6 +49,21 @@ PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_fai
 LINE = workflow(reserve, charge, ship)
 UNDOABLE = workflow(held, paid, sent, on_failure=Undo())
 PAIR = workflow(reserve, charge)
+SLOW = workflow(
+    reserve,
+    step(
+        "charge",
+        reserve,
+        retry=TWO_SECONDS,
+        complete_within=timedelta(minutes=10),
+        heartbeat_within=timedelta(seconds=30),
+    ),
+)
+TWO_AGENTS = workflow(
+    reserve,
+    step("charge", reserve, retry=TWO_SECONDS, agents=("worker", "second"), compensation=FENCED),
+    on_failure=Undo(),
+)
 DIAMOND = workflow(reserve, charge, pack, gift, confirm)
 
 STORIES = {
@@ -109,6 +125,28 @@ STORIES = {
         {"pick[0]": ["refused"], "pick[1]": ["answer lost", "refused"]},
         failed="pick[1]",
     ),
+    "a breaker that opens for a while": Story(
+        PAIR, TaskState.COMPLETED, {"charge": ["held", "held", "done"]}
+    ),
+    "a breaker that opens before an undo": Story(
+        UNDOABLE,
+        TaskState.UNDONE,
+        {"ship": ["refused"], "undo charge": ["held", "done"]},
+        failed="ship",
+    ),
+    "a step that shows progress": Story(
+        SLOW, TaskState.COMPLETED, {"charge": ["progress", "hangs", "progress", "done"]}
+    ),
+    "a callback": Story(SLOW, TaskState.COMPLETED, {"charge": ["waits", "done"]}),
+    "an agent that another one stands in for": Story(
+        TWO_AGENTS, TaskState.COMPLETED, {"charge": ["unavailable"] * 4 + ["done"]}
+    ),
+    "an agent that did it before another one stands in": Story(
+        TWO_AGENTS, TaskState.COMPLETED, {"charge": ["answer lost"] * 4 + ["done"]}
+    ),
+    "two agents that fail": Story(
+        TWO_AGENTS, TaskState.UNDONE, {"charge": ["unavailable"]}, failed="charge"
+    ),
     "a service that hangs for ever": Story(
         PAIR, TaskState.ARCHIVED, {"charge": ["hangs"]}, failed="charge"
     ),
@@ -132,6 +170,9 @@ def check(story: Story, system: System) -> None:
 def check_steps(story: Story, system: System) -> None:
     """Of a task that failed, a step beside the one that failed may have lost its answer."""
     done = {ProcessState.PROCESSED, ProcessState.SKIPPED}
+    if story.workflow is TWO_AGENTS and story.end is TaskState.UNDONE:
+        assert not any("/charge/" in key for key in system.remote.standing)
+        return
     if story.workflow is UNDOABLE or (story.workflow is PICKING and story.failed):
         check_undo(story, system)
         return
@@ -170,10 +211,13 @@ def check_effects(story: Story, system: System) -> None:
     """One key for each step, in every attempt: so its effect happened once at most."""
     effects = system.remote.effects
     steps = system.shells.task().steps
-    assert effects <= {f"{ORDER_ID}/{name}/perform" for name in steps}
+    keys = {f"{ORDER_ID}/{name}/perform" for name in steps}
+    assert effects <= keys | {f"{ORDER_ID}/charge/perform/second"}
     for name, record in steps.items():
         if record.process_state is ProcessState.PROCESSED:
-            assert f"{ORDER_ID}/{name}/perform" in effects
+            key = idempotency_key(ORDER_ID, name, PERFORM, record)
+            stands = {other for other in system.remote.standing if f"/{name}/" in other}
+            assert stands == {key}, "at one agent, and once"
         if record.process_state is ProcessState.SKIPPED:
             assert f"{ORDER_ID}/{name}/perform" not in system.remote.standing
 

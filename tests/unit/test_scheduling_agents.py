@@ -4,10 +4,17 @@ from datetime import timedelta
 
 from roundsman.birth import Wishes, new_task
 from roundsman.commands import START, Command
-from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore, RecordingOutbox
+from roundsman.events import Agents, AgentView
+from roundsman.memory import (
+    MemoryAgentBoard,
+    MemoryPlans,
+    MemoryStore,
+    RecordingOutbox,
+    SentRequest,
+)
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
-from roundsman.scheduling import Scheduler
+from roundsman.scheduling import Scheduler, newly_held
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import MINUTE
 from roundsman.workflow import Retry, Step, Workflow
@@ -57,3 +64,63 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
     assert task.step("last").process_state is ProcessState.ERROR  # its only attempt is used up
     assert task.step("here").process_state is ProcessState.PROCESSING
     assert task.state is TaskState.ACTIVE
+
+
+class Board:
+    """A board that shows what a test says."""
+
+    def __init__(self, **held_until: int) -> None:
+        self._held = held_until
+
+    def agents(self) -> Agents:
+        return {
+            f"{agent}/normal": AgentView(held_until=until, held_why=f"{agent} is held by ann")
+            for agent, until in self._held.items()
+        }
+
+
+def requests_in(outbox: RecordingOutbox) -> list[SentRequest]:
+    return [sent for sent in outbox.sent if isinstance(sent, SentRequest)]
+
+
+def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutbox, list[str]]:
+    """What was sent for a step of these agents, and which steps were held by that message."""
+    store, plans, outbox = MemoryStore(), MemoryPlans(), RecordingOutbox(agents=known)
+    only = Step(name="only", agents=agents, complete_within=timedelta(seconds=30))
+    plan = plan_of(Workflow(name="routed", steps=(only,), complete_within=HOUR))
+    plans.put_plan(plan)
+    store.create(
+        OrderRow("ord-1", {}, "hash", NOW), new_task(plan, "ord-1", Wishes(), NOW, shards=1)
+    )
+    scheduler = Scheduler(
+        tasks=store,
+        orders=store,
+        plans=plans,
+        board=board,
+        outbox=outbox,
+        clock=lambda: NOW,
+        jitter=lambda: 0.5,
+        instance="test",
+    )
+    handled = scheduler.command(Command(START, "ord-1"), "message-1")
+    return outbox, newly_held(handled)
+
+
+def test_a_request_goes_to_the_queue_of_the_agent_that_takes_work_under_its_own_key() -> None:
+    outbox, held = _started(Board(first=NOW + MINUTE), "first", "second", known={"first", "second"})
+    assert [(one.agent, one.request.idempotency_key) for one in requests_in(outbox)] == [
+        ("second", "ord-1/only/perform/second")
+    ]
+    assert held == []
+
+
+def test_a_step_that_a_message_finds_held_is_counted_once_and_sent_nowhere() -> None:
+    outbox, held = _started(Board(first=NOW + MINUTE), "first", known={"first"})
+    assert requests_in(outbox) == []
+    assert held == ["only"]
+
+
+def test_an_agent_that_another_stands_in_for_has_no_queue_and_the_step_waits_for_one() -> None:
+    outbox, held = _started(Board(first=NOW + MINUTE), "first", "second", known={"first"})
+    assert requests_in(outbox) == []
+    assert held == []

@@ -62,6 +62,18 @@ class Handled:
     delivered: Delivered = field(default_factory=Delivered)
 
 
+def newly_held(handled: Handled) -> list[str]:
+    """The steps that wait since this message because their agent takes no work."""
+    task, before = handled.task, handled.before
+    if task is None or before is None or task is before:
+        return []
+    return [
+        name
+        for name, record in task.steps.items()
+        if record.held_since is not None and before.step(name).held_since is None
+    ]
+
+
 class Scheduler:
     """Handles the messages of the SchedulerQueue and of the agents' reply queues."""
 

@@ -13,7 +13,7 @@ from roundsman.aws.settings import SchedulerSettings
 from roundsman.commands import read_command
 from roundsman.events import attempt_of
 from roundsman.messages import read_reply
-from roundsman.scheduling import Handled, Scheduler
+from roundsman.scheduling import Handled, Scheduler, newly_held
 
 
 def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
@@ -55,11 +55,15 @@ def _report(event: str, handled: Handled) -> None:
     task = handled.task
     for request in handled.requests:
         with log_keys(step=request.step, attempt=request.attempt):
-            logger().info("request sent", extra={"lock": request.lock})
+            agent = task.step(request.step).agent if task is not None else None
+            extra = {"lock": request.lock} | ({"agent": agent} if agent else {})
+            logger().info("request sent", extra=extra)
     logger().info(
         "decided",
         extra={"event": event, "state": task.state if task else None, "reason": handled.reason},
     )
     report_delivered(handled.delivered)
+    for _ in newly_held(handled):
+        count("StepsHeld")
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:
         count(f"Tasks{task.state}")
