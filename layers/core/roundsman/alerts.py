@@ -47,6 +47,9 @@ def task_alert(task: Task, plan: Plan | None, owed: Owed) -> Alert:
         "look": f"roundsman show {task.task_id}",
         "resubmit": f"roundsman resubmit {task.task_id} --reason '...'",
     }
+    if record is not None and (record.agent or record.tried):
+        document["agent"] = record.agent  # null: the plan's first
+        document["triedBefore"] = list(record.tried)
     return Alert(
         subject=subject(f"Roundsman: {task.workflow} {task.task_id} archived"),
         body=canonical_json(document),
