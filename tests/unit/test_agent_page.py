@@ -11,9 +11,12 @@ from roundsman.callbacks import callback_token
 from roundsman.events import Outcome
 from roundsman.messages import Reply
 from roundsman_console.services import RemoteServices
+from tests.template_stack import load_template, mapping_of
 from tests.unit.agent_samples import request
 
 HERE = Path(__file__).parent
+ADAPTERS = HERE.parents[1] / "layers" / "core" / "roundsman" / "aws"
+PROGRESS = {"StepAttemptsProgress"}  # said while an attempt goes on; it ends otherwise
 PAGE = (HERE.parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
@@ -44,3 +47,27 @@ def test_every_fault_in_the_table_has_its_test_and_every_test_is_in_the_table() 
         for function in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(function, ast.FunctionDef) and function.name.startswith("test_")
     )
+
+
+def test_every_metric_of_an_agents_function_is_on_the_page() -> None:
+    sources = ("agent_lambda", "batch", "breaker", "circuit_news", "guarding", "rate")
+    counted = {f"StepAttempts{outcome.capitalize()}" for outcome in Outcome} - PROGRESS
+    for name in sources:
+        code = (ADAPTERS / f"{name}.py").read_text(encoding="utf-8")
+        counted.update(re.findall(r'(?:count|measure)\("(\w+)"', code))
+    section = PAGE.partition("## What it leaves behind")[2].partition("\n## ")[0]
+    table = "\n".join(line for line in section.splitlines() if line.startswith("| `"))
+    assert set(re.findall(r"`(\w+)`", table)) == counted
+
+
+def test_the_environment_on_the_page_is_the_templates() -> None:
+    told = re.search(r"environment, which `template.yaml` sets: (.*?)\.\n", PAGE, re.DOTALL)
+    assert told is not None
+    template = load_template()
+    function = mapping_of(mapping_of(template["Resources"])["PaymentFunction"])
+    everywhere = mapping_of(mapping_of(template["Globals"])["Function"])
+    named: set[str] = set()
+    for properties in (mapping_of(function["Properties"]), everywhere):
+        named.update(mapping_of(mapping_of(properties["Environment"])["Variables"]))
+    asked = {name for name in named if not name.startswith("POWERTOOLS_")}
+    assert set(re.findall(r"`(\w+)`", told[1])) == asked
