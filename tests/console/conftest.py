@@ -28,7 +28,8 @@ def operator(
     monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
 ) -> Iterator[Operator]:
     """Someone at the command line of a stack on moto, whose scheduler works as they wait."""
-    with deployed(monkeypatch, services, clock) as world:
+    # An order whose service always fails would be held for good, and never need its operator.
+    with deployed(monkeypatch, services, clock, {"BreakerFailures": "100"}) as world:
         patience = Patience(world.run)
         monkeypatch.setattr(waiting, "time", patience)
         yield Operator(world, patience)
