@@ -1,7 +1,7 @@
 """What tests of the deployed stack read, break and ask, beside the stack's own clients."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import cast
 
@@ -29,6 +29,38 @@ def faults(stack: DeployedStack, *rules: dict[str, object]) -> Iterator[None]:
 def set_faults(stack: DeployedStack, *rules: dict[str, object]) -> None:
     """Replace what goes wrong; whatever hangs by the rules before is let go."""
     stack.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
+
+
+FEWEST = 2  # instances at once: the least that a mapping of a queue can be given
+
+
+@contextmanager
+def few_agents(stack: DeployedStack, agent: str) -> Iterator[None]:
+    """As few as can be for an agent's normal requests; its urgent queue keeps its own."""
+    name = stack.output(f"{agent.capitalize()}FunctionName")
+    found = stack.functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
+    queue = f"-{agent.capitalize()}RequestQueue"
+    [mapping] = [each for each in found if queue in each["EventSourceArn"]]
+    uuid, before = mapping["UUID"], mapping["ScalingConfig"]
+    stack.functions.update_event_source_mapping(
+        UUID=uuid, ScalingConfig={"MaximumConcurrency": FEWEST}
+    )
+    try:
+        yield
+    finally:
+        stack.functions.update_event_source_mapping(UUID=uuid, ScalingConfig=before)
+
+
+def submit_many(stack: DeployedStack, orders: Sequence[Mapping[str, object]]) -> None:
+    """Send order events ten at a time, as fast as the queue takes them."""
+    for first in range(0, len(orders), 10):
+        stack.sqs.send_message_batch(
+            QueueUrl=stack.output("SubmissionQueueUrl"),
+            Entries=[
+                {"Id": str(number), "MessageBody": json.dumps(each)}
+                for number, each in enumerate(orders[first : first + 10])
+            ],
+        )
 
 
 def hanging(stack: DeployedStack, calls: int) -> Callable[[], bool]:

@@ -1,52 +1,27 @@
 """An urgent order passes a backlog of normal ones on the deployed stack."""
 
-import json
 import sys
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import cast
 
 import pytest
 
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
-from tests.stack.helpers import PATIENCE, faults, is_in, set_faults
+from tests.stack.helpers import PATIENCE, faults, few_agents, is_in, set_faults, submit_many
 
 pytestmark = pytest.mark.stack
 
 BACKLOG = [f"normal-{number:03d}" for number in range(500)]
-FEWEST = 2  # instances at once: the least that a mapping of a queue can be given
 SLOW_MS, LESS_SLOW_MS = 400, 150  # a shipment, before and after the urgent order's end
 UNDER_WAY = 30  # orders at a time that are on their way to the shipping agent
 LONG = 600  # seconds for all 500; only ever used up when something is broken
 
 
-@contextmanager
-def few_shipping_agents(stack: DeployedStack) -> Iterator[None]:
-    """As few as can be for normal requests; the urgent queue keeps its own."""
-    name = stack.output("ShippingFunctionName")
-    found = stack.functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
-    [mapping] = [each for each in found if "-ShippingRequestQueue" in each["EventSourceArn"]]
-    uuid, before = mapping["UUID"], mapping["ScalingConfig"]
-    stack.functions.update_event_source_mapping(
-        UUID=uuid, ScalingConfig={"MaximumConcurrency": FEWEST}
-    )
-    try:
-        yield
-    finally:
-        stack.functions.update_event_source_mapping(UUID=uuid, ScalingConfig=before)
-
-
 def submit_all(stack: DeployedStack) -> None:
     """Submit the backlog no faster than it comes to its payment: small machines run this too."""
     for first in range(0, len(BACKLOG), 10):
-        stack.sqs.send_message_batch(
-            QueueUrl=stack.output("SubmissionQueueUrl"),
-            Entries=[
-                {"Id": order_id, "MessageBody": json.dumps(order(order_id))}
-                for order_id in BACKLOG[first : first + 10]
-            ],
-        )
+        submit_many(stack, [order(order_id) for order_id in BACKLOG[first : first + 10]])
         stack.wait_for("earlier orders", have_paid(stack, first + 10 - UNDER_WAY), LONG)
 
 
@@ -86,7 +61,7 @@ def test_an_urgent_order_ends_before_half_of_500_normal_ones_that_were_queued_be
     stack: DeployedStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
     everybody_waits = {"operation": "POST /shipments", "hang": True}
-    with few_shipping_agents(stack), faults(stack, everybody_waits):
+    with few_agents(stack, "shipping"), faults(stack, everybody_waits):
         submit_all(stack)
 
         def all_are_queued() -> bool:

@@ -1,0 +1,50 @@
+"""A backlog three times longer than complete-by delays orders and fails none."""
+
+import sys
+import time
+
+import pytest
+
+from tests.moto.orders import ALL_EFFECTS, effects_of, order
+from tests.stack.conftest import DeployedStack
+from tests.stack.helpers import (
+    FEWEST,
+    faults,
+    few_agents,
+    history_of,
+    is_in,
+    steps_of,
+    submit_many,
+)
+
+pytestmark = pytest.mark.stack
+
+COMPLETE_WITHIN = 30  # seconds: that of reserve_stock
+ORDERS = [f"backlog-{number:03d}" for number in range(100)]
+SLOW_MS = 3 * COMPLETE_WITHIN * 1000 * FEWEST // len(ORDERS)  # so that all take three times that
+LONG = 900  # seconds; only ever used up when something is broken
+
+
+def test_every_order_completes_and_none_has_a_counted_failure(
+    stack: DeployedStack, capsys: pytest.CaptureFixture[str]
+) -> None:
+    slow = {"operation": "POST /reservations", "latencyMs": SLOW_MS}
+    began = time.monotonic()
+    with few_agents(stack, "inventory"), faults(stack, slow):
+        submit_many(stack, [order(order_id) for order_id in ORDERS])
+        stack.wait_for("every order's end", is_in(stack, "Completed", *ORDERS), LONG)
+    took = time.monotonic() - began
+    reserved = {order_id: steps_of(stack, order_id)["reserve_stock"] for order_id in ORDERS}
+    requeued = sum(len(history_of(stack, order_id)) for order_id in ORDERS)
+    with capsys.disabled():
+        sys.stdout.write(
+            f"\n{len(ORDERS)} orders behind a backlog of {took:.0f} s: {requeued} requests were "
+            "sent again, none counted\n"
+        )
+    assert took > 2 * COMPLETE_WITHIN, "that was no backlog"
+    assert requeued > 0, "no request was ever overdue: that was no backlog"
+    assert {order_id: step["FailureCount"] for order_id, step in reserved.items()} == dict.fromkeys(
+        ORDERS, 0
+    )
+    for order_id in ORDERS:
+        assert effects_of(stack.services, order_id) == ALL_EFFECTS
