@@ -22,7 +22,7 @@ pytestmark = pytest.mark.stack
 COMPLETE_WITHIN = 30  # seconds: that of reserve_stock
 ORDERS = [f"backlog-{number:03d}" for number in range(100)]
 SLOW_MS = 3 * COMPLETE_WITHIN * 1000 * FEWEST // len(ORDERS)  # so that all take three times that
-LONG = 900  # seconds; only ever used up when something is broken
+LONG = 500  # seconds; only ever used up when something is broken
 
 
 def test_every_order_completes_and_none_has_a_counted_failure(

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.stack
 ORDERS = [f"outage-{number:03d}" for number in range(100)]
 HANGS, LOST = "outage-hangs", "outage-lost"
 DOWN_FOR = 120  # seconds
-LONG = 600  # seconds; only ever used up when something is broken
+LONG = 240  # seconds for each wait; only ever used up when something is broken
 DOWN = {"service": "payment", "status": 503}
 
 
