@@ -111,11 +111,43 @@ def test_a_request_for_which_the_function_has_no_time_is_given_back_unattempted(
     called: list[StepRequest] = []
     payment.performs(charge_card)(called.append)
     said = reply(payment, clock, function_ends_at=NOW + 2_000)
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 1_000)
+    assert (said.outcome, said.retry_after) == (Outcome.HELD, 1_000)
     assert said.error is not None
-    assert said.error.type == "NoTimeLeft"
+    assert not said.outcome_unknown
     assert "those before it in its batch left no time for it" in said.error.message
     assert not called
+
+
+@pytest.mark.parametrize(
+    ("operation", "left", "outcome"),
+    [
+        ("perform", 15_000, Outcome.SUCCEEDED),
+        ("perform", 14_999, Outcome.HELD),
+        ("undo", 15_000, Outcome.SUCCEEDED),
+        ("undo", 14_999, Outcome.HELD),
+    ],
+)
+def test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unattempted(
+    payment: Agent, clock: Clock, operation: str, left: int, outcome: Outcome
+) -> None:
+    called: list[StepRequest] = []
+    payment.performs(charge_card)(called.append)
+    payment.compensates(charge_card)(called.append)
+    late = request(operation=operation, sent_at=NOW - 60_000 + left, complete_by=NOW + left)
+    said = reply(payment, clock, late)
+    assert said.outcome is outcome
+    assert bool(called) is (outcome is Outcome.SUCCEEDED)
+    if said.error is not None:
+        assert not said.outcome_unknown
+        assert "read with 14 s of its 60 s left, since its queue is behind" in said.error.message
+
+
+def test_a_request_whose_task_left_it_little_time_is_attempted_with_what_it_has(
+    payment: Agent, clock: Clock
+) -> None:
+    payment.performs(charge_card)(lambda _: None)
+    hurried = request(sent_at=NOW - 100, complete_by=NOW + 2_000)
+    assert reply(payment, clock, hurried).outcome is Outcome.SUCCEEDED
 
 
 def given_to(operation: str, clock: Clock, asked: AgentRequest) -> StepRequest:

@@ -125,9 +125,9 @@ def test_a_turn_that_comes_when_the_time_is_over_is_not_taken(payment: Agent, cl
     payment.performs(charge_card)(called.append)
     said = reply(payment, clock, guard=Gate(clock, 9, waits=59_000))
     assert not called
-    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 1_000)
+    assert (said.outcome, said.retry_after, said.outcome_unknown) == (Outcome.HELD, 1_000, False)
     assert said.error is not None
-    assert said.error.type == "NoTimeLeft"
+    assert said.error.message == "its turn came too late; not attempted"
 
 
 def test_an_undo_is_held_back_like_a_perform(payment: Agent, clock: Clock) -> None:

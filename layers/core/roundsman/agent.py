@@ -26,20 +26,19 @@ from roundsman.checks import check_name, check_type
 from roundsman.errors import DefinitionError
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
-from roundsman.outcomes import Ended, permanent, progress, transient
+from roundsman.outcomes import Ended, held, permanent, progress, transient
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
 from roundsman.step_request import Perform, StepRequest, name_and_index, step_request
 from roundsman.tries import (
     DEPLOYED_WITHIN,
-    NO_TIME_LEFT,
     NO_TIME_RETRY_AFTER,
     Attempt,
     Jitter,
     Report,
     Sleep,
 )
-from roundsman.values import SECOND, spoken
+from roundsman.values import SECOND, milliseconds, spoken
 from roundsman.workflow import Step
 
 __all__ = [
@@ -55,6 +54,7 @@ __all__ = [
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
 SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
+LEAST_SHARE = 4  # a quarter: with less of its time left, a request is not begun
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
 
@@ -196,9 +196,11 @@ class Agent:
         now = means.clock()
         said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
         ends_at = min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+        starved = _starved(self._steps[name], request, now)
         if now >= ends_at:
-            message = "those before it in its batch left no time for it; not attempted"
-            return transient(NO_TIME_LEFT, message, NO_TIME_RETRY_AFTER)
+            starved = "those before it in its batch left no time for it"
+        if starved:
+            return held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
         compensation = self._steps[name].compensation
         return Attempt(
             request=step_request(
@@ -248,6 +250,22 @@ class Agent:
             until=ended.until,
             outcome_unknown=ended.outcome_unknown,
         )
+
+
+def _starved(step: Step, request: AgentRequest, now: int) -> str | None:
+    """Whether the request lay in its queue for most of its time, in words.
+
+    A call that is begun then is likely cut off, and the attempt would fail for having waited.
+    Given back, it is claimed anew with a complete-by that allows for the queue.
+    """
+    allowed = step.complete_within
+    if request.operation == "undo" and step.compensation is not None:
+        allowed = step.compensation.complete_within or allowed
+    whole = min(milliseconds(allowed), request.complete_by - request.sent_at)
+    left = request.complete_by - now
+    if left * LEAST_SHARE >= whole:
+        return None
+    return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,7 +31,6 @@ SHORTEST_TRY = SECOND  # a call that is cut off in the middle leaves an outcome 
 NO_TIME_RETRY_AFTER = SECOND  # the next invocation has its full time at once
 DEPLOYED_WITHIN = MINUTE  # about what a deployment of the missing code takes
 
-NO_TIME_LEFT = "NoTimeLeft"
 PROBE_UNCLEAR = "ProbeUnclear"
 CALLBACK_IN_UNDO = "CallbackInUndo"
 
@@ -187,7 +186,7 @@ class Attempt:
 
     def _failed(self, error: Exception) -> Ended:
         if isinstance(error, TurnCameTooLate):
-            return transient(NO_TIME_LEFT, error, NO_TIME_RETRY_AFTER)
+            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
         if isinstance(error, TransientError):
             return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
