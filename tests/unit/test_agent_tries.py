@@ -217,7 +217,7 @@ def test_no_try_begins_after_its_time_and_no_wait_outlasts_it_and_the_key_never_
 ) -> None:
     agent, clock = Agent("payment"), Clock()
     charge = agent.performs(charge_card)(Service(clock, *(end() for end in ends), took=took))
-    asked = request(complete_by=NOW + complete_in)
+    asked = request(sent_at=NOW, complete_by=NOW + complete_in)
     ask(agent, clock, asked, function_ends_at=NOW + function_ends_in, jitter=jitter)
     assert 1 <= len(charge.calls) <= TRIES
     for each, began in zip(charge.calls, charge.called_at, strict=True):

@@ -8,7 +8,7 @@ import socket
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar
 
@@ -155,8 +155,9 @@ def test_the_service_hangs(partner: Partner, server: Server) -> None:
     over = threading.Event()
     server.before_answer = over.wait
     request = partner.request()
-    partner.world.wait_until(request.complete_by - 100)  # it was read late
-    partner.hear(partner.answer(request))
+    read_at = request.complete_by - 100  # it was sent late, and so has all of its time left
+    partner.world.wait_until(read_at)
+    partner.hear(partner.answer(replace(request, sent_at=read_at)))
     over.set()
     assert partner.record().error == StepError("TransientError", "POST was not answered in 0.1 s")
     assert partner.record().process_state is ProcessState.PENDING
