@@ -10,6 +10,7 @@ from tests.unit.machine_world import World, plan, step
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
 UNFENCED = Compensation(retry=ONCE)
+AGAIN = Compensation(fences_late_performs=True)
 
 
 def lines(count: int) -> Json:
@@ -95,6 +96,54 @@ def not_a_list() -> World:
     return of(made, 1)
 
 
+def the_last_item_is_overdue() -> World:
+    """Nothing undoes it: it is left out by the timer, and with it the task is complete."""
+    made = plan(pick(tolerate=0.5), on_failure=Undo())
+    world = of(made, 2)
+    world.succeeds("pick[0]")
+    world.overdue("pick[1]")
+    return world
+
+
+def ends_while_an_item_is_undone(*, cancelled: bool, retry: bool) -> World:
+    """The undo of a left-out item is given back or overdue; then the task ends without undo."""
+    made = plan(pick(tolerate=0.5, compensation=AGAIN), step("b"), on_failure=Archive())
+    world = of(made, 2)
+    world.is_refused("pick[1]")
+    world.succeeds("pick[0]")
+    if cancelled:
+        world.cancel(undo=False)
+        world.succeeds("b")
+    else:
+        world.is_refused("b")
+    if retry:
+        world.fails("pick[1]")
+    else:
+        world.overdue("pick[1]")
+    return world
+
+
+def its_undo_is_answered_late(*, retry: bool) -> World:
+    world = ends_while_an_item_is_undone(cancelled=True, retry=retry)
+    world.succeeds("pick[1]", lock=world.decisions[-1][0].step("pick[1]").locked_by)
+    return world
+
+
+def its_undo_is_made_by_hand_at_the_end(*, cancelled: bool, retry: bool) -> World:
+    world = ends_while_an_item_is_undone(cancelled=cancelled, retry=retry)
+    world.resolve("pick[1]")
+    return world
+
+
+def cancelled_as_an_undo_falls_due() -> World:
+    """No timer had yet said that the undo, which waited for late performs, may begin."""
+    world = of(plan(pick(tolerate=0.5, compensation=UNFENCED)), 2)
+    world.is_refused("pick[1]")
+    world.succeeds("pick[0]")
+    world.wait(36).cancel(undo=False)
+    return world
+
+
 FAN_OUT_STORIES: list[Callable[[], World]] = [
     no_items,
     one_is_left_out,
@@ -102,4 +151,12 @@ FAN_OUT_STORIES: list[Callable[[], World]] = [
     its_undo_fails_and_is_made_again,
     its_undo_is_made_by_hand,
     not_a_list,
+    the_last_item_is_overdue,
+    lambda: its_undo_is_answered_late(retry=False),
+    lambda: its_undo_is_answered_late(retry=True),
+    lambda: its_undo_is_made_by_hand_at_the_end(cancelled=False, retry=False),
+    lambda: its_undo_is_made_by_hand_at_the_end(cancelled=False, retry=True),
+    lambda: its_undo_is_made_by_hand_at_the_end(cancelled=True, retry=False),
+    lambda: its_undo_is_made_by_hand_at_the_end(cancelled=True, retry=True),
+    cancelled_as_an_undo_falls_due,
 ]

@@ -187,15 +187,18 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
     # Retry without a failure: the step is held, its agent takes no work.
     (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
-    (T.PENDING, TaskEvent.REPLIED): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.REPLIED): _to(
+        T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Completed without a reply: the last item of a fan-out was overdue, and is left out.
     (T.ACTIVE, TaskEvent.INSPECT): _to(
-        T.PENDING, T.RETRY, T.ARCHIVED, T.UNDOING, T.UNDONE, T.CANCELLED
+        T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
     # Without its plan nothing can be undone. And an undo may end while another branch performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
@@ -226,18 +229,18 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
-    (T.RETRY, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
     (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
     (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
     (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
     (T.ARCHIVED, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
-    (T.PENDING, TaskEvent.RESOLVE): _to(T.COMPLETED),
+    (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),
     (T.ACTIVE, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
     ),
-    (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, T.COMPLETED),
+    (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, *_ENDS, T.CANCELLED),
     (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, *_UNDO_ENDS),
     (T.ARCHIVED, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
