@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, due
-from roundsman.events import AgentView, HistoryRow, InspectAt, StartTask
+from roundsman.events import AgentView, HistoryRow, InspectAt, Outcome, StartTask
 from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
@@ -124,6 +124,20 @@ def test_a_late_or_repeated_held_reply_changes_nothing() -> None:
     world.wait(60).start()
     before = world.task
     assert world.gives_back("a", lock=lock).task is before
+
+
+def test_a_reply_under_an_older_key_changes_nothing_of_a_held_step() -> None:
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    lock = world.lock("a")
+    world.is_refused("a")
+    world.succeeds("a")
+    world.resubmit(again=True)
+    world.hold("worker", 60).start()
+    before = world.wait(90).task
+    late = world.reply("a", Outcome.SUCCEEDED, lock=lock, key="ord-1/a/perform")
+    assert late.task is before
+    assert late.reason == "a: reply under another key ignored"
 
 
 def test_holding_counts_nothing_against_attempts_that_failed_before_and_after() -> None:

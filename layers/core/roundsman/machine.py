@@ -82,6 +82,9 @@ def decide(
 
 
 def _with_plan(case: Case, event: Event) -> None:
+    if isinstance(event, Replied) and (why := _unknown_reply(case, event)):
+        case.draft.note(why)
+        return
     credit_holds(case.draft)  # before anything is asked about the task's time
     match event:
         case Start():
@@ -131,17 +134,18 @@ def _go_on(case: Case, claimant: Claimant) -> None:
         claim(case, step, claimant)
 
 
+def _unknown_reply(case: Case, event: Replied) -> str:
+    """Why the reply is about nothing that the task is at, and changes nothing; else empty."""
+    if event.step not in case.plan.steps:
+        return f"{event.step}: the plan has no such step"
+    record = case.draft.step(event.step)
+    key = idempotency_key(case.draft.task.task_id, event.step, event.operation, record)
+    return "" if event.key == key else f"{event.step}: reply under another key ignored"
+
+
 def _replied(case: Case, event: Replied) -> None:
-    draft = case.draft
-    step = case.plan.steps.get(event.step)
-    if step is None:
-        draft.note(f"{event.step}: the plan has no such step")
-        return
+    draft, step = case.draft, case.plan.steps[event.step]
     record = draft.step(step.name)
-    key = idempotency_key(draft.task.task_id, step.name, event.operation, record)
-    if event.key != key:
-        draft.note(f"{step.name}: reply under another key ignored")
-        return
     timely = operation_of(record) == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
     if event.outcome is Outcome.SUCCEEDED and (current or (timely and _is_open(case, step))):
