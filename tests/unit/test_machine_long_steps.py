@@ -254,6 +254,16 @@ def test_no_perform_can_land_after_the_undo_of_a_step_that_waited() -> None:
     assert world.record("a").not_before == T0 + 10 * MINUTE + SKEW
 
 
+def test_nor_where_the_callback_was_to_come_before_the_end_of_the_request() -> None:
+    """A copy of the request may come late, and act until then."""
+    made = step("a", compensation=Compensation(), retry=Retry(max_attempts=1))
+    world = World(plan(made, on_failure=Undo()))
+    world.start()
+    world.waits_for_callback("a", 5)
+    world.overdue("a")
+    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
+
+
 def test_what_is_told_of_a_waiting_step_is_an_ordinary_reply() -> None:
     world = slow()
     world.waits_for_callback("a", 600)

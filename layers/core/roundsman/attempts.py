@@ -137,6 +137,7 @@ def waits_for_callback(case: Case, step: StepPlan, reply: Replied) -> None:
         step.name,
         StepEvent.WAITS_FOR_CALLBACK,
         complete_by=by,
+        acts_until=case.draft.acts_until(step.name),  # its request's own end may be later
         heartbeat_by=None,
         heard_at=case.now,
         waiting=True,
