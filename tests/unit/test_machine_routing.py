@@ -131,6 +131,17 @@ def test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing() -> No
     assert "under another key" in late.reason
 
 
+def test_what_was_heard_of_at_one_agent_does_not_leave_it_for_a_copy_given_back() -> None:
+    """The first copy of the request began the work; the second one met an open circuit."""
+    world = routed(attempts=3)
+    world.waits_for_callback("a", 20)
+    world.hold("first", 600).gives_back("a")
+    assert world.record("a").outcome_unknown
+    world.wait(300).inspect()
+    world.start()
+    assert at(world) == "first"
+
+
 # --- settling at one before another may act -------------------------------------------------------
 
 

@@ -45,7 +45,8 @@ def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
     error = reply.error or StepError(HELD, "its agent takes no work")
     record = case.draft.step(step.name)
     performs = operation_of(record) == PERFORM
-    unknown = record.outcome_unknown or (performs and reply.outcome_unknown)
+    begun = reply.outcome_unknown or record.heard_at is not None  # perhaps by another copy
+    unknown = record.outcome_unknown or (performs and begun)
     if performs and case.draft.ending:
         case.draft.requeue(step.name, StepEvent.HELD, outcome_unknown=unknown, spared=0)
         case.draft.note(f"{step.name}: given back by its agent, and not asked again")
