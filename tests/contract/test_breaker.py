@@ -126,16 +126,19 @@ def asked(guard: AgentGuard, function: Callable[[], str]) -> str:
     return guard.call(function, ends_at=real_now() + MINUTE, asks=True)
 
 
-def test_an_authors_mistake_neither_counts_nor_ends_the_row(circuit: Circuit) -> None:
+@pytest.mark.parametrize("mistake", [Unforeseen(), FileNotFoundError(2, "No such file")])
+def test_an_authors_mistake_neither_counts_nor_ends_the_row(
+    circuit: Circuit, mistake: Exception
+) -> None:
     guard = circuit.instance()
     for _ in range(2 * FAILURES):
-        with pytest.raises(Unforeseen):
-            call(guard, fails(Unforeseen()))
+        with pytest.raises(type(mistake)):
+            call(guard, fails(mistake))
     for _ in range(FAILURES - 1):
         with pytest.raises(TransientError):
             call(guard, DOWN)
-    with pytest.raises(Unforeseen):
-        call(guard, fails(Unforeseen()))
+    with pytest.raises(type(mistake)):
+        call(guard, fails(mistake))
     with pytest.raises(HeldBack):
         call(guard, DOWN)
 

@@ -10,10 +10,10 @@ a circuit that is being tried. The answer to a probe, which only asks what happe
 services that cannot do their work may well answer questions, and one is asked after each failure,
 so no row would ever be long enough. A probe that fails counts.
 
-Any other exception is likely the author's mistake. It says nothing of the service, so it neither
-counts, nor ends the row, nor closes; where it came of the call that tried the service, the next
-call of that instance tries again, or once its lease of one recovery time is over, that of any
-other.
+Any other exception, and an OSError of files, is likely the author's mistake. It says nothing of the
+service, so it neither counts, nor ends the row, nor closes; where it came of the call that tried
+the service, the next call of that instance tries again, or once its lease of one recovery time is
+over, that of any other.
 
 Where ControlTable cannot be reached, calls pass: what guards against an outage must not be one.
 """
@@ -43,6 +43,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
 
 T = TypeVar("T")
+
+OF_FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
 KNOWN_FOR = 1  # seconds an instance may decide by what it read; a call takes about as long
 TRIED_FOR = 5 * SECOND  # how long a call that tries the service is likely to take, at most
@@ -259,6 +261,8 @@ def _answer_of(function: Callable[[], T]) -> _Answer[T]:
         return _Answer(returned=(function(),))
     except NotCalled:
         raise  # Busy by its kind, but nobody was asked
+    except OF_FILES:
+        raise  # OSErrors by their kind, but of what the author packed, not of the service
     except (PermanentError, Busy) as answer:
         return _Answer(error=answer)
     except (TransientError, OSError) as error:
