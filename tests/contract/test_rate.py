@@ -100,15 +100,27 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld)
     assert held.value.until - NOW > LONGEST_WAIT
 
 
-def test_no_turn_is_waited_for_beyond_the_end_of_the_attempt(dynamo_world: DynamoWorld) -> None:
+def test_no_turn_is_waited_for_that_leaves_the_call_less_than_a_second(
+    dynamo_world: DynamoWorld,
+) -> None:
     time = Time()
     rate = instance(dynamo_world, time, 1)
     rate.wait(ends_at=NOW + MINUTE)
     with pytest.raises(HeldBack) as held:
-        rate.wait(ends_at=NOW + SECOND)
+        rate.wait(ends_at=NOW + 2 * SECOND - 1)
     assert held.value.until == NOW + SECOND
-    rate.wait(ends_at=NOW + SECOND + 1)
+    rate.wait(ends_at=NOW + 2 * SECOND)
     assert time.slept == [SECOND]
+
+
+def test_of_a_short_time_half_is_left_for_the_call(dynamo_world: DynamoWorld) -> None:
+    time = Time()
+    rate = instance(dynamo_world, time, 5)
+    rate.wait(ends_at=NOW + MINUTE)
+    with pytest.raises(HeldBack):
+        rate.wait(ends_at=NOW + 399)
+    rate.wait(ends_at=NOW + 400)
+    assert time.slept == [200]
 
 
 def test_those_sent_away_come_again_one_after_the_other(dynamo_world: DynamoWorld) -> None:

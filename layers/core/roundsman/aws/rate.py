@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 LONGEST_WAIT = 2 * SECOND  # more costs more in Lambda than the requests of giving it back
+ROOM = SECOND  # left for the call after its turn: cut off, it would tell against a healthy service
 LONGEST_RETURN = 10 * MINUTE  # beyond it what was said long ago would no longer be true
 MICROSECOND = 1_000  # of them in a ms; places lie closer together than a ms at high rates
 MOST_TRIES = 4
@@ -61,8 +62,9 @@ class Rate:
         self._next_at = 0
 
     def wait(self, *, ends_at: int) -> None:
-        """Take a place and wait for it. Raises HeldBack where that is too long, or not before
-        `ends_at` (epoch ms). Where no place can be asked for, the call passes.
+        """Take a place and wait for it. Raises HeldBack where that is too long, or would leave the
+        call no room before `ends_at` (epoch ms): a second, or half of what there is. Where no
+        place can be asked for, the call passes.
         """
         try:
             place = self._place(ends_at)
@@ -80,7 +82,9 @@ class Rate:
         """The instant of this call, in microseconds. A place whose answer is lost stays empty."""
         for _ in range(MOST_TRIES):
             now = self._clock() * MICROSECOND
-            latest = min(now + LONGEST_WAIT * MICROSECOND, (ends_at - 1) * MICROSECOND)
+            left = ends_at * MICROSECOND - now
+            spare = max(left - ROOM * MICROSECOND, left // 2)
+            latest = now + min(LONGEST_WAIT * MICROSECOND, spare)
             place = self._take_now(now) if self._next_at < now else self._take_next(now, latest)
             if place is not None:
                 self._next_at = place + self._interval
