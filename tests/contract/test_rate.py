@@ -7,7 +7,7 @@ from threading import Thread
 import pytest
 
 from roundsman.aws.rate import LONGEST_RETURN, LONGEST_WAIT, Rate
-from roundsman.guards import HeldBack
+from roundsman.guards import HeldBack, NoPlace
 from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import unreachable
@@ -93,7 +93,7 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld)
     rates = [instance(dynamo_world, Time(), 1) for _ in range(3)]
     for rate in rates:
         rate.wait(ends_at=NOW + MINUTE)  # now, in one second, in two
-    with pytest.raises(HeldBack, match="more than 1 calls a second of payment") as held:
+    with pytest.raises(NoPlace, match="more than 1 calls a second of payment") as held:
         instance(dynamo_world, time, 1).wait(ends_at=NOW + MINUTE)
     assert time.slept == []
     assert not held.value.called

@@ -7,7 +7,7 @@ import pytest
 
 from roundsman import Agent, DidNotHappen, Happened, TransientError
 from roundsman.events import Outcome
-from roundsman.guards import HeldBack
+from roundsman.guards import HeldBack, NoPlace
 from tests.unit.agent_samples import NOW, Clock, charge_card, raising, reply, request, returning
 
 T = TypeVar("T")
@@ -91,6 +91,25 @@ def test_a_hold_after_an_earlier_try_of_the_attempt_may_have_had_its_effect(
     payment.performs(charge_card)(raising(TransientError("503")))
     said = reply(payment, clock, guard=Gate(clock, 1))
     assert (said.outcome, said.outcome_unknown) == (Outcome.HELD, True)
+
+
+def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
+    payment: Agent, clock: Clock
+) -> None:
+    class Crowded(Gate):
+        def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
+            try:
+                return super().call(function, ends_at=ends_at, asks=asks)
+            except HeldBack as held:
+                raise NoPlace("more than 1 calls a second", until=held.until) from held
+
+    payment.performs(charge_card)(raising(TransientError("503")))
+    assert reply(payment, clock, guard=Crowded(clock, 0)).outcome is Outcome.HELD
+    for lets, said in ((1, "503"), (2, "503 (2 tries)")):
+        failed = reply(payment, clock, guard=Crowded(clock, lets))
+        assert failed.outcome is Outcome.TRANSIENT
+        assert failed.error is not None
+        assert failed.error.message == said
 
 
 @pytest.mark.parametrize("answer", [Happened(), DidNotHappen()], ids=["happened", "did not"])

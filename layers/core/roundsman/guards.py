@@ -21,6 +21,10 @@ class HeldBack(RoundsmanError):
         self.called = called
 
 
+class NoPlace(HeldBack):
+    """Others' calls come first: the service is well, as far as is known, and nobody holds it."""
+
+
 class NotCalled(Busy):
     """Raised by what a guard calls, where it gave up before it called the service.
 

@@ -17,7 +17,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from roundsman.callbacks import Callback
 from roundsman.errors import Busy, PermanentError, TransientError
-from roundsman.guards import Guard, HeldBack, NotCalled
+from roundsman.guards import Guard, HeldBack, NoPlace, NotCalled
 from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
 from roundsman.probes import DidNotHappen, Happened
 from roundsman.step_request import Perform, StepRequest
@@ -67,6 +67,7 @@ class Attempt:
     _took: int = field(default=0, init=False)
     _probed: bool = field(default=False, init=False)
     _probing: bool = field(default=False, init=False)
+    _failure: Ended | None = field(default=None, init=False)
 
     def make(self) -> Ended:
         """Make it, and say how it ended. Exceptions that end the process pass through."""
@@ -74,12 +75,15 @@ class Attempt:
             retry=retry_if_exception(may_pass),
             wait=self._wait,
             stop=self._is_to_be_given_back,
+            before_sleep=self._keep,
             sleep=self.sleep,
             reraise=True,
         )
         try:
             ended = retrying(self._try)
         except HeldBack as error:
+            if isinstance(error, NoPlace) and self._failure is not None:
+                return self._failure  # else what always fails would, behind a rate, never count
             unknown = error.called or self._calls > 0
             return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
         except Exception as error:  # noqa: BLE001  # whatever an author's code raises is an outcome
@@ -168,6 +172,12 @@ class Attempt:
         if self.request.operation == "perform":
             self.request = replace(self.request, outcome_unknown=True)
             self._probed = False
+
+    def _keep(self, state: RetryCallState) -> None:
+        """Note how the attempt ends if there is no place for another try."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, Exception):
+            self._failure = _counted(self._failed(error), self._tries)
 
     def _wait(self, state: RetryCallState) -> float:
         """The wait in seconds before the next try."""

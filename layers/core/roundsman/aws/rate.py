@@ -18,7 +18,7 @@ from roundsman.aws.codec import Item, number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.aws.item_reader import ItemReader
 from roundsman.aws.observability import count, logger, where
-from roundsman.guards import HeldBack
+from roundsman.guards import HeldBack, NoPlace
 from roundsman.ports import Clock
 from roundsman.values import MINUTE, SECOND
 
@@ -91,7 +91,7 @@ class Rate:
                 return place
             if self._next_at > latest:
                 break
-        raise HeldBack(
+        raise NoPlace(
             f"more than {self._said} calls a second of {self._agent}", until=self._return_at()
         )
 
