@@ -114,6 +114,16 @@ def test_an_attempt_is_logged_in_one_line_with_its_fields(
     assert line["retry_after_ms"] == 3_000
 
 
+def test_progress_is_sent_and_its_note_is_logged(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    world.agent.performs(greet)(lambda asked: asked.progress("page 3"))
+    world.handle(request(heartbeat_by=NOW + 9_000))
+    assert [reply.outcome for reply in world.replies()] == [Outcome.PROGRESS, Outcome.SUCCEEDED]
+    line, _ = logged(capsys)
+    assert (line["message"], line["task_id"], line["note"]) == ("progress", "ord-1", "page 3")
+
+
 def test_outcomes_are_counted_and_the_counts_are_sent(
     world: World, capsys: pytest.CaptureFixture[str]
 ) -> None:

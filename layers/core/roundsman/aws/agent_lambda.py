@@ -129,7 +129,7 @@ class AgentFunction:
                     function_ends_at=function_ends_at,
                     report=_log_unexpected,
                     guard=self.guard or NoGuard(),
-                    say=self._send,
+                    say=self._show,
                     sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
                 )
                 _log(request, answer, read_at, self.clock())
@@ -138,6 +138,11 @@ class AgentFunction:
             finally:
                 if self.guard is not None:
                     self.guard.tell()
+
+    def _show(self, sign: Reply) -> None:
+        """Send a sign of progress. Its note is in no message: it is the log's."""
+        logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
+        self._send(sign)
 
     def _send(self, reply: Reply) -> None:
         text = wire_text(reply.body())
