@@ -3,10 +3,11 @@
 import pytest
 
 from roundsman.errors import TransientError
-from roundsman.guards import HeldBack
+from roundsman.guards import HeldBack, NoPlace
 from roundsman.ports import OPERATOR, Hold
 from roundsman.values import MINUTE, SECOND
 from tests.contract.circuits import FAILURES, Circuit, call, fresh_circuits, real_now
+from tests.contract.samples import NOW
 from tests.contract.test_breaker import DOWN, answers, circuit, never
 from tests.contract.test_lost_answers import unreachable
 from tests.contract.worlds import DynamoWorld
@@ -89,3 +90,21 @@ def test_a_hold_on_another_agent_holds_nobody_else(circuit: Circuit) -> None:
     hold = Hold("mail", OPERATOR, real_now(), real_now() + MINUTE, "", "anna")
     circuit.world.holds(circuit.clock).hold(hold)
     assert call(circuit.instance(), answers) == "done"
+
+
+def test_who_had_to_ask_first_finds_a_turn_also_where_calls_queue(
+    dynamo_world: DynamoWorld,
+) -> None:
+    slept: list[int] = []
+    crowd = [Circuit(dynamo_world, calls_per_second=1, clock=lambda: NOW) for _ in range(3)]
+    circuit = Circuit(dynamo_world, calls_per_second=1, clock=lambda: NOW, slept=slept)
+    guard = circuit.instance()
+    guard.call(lambda: "nothing", ends_at=NOW + MINUTE, asks=True)
+    for other in crowd[:2]:
+        other.instance().call(lambda: "done", ends_at=NOW + MINUTE)
+    with pytest.raises(NoPlace):
+        crowd[2].instance().call(lambda: "done", ends_at=NOW + MINUTE)
+    assert guard.call(lambda: "done", ends_at=NOW + MINUTE) == "done"
+    assert slept == [3 * SECOND]
+    with pytest.raises(NoPlace):
+        guard.call(lambda: "done", ends_at=NOW + MINUTE)

@@ -15,7 +15,7 @@ from roundsman.aws.breaker import Breaker
 from roundsman.aws.circuit_news import CircuitNews
 from roundsman.aws.holds import DynamoHolds
 from roundsman.aws.observability import count, logger, where
-from roundsman.aws.rate import Rate
+from roundsman.aws.rate import LONGEST_WAIT, Rate
 from roundsman.aws.settings import AgentSettings
 from roundsman.guards import HeldBack
 from roundsman.holds import in_force, why_held
@@ -74,13 +74,18 @@ class AgentGuard:
         self._breaker = breaker
         self._rate = rate
         self._news = news
+        self._has_asked = False
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
         """Call the function, where it may be called, at its turn. Raises HeldBack as Guard says."""
         self._hold.check()
         self._breaker.check()
         if self._rate is not None:
-            self._rate.wait(ends_at=ends_at)
+            # Who had to ask first needs two turns. Where calls queue, the second is always further
+            # off than others may wait, and each attempt would be over once it has asked.
+            longest = 2 * LONGEST_WAIT if self._has_asked else LONGEST_WAIT
+            self._rate.wait(ends_at=ends_at, longest=longest)
+        self._has_asked = asks
         return self._breaker.call(function, ends_at=ends_at, asks=asks)
 
     def tell(self) -> None:

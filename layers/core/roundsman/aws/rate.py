@@ -61,13 +61,15 @@ class Rate:
         self._sleep = sleep
         self._next_at = 0
 
-    def wait(self, *, ends_at: int) -> None:
-        """Take a place and wait for it. Raises HeldBack where that is too long, or would leave the
-        call no room before `ends_at` (epoch ms): a second, or half of what there is. Where no
-        place can be asked for, the call passes.
+    def wait(self, *, ends_at: int, longest: int = LONGEST_WAIT) -> None:
+        """Take a place and wait for it.
+
+        Raises NoPlace where it is more than `longest` ms off, or would leave the call no room
+        before `ends_at` (epoch ms): a second, or half of what there is. Where no place can be
+        asked for, the call passes.
         """
         try:
-            place = self._place(ends_at)
+            place = self._place(ends_at, longest)
         except HeldBack:
             raise
         except Exception as error:  # noqa: BLE001  # a limit must not stop what it limits
@@ -78,13 +80,13 @@ class Rate:
         if wait > 0:
             self._sleep(wait)
 
-    def _place(self, ends_at: int) -> int:
+    def _place(self, ends_at: int, longest: int) -> int:
         """The instant of this call, in microseconds. A place whose answer is lost stays empty."""
         for _ in range(MOST_TRIES):
             now = self._clock() * MICROSECOND
             left = ends_at * MICROSECOND - now
             spare = max(left - ROOM * MICROSECOND, left // 2)
-            latest = now + min(LONGEST_WAIT * MICROSECOND, spare)
+            latest = now + min(longest * MICROSECOND, spare)
             place = self._take_now(now) if self._next_at < now else self._take_next(now, latest)
             if place is not None:
                 self._next_at = place + self._interval
