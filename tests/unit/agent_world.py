@@ -106,10 +106,12 @@ class World:
             self.clock.sleep,
         )
 
-    def handle(self, *bodies: str, queue: str = "s-GreeterRequestQueue") -> list[str]:
+    def handle(
+        self, *bodies: str, queue: str = "s-GreeterRequestQueue", receives: int = 1
+    ) -> list[str]:
         """Hand it one batch; the ids of the messages that must come again."""
         handle = observed(self.function().handle)
-        return failed(handle(event(*bodies, queue=queue), 40_000))
+        return failed(handle(event(*bodies, queue=queue, receives=receives), 40_000))
 
     def replies(self) -> list[Reply]:
         return [read_reply(body) for body in received(self.sqs, self.reply_url)]
@@ -169,14 +171,16 @@ def request(**changes: object) -> str:
     return AgentRequest(**{**fields, **changes}).body()  # type: ignore[arg-type]  # as meant
 
 
-def event(*bodies: str, queue: str = "s-GreeterRequestQueue") -> dict[str, object]:
+def event(
+    *bodies: str, queue: str = "s-GreeterRequestQueue", receives: int = 1
+) -> dict[str, object]:
     return {
         "Records": [
             {
                 "messageId": f"m{number}",
                 "receiptHandle": f"r{number}",
                 "body": body,
-                "attributes": {"ApproximateReceiveCount": "1"},
+                "attributes": {"ApproximateReceiveCount": str(receives)},
                 "messageAttributes": {},
                 "eventSource": "aws:sqs",
                 "eventSourceARN": f"arn:aws:sqs:us-east-1:123456789012:{queue}",

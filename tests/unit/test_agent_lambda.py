@@ -2,12 +2,13 @@
 
 import json
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Never, cast
 
 import pytest
 
-from roundsman import Agent, PermanentError, StepRequest, TransientError
+from roundsman import Agent, Compensation, PermanentError, StepRequest, TransientError
 from roundsman.events import Outcome
 from roundsman.guards import HeldBack
 from roundsman.messages import AgentRequest
@@ -177,6 +178,37 @@ def test_a_held_attempt_is_answered_logged_and_counted_and_then_told(
     [sent] = [line for line in lines if "_aws" in line]
     assert sent["StepAttemptsHeld"] == [1.0]
     assert guard.told == 1
+
+
+@pytest.mark.parametrize(("receives", "unknown"), [(1, False), (2, True)])
+def test_a_perform_that_was_read_before_may_have_happened_also_where_it_is_held_now(
+    world: World, receives: int, *, unknown: bool
+) -> None:
+    world.agent.performs(greet)(lambda _: "hello")
+    world.guard = Closed()
+    world.handle(request(), receives=receives)
+    [reply] = world.replies()
+    assert reply.outcome is Outcome.HELD
+    assert reply.outcome_unknown is unknown
+
+
+def test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown(
+    world: World,
+) -> None:
+    world.agent.performs(greet)(lambda given: given.outcome_unknown)
+    world.handle(request())
+    world.handle(request(), receives=2)
+    assert [reply.result for reply in world.replies()] == [False, True]
+
+
+def test_of_an_undo_that_was_read_before_is_known_what_its_request_says(world: World) -> None:
+    seen: list[bool] = []
+    undoable = replace(greet, compensation=Compensation())
+    world.agent.compensates(undoable)(lambda given: seen.append(given.outcome_unknown))
+    perform, undo = "ord-1/greet/perform", "ord-1/greet/undo"
+    body = request(operation="undo", idempotency_key=undo, perform_key=perform)
+    world.handle(body, receives=2)
+    assert seen == [False]
 
 
 def test_what_there_is_to_tell_is_told_also_where_the_reply_cannot_be_sent(world: World) -> None:

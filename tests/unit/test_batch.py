@@ -133,6 +133,15 @@ def test_a_message_is_handed_on_with_its_id_and_the_name_of_its_queue() -> None:
     assert seen == [Message("text", "id-0", QUEUE)]
 
 
+def test_a_message_that_comes_again_says_so() -> None:
+    seen: list[Message] = []
+    batch = Batch(raising(KeyError("x"), at="id-0"), Queue({"id-0": "text"}))
+    assert batch.invoke() == ["id-0"]
+    batch.handle = seen.append
+    batch.invoke()
+    assert seen == [Message("text", "id-0", QUEUE, redelivered=True)]
+
+
 @pytest.mark.parametrize("event", [{"Records": []}, {}, {"Records": None}])
 def test_an_event_without_messages_is_answered_and_logged(
     event: dict[str, object], capsys: pytest.CaptureFixture[str]

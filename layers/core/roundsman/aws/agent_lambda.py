@@ -1,7 +1,7 @@
 """An agent's function: each request is answered by the agent, and its reply is sent."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
@@ -19,10 +19,12 @@ from roundsman.aws.guarding import guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import AgentSettings
+from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
+from roundsman.task import PERFORM
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority
@@ -119,6 +121,9 @@ class AgentFunction:
 
     def _handle(self, message: Message, function_ends_at: int) -> None:
         request = read_request(message.body)
+        begun = message.redelivered and request.operation == PERFORM
+        if begun:  # whoever read it before may have died of it after the call
+            request = replace(request, outcome_unknown=True)
         with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
             read_at = self.clock()
             self._note_read(message.queue, request.sent_at)
@@ -134,6 +139,8 @@ class AgentFunction:
                 )
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
+                    if begun and answer.outcome is Outcome.HELD:
+                        answer = replace(answer, outcome_unknown=True)
                     self._send(answer)
             finally:
                 if self.guard is not None:

@@ -30,11 +30,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One SQS message: its body, its id (kept by redeliveries), and the name of its queue."""
+    """One SQS message: its body, its id (kept by redeliveries), and the name of its queue.
+
+    `redelivered` says that it was received before: what came of it then nobody knows.
+    """
 
     body: str
     message_id: str
     queue: str
+    redelivered: bool = False
 
 
 def handle_batch(
@@ -114,7 +118,8 @@ def _which(message: Message) -> dict[str, str]:
 
 
 def _message(record: SQSRecord) -> Message:
-    return Message(record.body, record.message_id, record.event_source_arn.rpartition(":")[2])
+    queue = record.event_source_arn.rpartition(":")[2]
+    return Message(record.body, record.message_id, queue, _receives(record.raw_event) > 1)
 
 
 def _receives(entry: dict[str, dict[str, str]]) -> int:
