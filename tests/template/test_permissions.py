@@ -17,7 +17,7 @@ from tests.template.reading import (
     texts,
     work_queues,
 )
-from tests.template_stack import Document, mapping_of
+from tests.template_stack import TEMPLATE, Document, mapping_of
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 REPLY_QUEUES_OF_APPLICATIONS = (
@@ -223,3 +223,13 @@ def test_the_alert_topic_refuses_what_comes_without_tls_and_takes_alarms(
     assert refusal["Condition"] == {"Bool": {"aws:SecureTransport": "false"}}
     assert alarms["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
     assert "aws:SourceAccount" in mapping_of(mapping_of(alarms["Condition"])["StringEquals"])
+
+
+def test_operators_who_tell_of_a_hold_are_given_the_rights_that_publishing_needs(
+    document: Document,
+) -> None:
+    page = (TEMPLATE.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("| `hold`, `release` |")]
+    needed = granted(document, "SupervisorRole", "kms")["AlertKey"]
+    assert needed
+    assert set(re.findall(r"`kms:([A-Za-z]+)`", row)) == needed
