@@ -21,7 +21,7 @@ from tests.unit.fan_out_stories import (
     pick,
     picking,
 )
-from tests.unit.machine_world import World, plan, requests_in, step
+from tests.unit.machine_world import T0, World, plan, requests_in, step
 
 P = ProcessState
 DECLINED = StepError("CardDeclined", "insufficient funds")
@@ -98,6 +98,16 @@ def test_without_a_fence_its_undo_waits_until_no_request_can_act() -> None:
     assert requests_in(world.start()) == ["pick[1]"]
     world.succeeds("pick[1]")
     assert world.state("pick[1]") is P.SKIPPED
+
+
+def test_its_undo_may_take_longer_than_the_task_has() -> None:
+    picked = pick(tolerate=0.5, compensation=FENCED)
+    world = of(plan(picked, step("b"), complete_within=timedelta(minutes=1)), 2)
+    world.wait(35).is_refused("pick[1]")
+    world.succeeds("pick[1]")
+    assert world.state("pick[1]") is P.SKIPPED
+    assert world.record("pick[1]").complete_by == T0 + 65 * SECOND
+    assert world.task.complete_by == T0 + 60 * SECOND
 
 
 def test_its_undo_has_attempts_of_its_own_and_the_record_still_says_why_it_failed() -> None:
