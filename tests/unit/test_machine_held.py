@@ -8,7 +8,7 @@ import pytest
 from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, due
 from roundsman.events import AgentView, HistoryRow, InspectAt, Outcome, StartTask
-from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP
+from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP, TRIES_A_FAILURE
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import MINUTE, SECOND
@@ -163,6 +163,25 @@ def test_only_the_first_of_many_times_that_a_step_is_given_back_is_told() -> Non
     assert [row.kind for row in rows] == ["held"]
     world.fails("a", retry_after=0)
     assert [row.kind for row in world.gives_back("a").history] == ["held"]
+
+
+def test_a_step_whose_own_calls_keep_its_circuit_open_counts_an_attempt_some_day() -> None:
+    world = started()
+    for _ in range(TRIES_A_FAILURE):
+        world.gives_back("a", called=True)
+        world.wait(60).start()
+    assert world.record("a").failure_count == 0
+    decision = world.gives_back("a", called=True)
+    assert (world.record("a").failure_count, world.record("a").spared) == (1, 0)
+    assert "attempt 1 of 3 failed: Held: the breaker of worker is open" in decision.reason
+
+
+def test_a_step_that_never_got_to_call_its_service_is_held_for_as_long_as_it_takes() -> None:
+    world = started()
+    for _ in range(TRIES_A_FAILURE + 1):
+        world.gives_back("a")
+        world.wait(60).start()
+    assert world.record("a").failure_count == 0
 
 
 # --- the task's clock -----------------------------------------------------------------------------

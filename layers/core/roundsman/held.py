@@ -29,6 +29,11 @@ GIVEN_BACK_FOR = 30 * SECOND
 SEEN_BY_NOW = 10 * SECOND
 """A view of the agents is younger than this: a hold that began earlier would be in it."""
 
+TRIES_A_FAILURE = 200
+"""How often a step's own call may be the one that finds its service still down, until that counts
+as one failed attempt. Two hours of nothing else, about: an order that alone makes its service fail
+must come before a person some day."""
+
 HELD = "Held"
 
 
@@ -54,7 +59,14 @@ def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
     wait = GIVEN_BACK_FOR if reply.retry_after is None else max(0, reply.retry_after)
     held_until = case.agent(step).held_until or 0
     until = min(max(case.now + wait, held_until), case.now + LOOK_AGAIN)
-    _wait(case, step, until, error.message or error.type, outcome_unknown=unknown)
+    spared = record.spared + int(reply.outcome_unknown)
+    why = error.message or error.type
+    _wait(case, step, until, why, outcome_unknown=unknown, spared=spared)
+
+
+def is_its_own_fault(case: Case, step: StepPlan, reply: Replied) -> bool:
+    """Whether the step has been given back for a failed call of its own once too often."""
+    return reply.outcome_unknown and case.draft.step(step.name).spared >= TRIES_A_FAILURE
 
 
 def released(case: Case, step: StepPlan) -> bool:
@@ -85,7 +97,13 @@ def credit(draft: Draft, since: int, until: int) -> None:
 
 
 def _wait(
-    case: Case, step: StepPlan, until: int, why: str, *, outcome_unknown: bool | None = None
+    case: Case,
+    step: StepPlan,
+    until: int,
+    why: str,
+    *,
+    outcome_unknown: bool | None = None,
+    spared: int | None = None,
 ) -> None:
     draft = case.draft
     record = draft.step(step.name)
@@ -107,7 +125,7 @@ def _wait(
         held_since=case.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,
-        spared=0,
+        spared=record.spared if spared is None else spared,
     )
     draft.command(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name

@@ -31,7 +31,7 @@ from roundsman.events import (
     Start,
     StartTask,
 )
-from roundsman.held import credit_holds, given_back
+from roundsman.held import credit_holds, given_back, is_its_own_fault
 from roundsman.operating import operate
 from roundsman.performing import claim_ready, expect_start, ready_to_perform, succeeded
 from roundsman.plan import Plan, StepPlan
@@ -165,7 +165,7 @@ def _replied(case: Case, event: Replied) -> None:
 def _heard(case: Case, step: StepPlan, event: Replied) -> None:
     """What the agent says of the current attempt, which did not succeed, or not yet."""
     match event.outcome:
-        case Outcome.HELD:
+        case Outcome.HELD if not is_its_own_fault(case, step, event):
             given_back(case, step, event)
         case Outcome.PROGRESS:
             progressed(case, step)
