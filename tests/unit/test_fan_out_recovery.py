@@ -153,6 +153,14 @@ def test_an_item_that_is_gone_the_second_time_keeps_its_spent_key_for_the_third(
     assert world.task.results() == {"quote": ["A", "B"]}
 
 
+def test_no_item_of_the_first_time_stays_open_where_there_are_none_the_second() -> None:
+    world = begun_anew()
+    world.succeeds("quote", [])
+    world.succeeds("ship")
+    assert world.task_state() is TaskState.COMPLETED
+    assert {world.state(name) for name in ("pick", "pick[0]", "pick[1]")} == {P.SKIPPED}
+
+
 def test_a_step_that_was_never_reached_the_second_time_keeps_its_spent_key_too() -> None:
     first = step("first", compensation=FENCED)
     second = step("second", first, compensation=FENCED)

@@ -44,12 +44,12 @@ def fan_out(case: Case, step: StepPlan) -> None:
     count = len(_items_that_fit(case, step))
     task = case.draft.task
     case.draft.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
+    _close_former_items(case, step.name, count)
     if count == 0:
         case.draft.move(step.name, StepEvent.NO_ITEMS, finished_at=case.now)
         case.draft.note(f"{step.name}: skipped, no items")
         return
     case.draft.steps.pop(step.name, None)  # its items have records of their own
-    _close_former_items(case, step.name, count)
     case.draft.note(f"{step.name}: {count} items")
 
 
@@ -113,7 +113,7 @@ def _close_former_items(case: Case, step: str, count: int) -> None:
     """Of a task that was begun anew and has fewer items now: the rest are kept for their keys."""
     items = item_names(step, count)
     for name in list(case.draft.steps):
-        if step_of(name) == step and name not in items:
+        if step_of(name) == step != name and name not in items:
             case.draft.move(name, StepEvent.NO_ITEMS, finished_at=case.now)
 
 
