@@ -107,3 +107,12 @@ def test_a_condition_that_fails_after_a_reply_does_not_lose_the_reply() -> None:
     world.succeeds("a", "text")
     assert states(world.task) == {"a": P.PROCESSED, "b": P.ERROR}
     assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_a_condition_is_not_asked_again_for_having_been_held() -> None:
+    world = World(plan(step("a", when="input.wanted")), order={"wanted": True})
+    world.hold("worker", 60).start()
+    world.order = {"wanted": False}
+    world.wait(90).inspect()
+    world.start()
+    assert world.lock("a")

@@ -9,6 +9,8 @@ from roundsman.performing import RESULTS_LIMIT
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import Json, size_in_bytes
+from roundsman.workflow import Undo
+from tests.unit.coping_stories import FENCED
 from tests.unit.machine_world import World, plan, requests_in, step
 
 a = step("a")
@@ -174,6 +176,20 @@ def test_a_reply_under_another_key_changes_nothing(key: str) -> None:
     assert decision.task is before
     assert decision.commands == ()
     assert decision.reason == "a: reply under another key ignored"
+
+
+def test_a_reply_under_an_older_key_changes_nothing_of_a_held_step() -> None:
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    lock = world.lock("a")
+    world.is_refused("a")
+    world.succeeds("a")
+    world.resubmit(again=True)
+    world.hold("worker", 60).start()
+    before = world.wait(90).task
+    late = world.reply("a", Outcome.SUCCEEDED, lock=lock, key="ord-1/a/perform")
+    assert late.task is before
+    assert late.reason == "a: reply under another key ignored"
 
 
 def test_a_reply_that_changes_nothing_stays_so_when_a_wait_has_run_out_meanwhile() -> None:
