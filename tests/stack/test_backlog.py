@@ -11,6 +11,7 @@ from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import (
     FEWEST,
+    PATIENCE,
     faults,
     few_agents,
     history_of,
@@ -30,6 +31,8 @@ LONG = 500  # seconds; only ever used up when something is broken
 def test_every_order_completes_and_none_has_a_counted_failure(
     stack: DeployedStack, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    stack.submit(order("backlog-before"))  # a stack at work, whose agents have read before
+    stack.wait_for("an order before", is_in(stack, "Completed", "backlog-before"), PATIENCE)
     slow = {"operation": "POST /reservations", "latencyMs": SLOW_MS}
     began = time.monotonic()
     with few_agents(stack, "inventory"), faults(stack, slow):

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 # Notes are written, and the guard asked, before the remote call, in its time: better no note, and
 # an unguarded call, than a late one. Alerts go out between two requests, in the time of the next.
-HASTY_CONFIG = Config(connect_timeout=1, read_timeout=1, retries={"total_max_attempts": 1})
+HASTY_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 1})
 
 
 def handler_of(agent: Agent) -> Handler:
