@@ -54,11 +54,15 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .c
 	@$(BIN)/python -m tools.dynamodb_local install
 
 .PHONY: test
-test: engines ## Run every test that needs neither Docker nor an AWS account
+test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
 	$(BIN)/python -m pytest -n 2 -m "not engine and not stack" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
-	$(BIN)/python -m pytest -m "engine or stack" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "(engine or stack) and not long" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
 	@$(BIN)/python -m tools.totals $(REPORTS)
+
+.PHONY: long
+long: engines ## Run what takes minutes each: an outage, a backlog, 500 orders in front of an urgent one
+	$(BIN)/python -m pytest -m long $(TEST_ARGS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## Lint and check the formatting

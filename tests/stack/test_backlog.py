@@ -20,7 +20,7 @@ from tests.stack.helpers import (
     submit_many,
 )
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 COMPLETE_WITHIN = 30  # seconds: that of reserve_stock
 ORDERS = [f"backlog-{number:03d}" for number in range(100)]

@@ -12,7 +12,7 @@ from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import faults, history_of, is_in, set_faults, steps_of, submit_many
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 ORDERS = [f"outage-{number:03d}" for number in range(100)]
 HANGS, LOST = "outage-hangs", "outage-lost"

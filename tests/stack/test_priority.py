@@ -10,7 +10,7 @@ from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import PATIENCE, faults, few_agents, is_in, set_faults, submit_many
 
-pytestmark = pytest.mark.stack
+pytestmark = [pytest.mark.stack, pytest.mark.long]
 
 BACKLOG = [f"normal-{number:03d}" for number in range(500)]
 SLOW_MS, LESS_SLOW_MS = 400, 150  # a shipment, before and after the urgent order's end
