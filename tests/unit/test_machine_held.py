@@ -158,7 +158,7 @@ def test_a_step_whose_own_calls_keep_its_circuit_open_counts_an_attempt_some_day
         world.wait(60).start()
     assert world.record("a").failure_count == 0
     decision = world.gives_back("a", called=True)
-    assert (world.record("a").failure_count, world.record("a").spared) == (1, 0)
+    assert (world.record("a").failure_count, world.record("a").in_vain) == (1, 0)
     assert "attempt 1 of 3 failed: Held: the breaker of worker is open" in decision.reason
 
 

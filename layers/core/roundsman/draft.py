@@ -67,6 +67,7 @@ class StepChanges(TypedDict, total=False):
     heard_at: int | None
     waiting: bool
     spared: int
+    in_vain: int
     tried: tuple[str, ...]
     after_undo: AfterUndo | None
 
@@ -80,6 +81,18 @@ STILL_HELD = frozenset(
     }
 )
 """What may happen to a held step without its being claimed or settled: it has waited since then."""
+
+NOT_COUNTED = frozenset(
+    {
+        StepEvent.HELD,
+        StepEvent.UNCLAIMED,
+        StepEvent.RETRY_DUE,
+        StepEvent.CLAIMED,
+        StepEvent.UNREAD,
+        StepEvent.EXTENDED,
+    }
+)
+"""What leaves the row of a step's calls in vain as it is."""
 
 SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED})
 """Whatever else happens to a step, what was heard of its attempt is over with the attempt."""
@@ -125,6 +138,8 @@ class Draft:
             changes.pop("error", None)  # the record says why the item is left out
         if event not in STILL_HELD:
             changes.setdefault("held_since", None)
+        if event not in NOT_COUNTED:
+            changes.setdefault("in_vain", 0)
         if event not in SAME_ATTEMPT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)

@@ -59,14 +59,14 @@ def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
     wait = GIVEN_BACK_FOR if reply.retry_after is None else max(0, reply.retry_after)
     held_until = case.agent(step).held_until or 0
     until = min(max(case.now + wait, held_until), case.now + LOOK_AGAIN)
-    spared = record.spared + int(reply.outcome_unknown)
+    in_vain = record.in_vain + int(reply.outcome_unknown)
     why = error.message or error.type
-    _wait(case, step, until, why, outcome_unknown=unknown, spared=spared)
+    _wait(case, step, until, why, outcome_unknown=unknown, in_vain=in_vain)
 
 
 def is_its_own_fault(case: Case, step: StepPlan, reply: Replied) -> bool:
     """Whether the step has been given back for a failed call of its own once too often."""
-    return reply.outcome_unknown and case.draft.step(step.name).spared >= TRIES_A_FAILURE
+    return reply.outcome_unknown and case.draft.step(step.name).in_vain >= TRIES_A_FAILURE
 
 
 def released(case: Case, step: StepPlan) -> bool:
@@ -103,7 +103,7 @@ def _wait(
     why: str,
     *,
     outcome_unknown: bool | None = None,
-    spared: int | None = None,
+    in_vain: int | None = None,
 ) -> None:
     draft = case.draft
     record = draft.step(step.name)
@@ -125,7 +125,8 @@ def _wait(
         held_since=case.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,
-        spared=record.spared if spared is None else spared,
+        spared=0,
+        in_vain=record.in_vain if in_vain is None else in_vain,
     )
     draft.command(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name

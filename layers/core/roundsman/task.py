@@ -57,8 +57,8 @@ class StepRecord:
     `heartbeat_by` is when the attempt must have shown progress, where that is before
     `complete_by`. `heard_at` is when the present attempt was last heard of (progress, or that it
     waits for a callback); `waiting` says that it waits for one.
-    `spared` counts the failures in a row that were not counted: time-outs blamed on a backlog, and
-    calls of this step that found its service still down.
+    `spared` counts the time-outs in a row that were blamed on a backlog and not counted, `in_vain`
+    the calls of this step in a row that found its circuit's service down and were not counted.
     `tried` are the agents that were tried before `agent`. `after_undo` says what follows the
     step's undo where that is not Undone.
     """
@@ -81,6 +81,7 @@ class StepRecord:
     heard_at: int | None = None
     waiting: bool = False
     spared: int = 0
+    in_vain: int = 0
     tried: tuple[str, ...] = ()
     after_undo: "AfterUndo | None" = None
 

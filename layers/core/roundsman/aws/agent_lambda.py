@@ -1,5 +1,6 @@
 """An agent's function: each request is answered by the agent, and its reply is sent."""
 
+import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cache
@@ -136,6 +137,7 @@ class AgentFunction:
                     guard=self.guard or NoGuard(),
                     say=self._show,
                     sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
+                    jitter=random.random,
                 )
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):

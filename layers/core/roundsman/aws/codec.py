@@ -141,6 +141,8 @@ def _step(step: StepRecord) -> Item:
         item["Waiting"] = {"BOOL": True}
     if step.spared:
         item["Spared"] = number(step.spared)
+    if step.in_vain:
+        item["InVain"] = number(step.in_vain)
     if step.tried:
         item["Tried"] = {"L": [text(agent) for agent in step.tried]}
     _put(item, "AfterUndo", step.after_undo)
@@ -224,6 +226,7 @@ def _read_step(reader: ItemReader) -> StepRecord:
         heard_at=reader.optional_number("HeardAt"),
         waiting=reader.flag("Waiting"),
         spared=reader.number("Spared", 0),
+        in_vain=reader.number("InVain", 0),
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
     )
