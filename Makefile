@@ -18,7 +18,7 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 # SAM asks nothing of AWS for linting, but wants a region.
 SAM := SAM_CLI_TELEMETRY=0 AWS_DEFAULT_REGION=us-east-1 $(BIN)/sam
 COMPILE := $(VENV)/locker/bin/uv pip compile --quiet --universal --python-version 3.11 \
-	--generate-hashes --no-emit-index-url --custom-compile-command 'make lock' $(LOCK_ARGS)
+	--generate-hashes --custom-compile-command 'make lock' $(LOCK_ARGS)
 
 .PHONY: help
 help: ## List the commands
