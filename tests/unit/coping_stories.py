@@ -105,21 +105,24 @@ def settled_by_hand() -> World:
     return world
 
 
-def undone_at_both() -> World:
+def refused_at_the_second() -> World:
+    """Settled at the first agent and refused by the second: the task is undone at both."""
     world = routed()
     world.fails("a")
     world.succeeds("a")
     world.is_refused("a")
+    return world
+
+
+def undone_at_both() -> World:
+    world = refused_at_the_second()
     world.succeeds("a")
     world.succeeds("a")
     return world
 
 
 def undone_at_one_by_hand() -> World:
-    world = routed()
-    world.fails("a")
-    world.succeeds("a")
-    world.is_refused("a")
+    world = refused_at_the_second()
     world.is_refused("a")
     world.resolve("a")
     return world

@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 
 from roundsman import Agent, Compensation, DidNotHappen, Happened, Json, PermanentError, Retry, Step
 from roundsman.agent import Answer, StepRequest
-from roundsman.events import Decision, Replied
+from roundsman.events import Decision
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply, read_reply
 from roundsman.remote import RemoteService
@@ -129,22 +129,7 @@ class Partner:
     def hear(self, answer: Answer) -> Decision:
         """Give the machine what the agent said, as its reader sees it."""
         assert isinstance(answer, Reply)
-        reply = read_reply(answer.body())
-        return self.world.apply(
-            Replied(
-                self.world.claimant(),
-                step=reply.step,
-                operation=reply.operation,
-                lock=reply.lock,
-                key=reply.idempotency_key,
-                outcome=reply.outcome,
-                result=reply.result,
-                error=reply.error,
-                retry_after=reply.retry_after,
-                until=reply.until,
-                outcome_unknown=reply.outcome_unknown,
-            )
-        )
+        return self.world.apply(read_reply(answer.body()).event(self.world.claimant()))
 
     def attempt(self) -> Decision:
         """One attempt, from its claim to what the machine makes of its answer."""

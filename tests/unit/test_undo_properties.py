@@ -66,16 +66,10 @@ def test_whatever_happens_and_whatever_is_asked_nothing_undone_stands(
     made: Plan, data: st.DataObject
 ) -> None:
     story = world_of(made, data)
-    for _ in range(data.draw(st.integers(5, 40))):
-        story.happen()
-        if data.draw(st.integers(0, 5)) == 0:
-            story.world.deliver_owed()
+    story.live(data.draw(st.integers(5, 40)))
     story.bring_to_its_end()
     assert story.world.task.state in END_STATES
-    for request in list(story.requests):  # all that was ever sent comes once more
-        story.deliver(request, "done")
-    while story.replies:
-        story.apply(story.replies.pop())
+    story.deliver_all_once_more()
 
 
 @settings(max_examples=150, deadline=None)

@@ -265,6 +265,20 @@ class UndoWorld:
 
     # --- fairness ----------------------------------------------------------------------------
 
+    def live(self, moments: int) -> None:
+        """So many things happen; what is owed is sent now and then."""
+        for _ in range(moments):
+            self.happen()
+            if self.pick(5) == 0:
+                self.world.deliver_owed()
+
+    def deliver_all_once_more(self) -> None:
+        """All that was ever sent comes again, and is done, after the end."""
+        for request in list(self.requests):
+            self.deliver(request, "done")
+        while self.replies:
+            self.apply(self.replies.pop())
+
     def bring_to_its_end(self, *, inspections_only: bool = False) -> None:
         """From here on the services work. Messages arrive, or only the supervisor's do."""
         most = 200 * len(self.plan.steps) + 200

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
-from roundsman.events import Outcome
+from roundsman.events import Claimant, Outcome, Replied
 from roundsman.fields import Fields
 from roundsman.task import Owed, StepError, Task
 from roundsman.values import Json, canonical_json, iso, parse_json
@@ -149,6 +149,22 @@ class Reply:
         if self.outcome_unknown:
             found["outcomeUnknown"] = True
         return canonical_json(found)
+
+    def event(self, claimant: Claimant) -> Replied:
+        """What it is to the machine; `claimant` would claim what follows from it."""
+        return Replied(
+            claimant=claimant,
+            step=self.step,
+            operation=self.operation,
+            lock=self.lock,
+            key=self.idempotency_key,
+            outcome=self.outcome,
+            result=self.result,
+            error=self.error,
+            retry_after=self.retry_after,
+            until=self.until,
+            outcome_unknown=self.outcome_unknown,
+        )
 
 
 def read_reply(body: str) -> Reply:

@@ -1,7 +1,6 @@
 """What a probe answers: did it happen? Asked by the perform's key, before anything is repeated."""
 
 from dataclasses import dataclass
-from typing import TypeAlias
 
 from roundsman.values import Json
 
@@ -16,6 +15,3 @@ class Happened:
 @dataclass(frozen=True, slots=True)
 class DidNotHappen:
     """There is no effect of that key."""
-
-
-Probed: TypeAlias = Happened | DidNotHappen

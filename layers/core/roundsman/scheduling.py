@@ -113,20 +113,7 @@ class Scheduler:
     def reply(self, reply: Reply, message_id: str) -> Handled:
         """Take an agent's reply. Raises TryAgain; repeating it is harmless."""
         claimant = self._claimant(message_id)
-        event = Replied(
-            claimant=claimant,
-            step=reply.step,
-            operation=reply.operation,
-            lock=reply.lock,
-            key=reply.idempotency_key,
-            outcome=reply.outcome,
-            result=reply.result,
-            error=reply.error,
-            retry_after=reply.retry_after,
-            until=reply.until,
-            outcome_unknown=reply.outcome_unknown,
-        )
-        return self._handle(reply.task_id, event, claimant)
+        return self._handle(reply.task_id, reply.event(claimant), claimant)
 
     def _claimant(self, message_id: str) -> Claimant:
         return Claimant(self._instance, sha256(message_id)[:10])
