@@ -86,6 +86,10 @@ class Driver:
                 self._handlers[function] = _load(CODE[function])
             return self._handlers[function](event, context or Context())
 
+    def start_afresh(self, function: str) -> None:
+        """Let the next call of a function be a new instance's, which remembers nothing."""
+        self._handlers.pop(function, None)
+
     @contextmanager
     def _environment_of(self, function: str) -> Iterator[None]:
         before = dict(os.environ)
