@@ -16,12 +16,12 @@ from roundsman.due import Lane, lane_key
 from roundsman.memory import RecordingOutbox, SentCommand
 from roundsman.supervision import Beat, PassReport, Supervisor
 from roundsman.task import Task
+from roundsman.testing.faults import Faults, FaultyOutbox
 from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
 from tests.contract.tables import Tables, create_tables
 from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld, World
-from tests.unit.faults import Faults, FaultyOutbox
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

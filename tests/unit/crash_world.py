@@ -25,9 +25,9 @@ from roundsman.messages import (
 from roundsman.plan import plan_of
 from roundsman.states import TaskState
 from roundsman.task import StepError
+from roundsman.testing.faults import Crash, Faults
 from roundsman.values import MINUTE, SECOND, Json
 from roundsman.workflow import Retry, Workflow
-from tests.unit.faults import Crash, Faults
 from tests.unit.machine_world import REPLY_TO
 from tests.unit.shell_world import Shells, as_object
 

@@ -32,8 +32,8 @@ from roundsman.scheduling import Scheduler
 from roundsman.submission import NewOrder, Submission, Submitted
 from roundsman.supervision import Beat, Supervisor
 from roundsman.task import StepError, Task, idempotency_key
+from roundsman.testing.faults import Faults, FaultyLeases, FaultyOutbox, FaultyPlans, FaultyStore
 from roundsman.values import SECOND, Json, parse_json
-from tests.unit.faults import Faults, FaultyLeases, FaultyOutbox, FaultyPlans, FaultyStore
 from tests.unit.machine_world import REPLY_TO, T0
 
 ORDER_ID = "ord-1"

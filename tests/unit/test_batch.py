@@ -12,7 +12,7 @@ from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.observability import metrics
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.memory import RecordingOutbox, Rejected
-from tests.unit.faults import Crash, Fault, Faults, FaultyOutbox
+from roundsman.testing.faults import Crash, Fault, Faults, FaultyOutbox
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

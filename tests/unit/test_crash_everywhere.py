@@ -14,10 +14,10 @@ from roundsman.birth import Wishes
 from roundsman.due import Lane
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, idempotency_key
+from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
 from roundsman.values import SECOND, canonical_json
 from roundsman.workflow import Archive, Compensation, Undo, Wait
 from tests.unit.crash_world import TWO_SECONDS, Story, System
-from tests.unit.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, step, workflow
 from tests.unit.shell_world import ORDER_ID
 

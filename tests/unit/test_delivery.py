@@ -11,8 +11,8 @@ from roundsman.due import START_WITHIN
 from roundsman.errors import TryAgain
 from roundsman.events import Outcome
 from roundsman.states import TaskState
+from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.workflow import Archive
-from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

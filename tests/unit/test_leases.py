@@ -6,8 +6,8 @@ import pytest
 
 from roundsman.leases import LEASE_FOR, RACES, Lease, Leases, Round
 from roundsman.memory import MemoryLeases
+from roundsman.testing.faults import Fault, Faults, FaultyLeases
 from roundsman.values import MINUTE, SECOND
-from tests.unit.faults import Fault, Faults, FaultyLeases
 from tests.unit.machine_world import T0
 
 SHARDS = 16

@@ -15,8 +15,8 @@ from roundsman.ports import DueEntry
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
 from roundsman.supervision import PassReport, Supervisor
+from roundsman.testing.faults import Fault, Faults
 from roundsman.values import MINUTE, SECOND
-from tests.unit.faults import Fault, Faults
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 

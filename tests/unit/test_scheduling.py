@@ -14,9 +14,9 @@ from roundsman.messages import read_request
 from roundsman.scheduling import RACES
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
+from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.values import Json
 from roundsman.workflow import Archive, Retry
-from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER, ORDER_ID, Shells
 

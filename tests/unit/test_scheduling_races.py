@@ -10,7 +10,7 @@ from roundsman.events import Outcome
 from roundsman.messages import Reply
 from roundsman.plan import Plan
 from roundsman.states import ProcessState
-from tests.unit.faults import Faults
+from roundsman.testing.faults import Faults
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

@@ -5,9 +5,9 @@ from dataclasses import replace
 from roundsman.events import Outcome
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
+from roundsman.testing.faults import Fault, Faults
 from roundsman.values import SECOND
 from roundsman.workflow import Archive
-from tests.unit.faults import Fault, Faults
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

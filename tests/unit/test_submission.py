@@ -11,9 +11,9 @@ from roundsman.events import Asked, Cancel, Outcome
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import TaskState
 from roundsman.submission import CancelAsked
+from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive
-from tests.unit.faults import Crash, Fault, Faults
 from tests.unit.machine_world import REPLY_TO, T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

@@ -15,9 +15,9 @@ from roundsman.ports import DueEntry
 from roundsman.states import ProcessState, TaskState
 from roundsman.supervision import LONGEST_POSTPONEMENT, Beat, Supervisor
 from roundsman.task import StepRecord
+from roundsman.testing.faults import Crash, Fault, Faults, FaultyStore
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive, Retry
-from tests.unit.faults import Crash, Fault, Faults, FaultyStore
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 from tests.unit.supervision_world import passed, started, submitted

@@ -12,8 +12,8 @@ from roundsman.leases import LEASE_FOR
 from roundsman.states import TaskState
 from roundsman.supervision import PassReport, Supervisor, keep_passing
 from roundsman.task import Owed
+from roundsman.testing.faults import Fault, Faults
 from roundsman.values import SECOND
-from tests.unit.faults import Fault, Faults
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

@@ -7,8 +7,8 @@ import pytest
 from roundsman.commands import Command
 from roundsman.leases import LEASE_FOR
 from roundsman.ports import Clock
+from roundsman.testing.faults import Crash, Fault, Faults, FaultyLeases
 from roundsman.values import MINUTE, SECOND
-from tests.unit.faults import Crash, Fault, Faults, FaultyLeases
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

@@ -17,19 +17,21 @@ the scheduler is here, and is pure but for the author's functions: after complet
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
 from roundsman.callbacks import callback_token
 from roundsman.checks import check_name, check_type
 from roundsman.errors import DefinitionError
+from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
 from roundsman.outcomes import Ended, held, permanent, progress, transient
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
 from roundsman.step_request import Perform, StepRequest, name_and_index, step_request
+from roundsman.task import PERFORM
 from roundsman.tries import (
     DEPLOYED_WITHIN,
     NO_TIME_RETRY_AFTER,
@@ -69,6 +71,16 @@ class Silence:
 
 
 Answer: TypeAlias = Reply | Silence
+
+
+def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]) -> Answer:
+    """The answer to a request that was read before: who read it may have died after the call."""
+    if request.operation != PERFORM:
+        return answer(request)
+    said = answer(replace(request, outcome_unknown=True))
+    if isinstance(said, Reply) and said.outcome is Outcome.HELD:
+        return replace(said, outcome_unknown=True)
+    return said
 
 
 class LambdaContext(Protocol):

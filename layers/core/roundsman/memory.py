@@ -4,7 +4,7 @@ Same promises as the adapters over AWS, held by the same tests. Records are froz
 shared, not copied. Failures and crashes are not in here: wrap a store to make it fail.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from threading import RLock
 from typing import TypeAlias
@@ -39,11 +39,13 @@ from roundsman.values import SECOND
 class MemoryStore:
     """TaskStore and OrderStore. Threads may share it: each call is atomic.
 
-    `removed` are the last records of tasks that were removed at once, for whoever tests their end.
+    `removed` are the last records of tasks that were removed at once, for whoever tests their end;
+    `on_write` is told each record as it is stored, also when that removes it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, on_write: Callable[[Task], None] = lambda _: None) -> None:
         self._lock = RLock()
+        self._on_write = on_write
         self._orders: dict[str, OrderRow] = {}
         self._tasks: dict[str, Task] = {}
         self._history: dict[str, dict[int, HistoryRow]] = {}
@@ -64,7 +66,7 @@ class MemoryStore:
             if self.load(task.task_id, now) is not None:
                 raise TryAgain(f"{order.order_id}: a task of that id exists, but no order row")
             self._orders[order.order_id] = order
-            self._tasks[task.task_id] = _as_stored(task)
+            self._put(task)
             return Created()
 
     def load(self, task_id: str, now: int) -> Task | None:
@@ -128,7 +130,7 @@ class MemoryStore:
             stored = self._tasks[task.task_id]
             if stored.lane != lane_key(Lane.OPEN, task.shard):
                 return Superseded()
-            self._tasks[task.task_id] = replace(stored, due_at=due_at)
+            self._put(replace(stored, due_at=due_at))
             return Saved()
 
     def postpone(self, task_id: str, due_at: int) -> None:
@@ -136,7 +138,7 @@ class MemoryStore:
         with self._lock:
             stored = self._tasks.get(task_id)
             if stored is not None and _is_open(stored) and stored.due_at < due_at:
-                self._tasks[task_id] = replace(stored, due_at=due_at)
+                self._put(replace(stored, due_at=due_at))
 
     def trouble(self, task_id: str) -> int:
         """Count one more time that this record could not be handled; the count so far."""
@@ -187,6 +189,7 @@ class MemoryStore:
             self.removed[task.task_id] = task
         else:
             self._tasks[task.task_id] = _as_stored(task)
+        self._on_write(task)
 
     def _is_at(self, task_id: str, version: int) -> bool:
         stored = self._tasks.get(task_id)

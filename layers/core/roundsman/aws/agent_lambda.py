@@ -2,14 +2,22 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
 from botocore.config import Config
 
-from roundsman.agent import NO_HANDLER, Agent, Answer, Handler, LambdaContext, Silence
+from roundsman.agent import (
+    NO_HANDLER,
+    Agent,
+    Answer,
+    Handler,
+    LambdaContext,
+    Silence,
+    answer_again,
+)
 from roundsman.alerts import Alert
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clients import Clients
@@ -20,12 +28,10 @@ from roundsman.aws.guarding import guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import AgentSettings
-from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
-from roundsman.task import PERFORM
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority
@@ -122,27 +128,27 @@ class AgentFunction:
 
     def _handle(self, message: Message, function_ends_at: int) -> None:
         request = read_request(message.body)
-        begun = message.redelivered and request.operation == PERFORM
-        if begun:  # whoever read it before may have died of it after the call
-            request = replace(request, outcome_unknown=True)
+
+        def attempt(asked: AgentRequest) -> Answer:
+            return self.agent.answer(
+                asked,
+                clock=self.clock,
+                function_ends_at=function_ends_at,
+                report=_log_unexpected,
+                guard=self.guard or NoGuard(),
+                say=self._show,
+                sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
+                jitter=random.random,
+            )
+
         with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
             read_at = self.clock()
             self._note_read(message.queue, request.sent_at)
             try:
-                answer = self.agent.answer(
-                    request,
-                    clock=self.clock,
-                    function_ends_at=function_ends_at,
-                    report=_log_unexpected,
-                    guard=self.guard or NoGuard(),
-                    say=self._show,
-                    sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
-                    jitter=random.random,
-                )
+                again = message.redelivered
+                answer = answer_again(request, attempt) if again else attempt(request)
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
-                    if begun and answer.outcome is Outcome.HELD:
-                        answer = replace(answer, outcome_unknown=True)
                     self._send(answer)
             finally:
                 if self.guard is not None:

@@ -1,4 +1,8 @@
-"""Wrappers around the ports that let any call fail, crash or lose its answer, without patching."""
+"""Wrappers around the ports that let any call fail, crash or lose its answer, without patching.
+
+Each wrapper hands its calls to one `Faults`, by name: `save`, `send_requests`, `read_board`. What
+the real adapters do with one call to AWS is one call here.
+"""
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
@@ -7,7 +11,7 @@ from typing import TypeVar
 from roundsman.alerts import Alert
 from roundsman.commands import Command
 from roundsman.errors import CallRefused, Problem, TryAgain
-from roundsman.events import HistoryRow
+from roundsman.events import Agents, HistoryRow
 from roundsman.leases import Leases
 from roundsman.memory import (
     MemoryLeases,
@@ -17,6 +21,7 @@ from roundsman.memory import (
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.ports import (
+    AgentBoard,
     Created,
     DueEntry,
     Exists,
@@ -52,9 +57,13 @@ CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm")
 
 
 class Faults:
-    """Counts the calls of one process (or of several), and lets the chosen ones fail."""
+    """Counts the calls of one process (or of several), and lets the chosen ones fail.
+
+    `calls` are the names of all that were made, in order.
+    """
 
     def __init__(self) -> None:
+        """Nothing fails yet."""
         self.calls: list[str] = []
         self.stopped = False
         self._at: dict[int, Fault] = {}
@@ -87,7 +96,7 @@ class Faults:
         """Make the call, or let it fail. `lost` is what a lost answer turns into."""
         self._before_each(name)
         self.calls.append(name)
-        fault = None if self.stopped else self._fault(name)
+        fault = None if self.stopped else self.choose(name)
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:
@@ -105,7 +114,8 @@ class Faults:
             return lost
         return answer
 
-    def _fault(self, name: str) -> Fault | None:
+    def choose(self, name: str) -> Fault | None:
+        """What goes wrong with the call of that name that was just counted; None for nothing."""
         for wanted, number, fault in self._named:
             if wanted == name and number in (0, self.calls.count(name)):
                 return fault
@@ -232,3 +242,14 @@ class FaultyOutbox:
 
 def _exists(order: OrderRow, task: Task) -> Created | Exists:
     return Exists(order, task)
+
+
+class FaultyBoard:
+    """AgentBoard over another one."""
+
+    def __init__(self, inner: AgentBoard, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def agents(self) -> Agents:
+        return self._faults.around("read_board", self._inner.agents)

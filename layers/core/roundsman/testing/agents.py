@@ -1,0 +1,152 @@
+"""Runs agents in a world: the real ones, and stand-ins for steps that none was given for."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeVar
+
+from roundsman.agent import Agent, Answer, answer_again
+from roundsman.callbacks import Callback
+from roundsman.errors import PermanentError
+from roundsman.guards import HeldBack
+from roundsman.holds import in_force, why_held
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.ports import Hold
+from roundsman.step_request import StepRequest
+from roundsman.task import PERFORM, step_of
+from roundsman.testing.faults import Crash
+from roundsman.testing.services import PROBE, EffectKey, End, Services
+from roundsman.values import MINUTE, SECOND, Json
+from roundsman.workflow import Step, Workflow
+
+if TYPE_CHECKING:
+    from roundsman.progress import Say
+
+T = TypeVar("T")
+
+FUNCTION_LASTS = 15 * MINUTE
+"""A function's own limit does not come before complete-by: that is the template's to see to."""
+
+
+def all_agents(workflows: Iterable[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
+    """The agents by name: those given, and a stand-in for each name that is missing."""
+    agents = {agent.name: agent for agent in given}
+    stand_ins: dict[str, Agent] = {}
+    for workflow in workflows:
+        for step in workflow.steps:
+            for name in step.agent_names():
+                if name not in agents:
+                    _bind(stand_ins.setdefault(name, Agent(name)), step)
+    return agents | stand_ins
+
+
+def _bind(agent: Agent, step: Step) -> None:
+    def perform(request: StepRequest) -> Mapping[str, Json]:
+        return {"done": request.step}
+
+    def undo(_request: StepRequest) -> None:
+        return None
+
+    agent.performs(step)(perform)
+    if step.compensation is not None:
+        agent.compensates(step)(undo)
+
+
+@dataclass
+class Visit:
+    """One request at its agent, with a clock of its own: what it waits for, others do not.
+
+    `lands_late` is told an effect and in how many ms it will come about.
+    """
+
+    agent: Agent
+    request: AgentRequest
+    plan: Plan
+    services: Services
+    holds: Callable[[], Iterable[Hold]]
+    world_clock: Callable[[], int]
+    lands_late: Callable[[EffectKey, bool, int], None]
+    spent: int = 0
+    callback: bool = False
+
+    def clock(self) -> int:
+        """The agent's: the world's, and the time that this visit has taken."""
+        return self.world_clock() + self.spent
+
+    def sleep(self, seconds: float) -> None:
+        """Between two tries of one attempt."""
+        self.spent += round(seconds * SECOND)
+
+    def answer(self, *, redelivered: bool, say: "Say", jitter: Callable[[], float]) -> Answer:
+        """What the agent says. Raises Crash where its process is gone before it could."""
+
+        def attempt(asked: AgentRequest) -> Answer:
+            return self.agent.answer(
+                asked,
+                clock=self.clock,
+                function_ends_at=self.clock() + FUNCTION_LASTS,
+                guard=self,
+                say=say,
+                sleep=self.sleep,
+                jitter=jitter,
+            )
+
+        return answer_again(self.request, attempt) if redelivered else attempt(self.request)
+
+    # --- Guard -------------------------------------------------------------------------------
+
+    def call(
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        asks: bool = False,
+    ) -> T:
+        """Call the author's function, and let the call end as the service's script has it."""
+        self._check_holds()
+        end = self.services.end_of(self.request.step, PROBE if asks else self.request.operation)
+        self.spent += end.takes
+        if not end.done:
+            self._lose(end)
+            raise end.error or Crash("the call never ends")
+        value = function()
+        if isinstance(value, Callback):
+            self.callback = True
+        elif not asks:
+            self.leave_effect()
+        if end.dies:
+            raise Crash("the agent dies with its answer")
+        if end.error is not None:
+            raise end.error
+        return value
+
+    def _check_holds(self) -> None:
+        for hold in in_force(self.holds(), self.clock()):
+            if hold.agent == self.agent.name:
+                raise HeldBack(f"{self.agent.name} is {why_held(hold)}", until=hold.until)
+
+    def leave_effect(self) -> None:
+        """What the call did, as the outside world has it. Raises PermanentError for a spent key."""
+        request, ledger = self.request, self.services.ledger
+        if request.operation != PERFORM:
+            ledger.undo(request.task_id, request.perform_key or request.idempotency_key)
+        elif not ledger.perform(self.effect, fenced=self.fenced):
+            raise PermanentError("KeyUndone", "an undo has spent this key")
+
+    @property
+    def effect(self) -> EffectKey:
+        """What the request's perform brings about."""
+        return EffectKey(self.request.task_id, self.request.step, self.request.idempotency_key)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the service refuses a perform whose key an undo has spent."""
+        compensation = self.plan.steps[step_of(self.request.step)].compensation
+        return compensation is not None and compensation.fences_late_performs
+
+    def _lose(self, end: End) -> None:
+        if end.lands_in is None or self.request.operation != PERFORM:
+            return
+        left = self.request.complete_by - self.clock()
+        after = end.lands_in if self.fenced else max(0, min(end.lands_in, left))
+        self.lands_late(self.effect, self.fenced, self.spent + after)

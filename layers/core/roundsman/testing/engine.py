@@ -1,0 +1,225 @@
+"""The parts of the stack over stores in memory, each of them a process that may die.
+
+An engine handles one message, or makes one pass, as the functions do. When, it is told.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from itertools import count
+from random import Random
+
+from roundsman.agent import Agent
+from roundsman.callbacks import callback_token
+from roundsman.commands import read_command
+from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.events import Outcome
+from roundsman.memory import MemoryAgentBoard, MemoryHolds, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.messages import Reply, read_reply, read_request
+from roundsman.ports import Clock, Hold
+from roundsman.scheduling import Handled, Scheduler
+from roundsman.submission import CancelAsked, NewOrder, Submission, Submitted
+from roundsman.supervision import Beat, PassReport, Supervisor
+from roundsman.testing import queues
+from roundsman.testing.agents import Visit
+from roundsman.testing.faults import (
+    Faults,
+    FaultyBoard,
+    FaultyLeases,
+    FaultyOutbox,
+    FaultyPlans,
+    FaultyStore,
+)
+from roundsman.testing.post import PostOffice
+from roundsman.testing.queues import EFFECTS, REPLIES, Mail
+from roundsman.testing.services import EffectKey, Services
+from roundsman.testing.watch import Watch
+from roundsman.values import MINUTE
+
+SHARDS = 4
+
+ReadOrder = Callable[[str], NewOrder | CancelAsked]
+"""Reads what an application sent. Raises RejectedOrder, or another InvalidMessage."""
+
+
+class Engine:
+    """The stack's parts. `skew` is by how many ms the clocks of a part are ahead of the world's:
+    of `submission`, `scheduler`, `supervisor`.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Mapping[str, Agent],
+        services: Services,
+        faults: Faults,
+        chance: Random,
+        clock: Clock,
+        interval: int,
+        skew: Mapping[str, int],
+    ) -> None:
+        self.faults = faults
+        self.services = services
+        self.plans = MemoryPlans()
+        self.watch = Watch(self.plans.plan, services.ledger, clock)
+        self.store = MemoryStore(self.watch.on_write)
+        self.holds = MemoryHolds(clock)
+        self.board = MemoryAgentBoard(clock, self.holds)
+        self.tokens: dict[tuple[str, str], str] = {}
+        self.troubles: list[tuple[str, Exception]] = []
+        self._leases = MemoryLeases()
+        self._agents = agents
+        self._chance = chance
+        self._clock = clock
+        self._interval = interval
+        self._skew = skew
+        self._instances = count(1)
+        self._supervisors: dict[int, Supervisor] = {}
+        self._faulty_store = FaultyStore(self.store, faults, lambda: None)
+        self._faulty_plans = FaultyPlans(self.plans, faults)
+        self._faulty_board = FaultyBoard(self.board, faults)
+
+    # --- one event ---------------------------------------------------------------------------
+
+    def handle(self, mail: Mail, post: PostOffice, read: ReadOrder) -> str:
+        """Handle a message as its function does, and say what became of it.
+
+        Raises Crash, TryAgain and CallRefused: the message comes again then.
+        """
+        try:
+            match mail.queue:
+                case queues.ORDERS:
+                    return self._submit(mail, post, read).reason
+                case queues.COMMANDS:
+                    command = read_command(mail.body)
+                    return _said(self._scheduler(post).command(command, mail.message_id))
+                case queues.REPLIES:
+                    reply = read_reply(mail.body)
+                    return _said(self._scheduler(post).reply(reply, mail.message_id))
+                case queues.EFFECTS:
+                    return self._land(mail)
+                case _:
+                    return self._answer(mail, post)
+        except InvalidMessage as invalid:
+            FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
+            return f"put aside: {invalid}"
+
+    def _submit(self, mail: Mail, post: PostOffice, read: ReadOrder) -> Submitted:
+        submission = Submission(
+            tasks=self._faulty_store,
+            plans=self._faulty_plans,
+            outbox=FaultyOutbox(post, self.faults),
+            clock=self._clock_of("submission"),
+            shards=SHARDS,
+        )
+        asked = read(mail.body)
+        if isinstance(asked, NewOrder):
+            return submission.submit(asked)
+        return submission.cancel(asked, mail.message_id)
+
+    def _scheduler(self, post: PostOffice) -> Scheduler:
+        """A new instance for every message: nothing may be kept between two."""
+        return Scheduler(
+            tasks=self._faulty_store,
+            orders=self._faulty_store,
+            plans=self._faulty_plans,
+            board=self._faulty_board,
+            outbox=FaultyOutbox(post, self.faults),
+            clock=self._clock_of("scheduler"),
+            jitter=self._chance.random,
+            instance=f"{next(self._instances):04x}",
+        )
+
+    def make_pass(self, number: int, post: PostOffice) -> PassReport:
+        """Let a supervisor make one pass. Raises Crash; the next pass is then a new instance's."""
+        supervisor = self._supervisors.pop(number, None) or self._supervisor(post)
+        report = supervisor.make_pass(stop_at=self._clock_of("supervisor")() + MINUTE)
+        self._supervisors[number] = supervisor
+        return report
+
+    def _supervisor(self, post: PostOffice) -> Supervisor:
+        leases = FaultyLeases(self._leases, self.faults)
+        return Supervisor(
+            tasks=self._faulty_store,
+            plans=self._faulty_plans,
+            board=self._faulty_board,
+            outbox=FaultyOutbox(post, self.faults),
+            clock=self._clock_of("supervisor"),
+            jitter=self._chance.random,
+            beat=Beat(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
+            on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
+        )
+
+    def _clock_of(self, part: str) -> Clock:
+        ahead = self._skew.get(part, 0)
+        return self._clock if not ahead else lambda: self._clock() + ahead
+
+    # --- agents ------------------------------------------------------------------------------
+
+    def _answer(self, mail: Mail, post: PostOffice) -> str:
+        request = read_request(mail.body)
+        agent, _, priority = mail.to.partition("/")
+        self._note_read(agent, priority, request.sent_at)
+        plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
+        if plan is None:
+            raise TryAgain(f"{request.task_id}: the world has no plan of it")
+        visit = Visit(
+            agent=self._agents[agent],
+            request=request,
+            plan=plan,
+            services=self.services,
+            holds=self._known_holds,
+            world_clock=self._clock,
+            lands_late=lambda effect, fenced, after: post.post(
+                EFFECTS, _effect_text(effect, fenced), after, ""
+            ),
+        )
+
+        def say(reply: Reply) -> None:
+            body = reply.body()
+            self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, ""))
+
+        try:
+            answer = visit.answer(
+                redelivered=mail.receives > 1, say=say, jitter=self._chance.random
+            )
+        finally:
+            self.watch.touched(request.task_id)
+        if not isinstance(answer, Reply):
+            return f"{agent} says nothing of {request.step}: {answer.reason}"
+        if answer.outcome is Outcome.WAITING:
+            self.tokens[request.task_id, request.step] = callback_token(request, agent)
+        say(answer)
+        why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
+        return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
+
+    def _note_read(self, agent: str, priority: str, sent_at: int) -> None:
+        """A note that cannot be written delays no request."""
+        try:
+            self.faults.around("note_read", lambda: self.board.note_read(agent, priority, sent_at))
+        except (TryAgain, CallRefused):
+            return
+
+    def _known_holds(self) -> Sequence[Hold]:
+        """Where they cannot be read, calls pass: what guards against outages must not be one."""
+        try:
+            return self.faults.around("read_holds", self.holds.holds)
+        except (TryAgain, CallRefused):
+            return ()
+
+    def _land(self, mail: Mail) -> str:
+        """A call that was lost on its way is done after all, and nobody hears of it."""
+        found = json.loads(mail.body)
+        effect = EffectKey(found["task"], found["step"], found["key"])
+        done = self.services.ledger.perform(effect, fenced=found["fenced"])
+        self.watch.touched(effect.task_id)
+        return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
+
+
+def _effect_text(effect: EffectKey, fenced: bool) -> str:
+    found = {"task": effect.task_id, "step": effect.step, "key": effect.key, "fenced": fenced}
+    return json.dumps(found)
+
+
+def _said(handled: Handled) -> str:
+    state = handled.task.state if handled.task is not None else "gone"
+    return f"{state}: {handled.reason}"

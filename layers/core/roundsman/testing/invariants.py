@@ -1,0 +1,167 @@
+"""What must hold at every moment of every task, by name, as functions of what is stored.
+
+`of_record` and `of_change` look at the record alone, `of_effects` at what the services did for
+it, `of_ended` at what was said of its end. Each yields what is broken, in words; nothing is
+raised. The rules are the promises of the pattern and of docs/lifecycle.md.
+"""
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roundsman.due import Lane, due, lane_key, settled
+from roundsman.plan import Plan
+from roundsman.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.task import PERFORM, Task, idempotency_key
+from roundsman.testing.services import EffectKey
+
+
+class Invariant(StrEnum):
+    """The names, each of which is its sentence."""
+
+    ALWAYS_DUE = "an open task has a due entry, and it is early enough"
+    ONE_LOCK = "a step has one current lock, and a lock is given once"
+    IN_ORDER = "a step starts only after its predecessors"
+    EXPLAINED = "every effect has a record that explains it"
+    ONCE = "each effect comes about at most once for its key, and stands once for its step"
+    UNDONE = "Undone means that nothing stands"
+    COMPLETED = "Completed means that every step is Processed or Skipped"
+    ALERTED = "every Archived task was alerted, or owes the alert"
+    TOLD = "every end was told to whoever asked for statuses"
+    ENDS = "every accepted order reaches an end state in bounded time once faults stop"
+    AGREES = "record and index agree"
+    HANDLED = "no message breaks its handler, and none is put aside or dies"
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """One invariant that does not hold, of which task, and how."""
+
+    invariant: Invariant
+    task_id: str
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.invariant.name}: {self.invariant} - {self.task_id}: {self.what}"
+
+
+IDLE = frozenset({ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR})
+NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
+
+
+def of_record(task: Task, now: int) -> Iterator[Broken]:
+    """What holds for a record as it is stored at `now` (epoch ms)."""
+    yield from _of_index(task, now)
+    yield from _of_locks(task)
+    yield from _of_state(task)
+    states = {record.process_state for record in task.steps.values()}
+    if task.state is TaskState.COMPLETED and not states <= DONE:
+        yield Broken(Invariant.COMPLETED, task.task_id, f"its steps are {sorted(states)}")
+    if task.state is TaskState.UNDONE and ProcessState.UNDO_ERROR in states:
+        yield Broken(Invariant.UNDONE, task.task_id, "an undo has failed")
+    if (task.ended_at is not None) != (task.state in END_STATES):
+        yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, ended at {task.ended_at}")
+
+
+def _of_index(task: Task, now: int) -> Iterator[Broken]:
+    if settled(task):
+        lane = Lane.ARCHIVED if task.state is TaskState.ARCHIVED else Lane.DONE
+        if task.lane != lane_key(lane, task.shard):
+            yield Broken(Invariant.AGREES, task.task_id, f"{task.state} in lane {task.lane}")
+        return
+    if task.lane != lane_key(Lane.OPEN, task.shard):
+        yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"{task.state} in lane {task.lane}")
+    elif task.due_at > due(task, now):
+        late = task.due_at - due(task, now)
+        yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"looked at {late} ms too late")
+
+
+def _of_locks(task: Task) -> Iterator[Broken]:
+    for name, record in task.steps.items():
+        if record.under_way and (record.locked_by is None or record.complete_by is None):
+            yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is under way without a lock")
+        if record.locked_by is not None and record.process_state in IDLE:
+            yield Broken(Invariant.ONE_LOCK, task.task_id, f"{name} is idle with a lock")
+
+
+def _of_state(task: Task) -> Iterator[Broken]:
+    """The state that is stored is one that its steps can have."""
+    under_way = [name for name, record in task.steps.items() if record.under_way]
+    if task.ended and under_way:
+        what = f"{task.state} with {' and '.join(under_way)} under way"
+        yield Broken(Invariant.AGREES, task.task_id, what)
+    active = task.state is TaskState.ACTIVE
+    if not task.ended and task.state is not TaskState.UNDOING and active != bool(under_way):
+        yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, and under way: {under_way}")
+
+
+def of_change(plan: Plan, before: Task | None, after: Task, now: int) -> Iterator[Broken]:
+    """What holds for two records of a task that follow each other; `before` is None at birth."""
+    yield from of_record(after, now)
+    if before is None or before.version == after.version:
+        return
+    expanded = plan.expanded(after.fan_outs)
+    for name, record in after.steps.items():
+        earlier = before.step(name)
+        if record.locked_by is None or record.locked_by == earlier.locked_by:
+            continue
+        if record.process_state is not ProcessState.PROCESSING:
+            continue
+        if before.ending is not None:
+            what = f"{name} is claimed though the task is ending"
+            yield Broken(Invariant.IN_ORDER, after.task_id, what)
+        behind = [
+            other
+            for other in expanded.steps[name].after
+            if after.step(other).process_state not in DONE
+        ]
+        if behind:
+            what = f"{name} is claimed before {' and '.join(behind)}"
+            yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
+    """What holds between a record and what stands of it at the services."""
+    expanded = plan.expanded(task.fan_outs)
+    by_step: dict[str, list[str]] = {}
+    for effect in standing:
+        by_step.setdefault(effect.step, []).append(effect.key)
+    for name, keys in by_step.items():
+        step, record = expanded.steps.get(name), task.step(name)
+        if step is None or record.started_at is None:
+            yield Broken(Invariant.EXPLAINED, task.task_id, f"{name} stands and was never claimed")
+            continue
+        if step.compensation is None:
+            continue
+        if len(keys) > 1:
+            yield Broken(Invariant.ONCE, task.task_id, f"{name} stands as {' and '.join(keys)}")
+        undone = task.state is TaskState.UNDONE or record.process_state in NOTHING_STANDS
+        if undone:
+            yield Broken(Invariant.UNDONE, task.task_id, f"{name} is undone and stands")
+    for name, record in task.steps.items():
+        if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
+            key = idempotency_key(task.task_id, name, PERFORM, record)
+            if key not in by_step.get(name, ()):
+                what = f"{name} is Processed, and {key} does not stand"
+                yield Broken(Invariant.EXPLAINED, task.task_id, what)
+
+
+def of_ended(task: Task, told: Collection[str], alerts: Collection[str]) -> Iterator[Broken]:
+    """What holds of a task that owes nothing: its end was told, and alerted where it must be.
+
+    `told` are the statuses and `alerts` the kinds of alerts that were sent of it so far.
+    """
+    if not settled(task):
+        return
+    if task.state is TaskState.ARCHIVED and "task_archived" not in alerts:
+        yield Broken(Invariant.ALERTED, task.task_id, "nobody was alerted")
+    if task.reply_to is not None and ENDS[task.state] not in told:
+        yield Broken(Invariant.TOLD, task.task_id, f"{task.state}, but told was {sorted(told)}")
+
+
+ENDS = {
+    TaskState.COMPLETED: "completed",
+    TaskState.ARCHIVED: "failed",
+    TaskState.UNDONE: "undone",
+    TaskState.CANCELLED: "cancelled",
+}

@@ -1,0 +1,383 @@
+"""A whole Roundsman in one process, on a clock that skips whatever nobody needs to wait for.
+
+    world = World(order_fulfilment)
+    world.on("charge_card").refuses("CardDeclined")
+    order_id = world.submit({"total": "39.80"})
+    world.run()
+    assert world.task(order_id).state is TaskState.UNDONE
+
+The real submission, scheduler, agent and supervisor run over stores and queues in memory. After
+each event every invariant is held (`roundsman.testing.invariants`); the first that does not hold
+ends the run with the seed and the trace of all that happened. The same seed repeats it.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from datetime import timedelta
+from itertools import count
+from random import Random
+from typing import TypeAlias
+
+from roundsman.agent import Agent
+from roundsman.birth import Wishes
+from roundsman.callbacks import failed_reply, succeeded_reply
+from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
+from roundsman.events import HistoryRow
+from roundsman.plan import plan_of
+from roundsman.ports import OPERATOR, Hold
+from roundsman.submission import CancelAsked, NewOrder
+from roundsman.task import PERFORM, Task
+from roundsman.testing.agents import all_agents
+from roundsman.testing.engine import Engine
+from roundsman.testing.faults import Crash, Faults
+from roundsman.testing.invariants import Broken, Invariant
+from roundsman.testing.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
+from roundsman.testing.operator import Operator
+from roundsman.testing.post import PostOffice, Status
+from roundsman.testing.queues import COMMANDS, EFFECTS, MOST_RECEIVES, ORDERS, REPLIES, Mail, Queues
+from roundsman.testing.services import EffectKey, Script
+from roundsman.testing.trace import Trace
+from roundsman.values import MINUTE, Json, canonical_json, milliseconds, parse_json, sha256
+from roundsman.workflow import Workflow
+
+ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
+"""What submission reads events with: given a text, the present, and what is wrong with a URL."""
+
+MORNING = 1_800_000_000_000
+"""When a world begins: 2027-01-15T08:00:00Z."""
+
+LATENCY = 5
+"""ms from one event to the next."""
+
+LOOKS_AHEAD = MINUTE
+"""How much more than its interval a supervisor looks ahead; see `roundsman.lookahead`."""
+
+MOST_EVENTS = 2_000
+"""For each order: what takes more goes on for ever."""
+
+
+class InvariantBroken(AssertionError):
+    """Something does not hold that must: what, and how it came about.
+
+    `broken` are the invariants, `seed` repeats the run, `trace` is what happened.
+    """
+
+    def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:
+        self.broken = tuple(broken)
+        self.seed = seed
+        self.trace = trace
+        what = "\n".join(map(str, self.broken))
+        super().__init__(f"{what}\n\nWhat happened (seed={seed} repeats it):\n{trace}")
+
+
+class World:
+    """Orders, the stack that carries them, the services behind it, and the clock.
+
+    Steps without a given agent have a stand-in, whose service honours keys; what a call does is
+    said by `on`. `read` is what submission reads events with (`functions/submission/app.py`);
+    without one, any JSON object is an order. Durations of `interval` and `skew` are timedeltas:
+    how often supervisors come, and by how much the clocks of `submission`, `scheduler` or
+    `supervisor` are ahead.
+    """
+
+    def __init__(
+        self,
+        *workflows: Workflow,
+        agents: Iterable[Agent] = (),
+        seed: int = 0,
+        mishaps: Mishaps = NONE,
+        faults: Faults | None = None,
+        supervisors: int = 1,
+        interval: timedelta = timedelta(minutes=1),
+        skew: Mapping[str, timedelta] | None = None,
+        read: ReadEvent | None = None,
+    ) -> None:
+        """Raises ValueError where there is no workflow."""
+        if not workflows:
+            raise ValueError("a world needs a workflow")
+        self.now = MORNING
+        self.seed = seed
+        self.mishaps = mishaps
+        self.chance = Random(seed)  # noqa: S311  # repeatable is what it must be
+        self.workflows = {workflow.name: workflow for workflow in workflows}
+        self.faults = faults or RandomFaults(self.chance, mishaps)
+        self.services = RandomServices(self.chance, mishaps)
+        self.trace = Trace(self.now)
+        self.queues = Queues(self.clock)
+        known = all_agents(workflows, agents)
+        self.post = PostOffice(self._post, known)
+        self.events = 0
+        self.engine = Engine(
+            agents=known,
+            services=self.services,
+            faults=self.faults,
+            chance=self.chance,
+            clock=self.clock,
+            interval=milliseconds(interval),
+            skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
+        )
+        self.operator = Operator(self._send_command, self.task, self.services.ledger)
+        self._read = read
+        self._orders: dict[str, NewOrder | CancelAsked] = {}
+        self._interval = milliseconds(interval)
+        self._supervisors = supervisors
+        self._ticked_at = self.now
+        self._numbers = count(1)
+        self._depth = 0
+        if mishaps.meetings:
+            self.faults.before_each(self._meet)
+
+    def clock(self) -> int:
+        """The present in epoch ms."""
+        return self.now
+
+    # --- saying what happens -----------------------------------------------------------------
+
+    def on(self, step: str, operation: str = PERFORM) -> Script:
+        """How the next calls of a step's operation (perform, undo, probe) end."""
+        return self.services.script(step, operation)
+
+    def submit(
+        self,
+        order: Mapping[str, Json] | None = None,
+        *,
+        workflow: str | None = None,
+        wishes: Wishes | None = None,
+    ) -> str:
+        """Send an order; its id, which is made where `order` has no `orderId`.
+
+        With `read`, the order is sent as its event, and `wishes` must be in it.
+        """
+        content = dict(order or {})
+        order_id = str(content.setdefault("orderId", f"ord-{next(self._numbers)}"))
+        if self._read is not None:
+            self._post(ORDERS, canonical_json(content))
+            return order_id
+        made = self.workflows[workflow] if workflow else next(iter(self.workflows.values()))
+        new = NewOrder(
+            order_id=order_id,
+            content=content,
+            content_hash=sha256(canonical_json(content)),
+            plan=plan_of(made),
+            wishes=wishes or Wishes(),
+        )
+        self._orders[text := f"{order_id} #{len(self._orders)}"] = new
+        self._post(ORDERS, text)
+        return order_id
+
+    def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
+        """As the application that sent the order."""
+        asked = CancelAsked(order_id, undo, reason)
+        self._orders[text := f"{order_id} #{len(self._orders)}"] = asked
+        self._post(ORDERS, text)
+
+    def answer(
+        self,
+        order_id: str,
+        step: str,
+        result: Json = None,
+        *,
+        error: PermanentError | TransientError | None = None,
+    ) -> None:
+        """What an outside system answers to a step that waits for its callback.
+
+        Raises KeyError for a step that never waited.
+        """
+        token = self.engine.tokens[order_id, step]
+        if error is not None:
+            self._post(REPLIES, failed_reply(token, error, clock=self.clock))
+            return
+        reply = succeeded_reply(token, result, clock=self.clock)
+        key = str(parse_json(reply)["idempotencyKey"])  # type: ignore[index, call-overload]
+        self.services.ledger.perform(EffectKey(order_id, step, key), fenced=False)
+        self._post(REPLIES, reply)
+
+    def hold(self, agent: str, for_: timedelta, reason: str = "", kind: str = OPERATOR) -> None:
+        """Let an agent take no work for so long; `kind` BREAKER: its circuit is open."""
+        until = self.now + milliseconds(for_)
+        self.engine.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
+        self.trace.note(self.now, "{} is held: {}", agent, reason)
+
+    def release(self, agent: str, kind: str = OPERATOR) -> None:
+        """End a hold."""
+        self.engine.holds.release(agent, kind)
+        self.trace.note(self.now, "{} is released", agent)
+
+    def all_is_well(self) -> None:
+        """From now on nothing goes wrong any more: no fault, no trouble at a service."""
+        self.faults.stop()
+        self.services.stopped = True
+        self.services.scripts.clear()
+        self.mishaps = NONE
+
+    def redrive(self) -> int:
+        """Put the dead letters back into their queues, as an operator would; how many."""
+        dead, self.queues.dead = self.queues.dead, []
+        for mail in dead:
+            self.queues.send(mail.queue, mail.body, to=mail.to)
+        return len(dead)
+
+    # --- letting it happen -------------------------------------------------------------------
+
+    def run(
+        self, *, for_: timedelta | None = None, until: Callable[[], bool] | None = None
+    ) -> "World":
+        """Until nothing is on its way and nothing is watched, or so long, or until that is so.
+
+        Raises InvariantBroken.
+        """
+        end = None if for_ is None else self.now + milliseconds(for_)
+        most = self.events + MOST_EVENTS * (len(self.engine.watch.tasks) + len(self.queues.waiting))
+        while not (until is not None and until()):
+            if not self._step(end):
+                break
+            self._check()
+            if self.events > most:
+                open_tasks = [task.task_id for task in self.engine.watch.open_tasks()]
+                self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
+        if end is not None:
+            self.now = max(self.now, end)
+        return self
+
+    def _step(self, end: int | None) -> bool:
+        """One event; False where there is none before `end`."""
+        mail, tick = self.queues.first(), self._next_tick()
+        comes = mail.visible_at if mail is not None else None
+        at = min((at for at in (comes, tick) if at is not None), default=None)
+        if at is None or (end is not None and at > end):
+            return False
+        self.now = max(self.now + LATENCY, at)
+        self.events += 1
+        if mail is not None and mail.visible_at == at:
+            self._deliver(self._overtaking(mail))
+        else:
+            self._ticked_at = self.now
+            self._make_pass()
+        return True
+
+    def _overtaking(self, mail: Mail) -> Mail:
+        """Any of those that can be read may come first: a standard queue keeps no order."""
+        if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
+            return self.chance.choice(self.queues.visible())
+        return mail
+
+    def _next_tick(self) -> int | None:
+        """When the timer finds something to do; the passes before it would be idle."""
+        due = min(self.engine.watch.due.values(), default=None)
+        if due is None:
+            return None
+        every = self._interval
+        earliest = max(self._ticked_at + every, due - every - LOOKS_AHEAD)
+        ticks = -(-(earliest - self._ticked_at) // every)
+        return self._ticked_at + ticks * every
+
+    def _make_pass(self) -> None:
+        number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
+        self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
+        self._survives(lambda: self._pass(number))
+
+    def _pass(self, number: int) -> None:
+        report = self.engine.make_pass(number, self.post)
+        for task_id, reason in report.reasons:
+            self.trace.note(self.now, "  {}: {}", task_id, reason)
+
+    def _deliver(self, mail: Mail) -> None:
+        if not self.queues.receive(mail):
+            self.trace.note(self.now, "{} was read {} times and is dead", mail, MOST_RECEIVES)
+            return
+        self.trace.note(self.now, "{}", mail)
+        if self._survives(lambda: self._handle(mail)):
+            self._delete(mail)
+
+    def _handle(self, mail: Mail) -> None:
+        said = self.engine.handle(mail, self.post, self._read_order)
+        self.trace.note(self.now, "  {}: {}", mail, said)
+
+    def _delete(self, mail: Mail) -> None:
+        if mail.queue != EFFECTS and self.chance.random() < self.mishaps.repeats:
+            self.queues.delay(mail, some_delay(self.chance, self.mishaps.longest_delay))
+            self.trace.note(self.now, "  {} will come once more", mail)
+            return
+        self.queues.delete(mail)
+
+    def _survives(self, act: Callable[[], None]) -> bool:
+        """Whether an invocation came to its end; otherwise its message comes again."""
+        try:
+            act()
+        except Crash as crash:
+            self.trace.note(self.now, "  the process dies: {}", crash)
+            return False
+        except (TryAgain, CallRefused) as problem:
+            self.trace.note(self.now, "  it comes again: {}", problem)
+            return False
+        return True
+
+    def _meet(self, name: str) -> None:
+        """Before some call of a process, another one acts: they race."""
+        if self._depth or self.faults.stopped or self.chance.random() >= self.mishaps.meetings:
+            return
+        ready = self.queues.visible()
+        self._depth += 1
+        try:
+            self.trace.note(self.now, "  meanwhile, before {}:", name)
+            if ready and self.chance.random() < 0.8:
+                self._deliver(self.chance.choice(ready))
+            else:
+                self._make_pass()
+        finally:
+            self._depth -= 1
+
+    def _post(self, queue: str, body: str, delay: int = 0, to: str = "") -> None:
+        if queue != EFFECTS and self.chance.random() < self.mishaps.delays:
+            delay += some_delay(self.chance, self.mishaps.longest_delay)
+        self.queues.send(queue, body, delay=delay, to=to)
+
+    def _send_command(self, body: str) -> None:
+        self._post(COMMANDS, body)
+
+    def _read_order(self, body: str) -> NewOrder | CancelAsked:
+        if body in self._orders or self._read is None:
+            return self._orders[body]
+        return self._read(body, self.now, lambda _: None)
+
+    # --- holding it against the invariants ---------------------------------------------------
+
+    def _check(self) -> None:
+        watch = self.engine.watch
+        watch.look(self.post)
+        for task_id, problem in self.engine.troubles:
+            if not isinstance(problem, CallRefused | TryAgain):
+                what = f"{type(problem).__name__}: {problem}"
+                watch.broken.append(Broken(Invariant.HANDLED, task_id, what))
+        self.engine.troubles.clear()
+        if watch.broken:
+            raise InvariantBroken(watch.broken, self.seed, self.trace)
+
+    def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
+        raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
+
+    def check_all_ended(self) -> None:
+        """Raises InvariantBroken where an order that was taken has not come to an end."""
+        still = self.engine.watch.open_tasks()
+        for task in still:
+            self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def task(self, order_id: str) -> Task:
+        """The task's record as it is stored, or as it was when it was removed.
+
+        Raises KeyError for an order that was never taken.
+        """
+        return self.engine.watch.tasks[order_id]
+
+    def history(self, order_id: str) -> list[HistoryRow]:
+        """The rows of the task's history, oldest first."""
+        return self.engine.store.history(order_id)
+
+    def standing(self, order_id: str) -> list[str]:
+        """The steps whose effects stand at the services, in the order in which they came about."""
+        return [effect.step for effect in self.services.ledger.standing(order_id)]
+
+    def statuses(self, order_id: str) -> list[Status]:
+        """What the application was told of its order, repeated statuses included."""
+        return [status for status in self.post.statuses if status.order_id == order_id]
