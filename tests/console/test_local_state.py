@@ -10,6 +10,8 @@ from pathlib import Path
 import pytest
 
 from roundsman_console.local import LocalError
+from roundsman_console.local.deploy import client_environment
+from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import (
     ProcessIdentity,
     command_lines_as_ps_says,
@@ -17,6 +19,7 @@ from roundsman_console.local.process import (
     started_as_ps_says,
     wait_until,
 )
+from roundsman_console.local.rights import enforcing
 from roundsman_console.local.state import Instance, Instances, Record
 
 SLEEP = "import time; time.sleep(60)"
@@ -46,6 +49,25 @@ def test_a_record_is_read_as_it_was_written(instance: Instance) -> None:
     record = Record(4510, GONE, GONE, "mark", "s", "r", {"A": "1"}, {"mail": "u"}, deployed=True)
     instance.write(record)
     assert instance.read() == record
+
+
+def test_an_instance_that_enforces_iam_speaks_tls_with_a_certificate_that_functions_trust(
+    instance: Instance,
+) -> None:
+    record, variables = enforcing(instance, Record(4510, GONE))
+    assert record.endpoint == "https://127.0.0.1:4510"
+    assert variables["AUTH"] == "true"
+    assert variables["AWS_CA_BUNDLE"] == record.certificate
+    assert Path(record.certificate).is_relative_to(instance.temporary)
+    environment = client_environment(record.endpoint, "r", record.certificate)
+    assert environment["AWS_CA_BUNDLE"] == record.certificate
+    assert not is_healthy(record)  # it has no certificate yet
+
+
+def test_any_other_instance_speaks_no_tls(instance: Instance) -> None:
+    record = Record(4510, GONE)
+    assert record.endpoint == "http://127.0.0.1:4510"
+    assert "AWS_CA_BUNDLE" not in client_environment(record.endpoint, "r")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": 1, "owner": 5}', "{half"])

@@ -27,6 +27,9 @@ def demo_command(
     timeout: Annotated[
         int, typer.Option(min=1, help="Seconds to wait for all orders to settle.")
     ] = 300,
+    iam: Annotated[
+        bool, typer.Option("--iam", help="Enforce IAM: each function has its role's rights only.")
+    ] = False,
 ) -> None:
     """Bring up a local AWS with the stack, send it the orders in events/, and check their ends.
 
@@ -36,7 +39,7 @@ def demo_command(
     with sentences(), _ended_by_any_signal():
         console = Console(stderr=as_json, highlight=False)
         try:
-            ended = _run(console, timeout)
+            ended = _run(console, timeout, enforce_iam=iam)
         except ConsoleError as error:
             if as_json:
                 print(json.dumps(_nothing_ran(str(error))))
@@ -49,9 +52,9 @@ def demo_command(
         raise typer.Exit(FAILED)
 
 
-def _run(console: Console, timeout: float) -> Ended:
+def _run(console: Console, timeout: float, *, enforce_iam: bool) -> Ended:
     try:
-        return run_demo(console, timeout)
+        return run_demo(console, timeout, enforce_iam=enforce_iam)
     except LocalError as error:
         raise ConsoleError(str(error)) from error
     except (ClientError, BotoCoreError) as error:

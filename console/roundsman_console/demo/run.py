@@ -36,10 +36,11 @@ class Ended:
     seconds: float
 
 
-def run_demo(console: Console, timeout: float) -> Ended:
+def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> Ended:
     """The whole demo; whatever happens, nothing that it started is left.
 
-    `timeout` bounds the wait for the orders, in seconds. Raises LocalError, or ConsoleError.
+    `timeout` bounds the wait for the orders, in seconds. With `enforce_iam` each function has the
+    rights of its role and no more. Raises LocalError, or ConsoleError.
     """
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
@@ -50,9 +51,10 @@ def run_demo(console: Console, timeout: float) -> Ended:
                 services=services.url,
                 parameters=PARAMETERS,
                 project=project,
+                enforce_iam=enforce_iam,
                 progress=progress,
             )
-        with local, _environment(local.environment), watching(console, sent) as watch:
+        with local, pointed_at(local.environment), watching(console, sent) as watch:
             bench = Bench(local.outputs, services)
             services.application.set_faults({"rules": fault_rules(CASES)})
             ended = send_and_watch(bench, sent, watch, timeout)
@@ -141,7 +143,7 @@ def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
 
 
 @contextmanager
-def _environment(variables: Mapping[str, str]) -> Iterator[None]:
+def pointed_at(variables: Mapping[str, str]) -> Iterator[None]:
     """Every client made here talks to the emulator, whatever account a person is signed in to."""
     before = dict(os.environ)
     direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))

@@ -22,6 +22,7 @@ from roundsman_console.local.files import find_project
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.progress import Progress, Quiet
+from roundsman_console.local.rights import allow_batches, enforcing
 from roundsman_console.local.run import Runner, run
 from roundsman_console.local.state import Instance, Instances, Record
 
@@ -47,6 +48,7 @@ class LocalAws:
         stack: str = DEFAULT_STACK,
         project: Path | None = None,
         emulator_environment: Mapping[str, str] | None = None,
+        enforce_iam: bool = False,
         progress: Progress | None = None,
         runner: Runner = run,
     ) -> Self:
@@ -54,8 +56,9 @@ class LocalAws:
 
         `port` 0 takes any free one. `services` is the base URL of all four remote services;
         `parameters` are the template's own, and win. `emulator_environment` is added to the
-        emulator's variables. Raises LocalError with a sentence for a person; whatever it raises,
-        nothing is left running.
+        emulator's variables. `enforce_iam` gives each function the rights of its role and no more,
+        over TLS (`local.rights` says what is added to the roles for it). Raises LocalError with a
+        sentence for a person; whatever it raises, nothing is left running.
         """
         progress = progress or Quiet()
         project = find_project(project or Path.cwd()).resolve()
@@ -74,9 +77,11 @@ class LocalAws:
             check_port(instance.port)
             environment = ensure_environment(project, progress, runner)
             progress.stage(f"Starting the local AWS on 127.0.0.1:{instance.port}")
-            record, emulator = start(
-                instance, replace(record, stack=stack), environment, emulator_environment
-            )
+            record, extra = replace(record, stack=stack), dict(emulator_environment or {})
+            if enforce_iam:
+                record, variables = enforcing(instance, record)
+                extra |= variables
+            record, emulator = start(instance, record, environment, extra)
             outputs = build_and_deploy(
                 project,
                 instance,
@@ -86,6 +91,8 @@ class LocalAws:
                 progress=progress,
                 runner=runner,
             )
+            if enforce_iam:
+                allow_batches(record)
             urls = service_urls(declared, chosen)
             record = replace(record, outputs=outputs, services=urls, deployed=True)
             instance.write(record)
@@ -129,7 +136,7 @@ class LocalAws:
     @property
     def environment(self) -> dict[str, str]:
         """The variables that point any AWS client at this emulator."""
-        return client_environment(self.endpoint, self.region)
+        return client_environment(self.endpoint, self.region, self.record.certificate)
 
     def worker_pids(self, function_name: str) -> list[int]:
         """The process ids of a function's sandboxes, busy or idle, by its physical name."""

@@ -25,9 +25,10 @@ _UNATTENDED = [
 ]
 
 
-def client_environment(endpoint: str, region: str) -> dict[str, str]:
+def client_environment(endpoint: str, region: str, certificate: str = "") -> dict[str, str]:
     """The variables that point any AWS client at the emulator, and away from a real account."""
     return {
+        **({"AWS_CA_BUNDLE": certificate} if certificate else {}),
         "AWS_ENDPOINT_URL": endpoint,
         "AWS_ACCESS_KEY_ID": "test",
         "AWS_SECRET_ACCESS_KEY": "test",
@@ -71,13 +72,13 @@ def build_and_deploy(
     Raises LocalError with the reason and where the log is; nothing in the project's own `.aws-sam`
     or samconfig.toml is read or written.
     """
-    endpoint, region, stack = record.endpoint, record.region, record.stack
+    region, stack = record.region, record.stack
     work = instance.folder / "sam"
     work.mkdir(exist_ok=True)
     # An empty one, so that the project's own, which is for AWS, is not taken.
     settings = work / "samconfig.toml"
     settings.write_text("")
-    variables = _sam_environment(instance, environment, endpoint, region)
+    variables = _sam_environment(instance, environment, record)
     common = ["--config-file", str(settings)]
     if parameters:
         overrides = [f'{name}="{value}"' for name, value in parameters.items()]
@@ -105,13 +106,13 @@ def build_and_deploy(
     where = ["--stack-name", stack, "--region", region, "--resolve-s3"]
     code, log = sam("deploy", "--template-file", str(built / "template.yaml"), *where, *_UNATTENDED)
     if code != 0:
-        reason = deploy_failure(endpoint, region, stack) or last_error(log)
+        reason = deploy_failure(record) or last_error(log)
         raise LocalError(f"sam deploy failed: {reason} (all of it is in {log})")
-    return stack_outputs(endpoint, region, stack)
+    return stack_outputs(record)
 
 
 def _sam_environment(
-    instance: Instance, environment: EmulatorEnvironment, endpoint: str, region: str
+    instance: Instance, environment: EmulatorEnvironment, record: Record
 ) -> dict[str, str]:
     variables = plain_environment()
     settings = instance.folder / "sam-settings"
@@ -125,7 +126,7 @@ def _sam_environment(
     )
     return {
         **variables,
-        **client_environment(endpoint, region),
+        **client_environment(record.endpoint, record.region, record.certificate),
         # Its Python has pip and is of the version that the functions are built for.
         "PATH": os.pathsep.join([str(environment.emulator_python.parent), path]),
         "TMPDIR": str(instance.temporary),

@@ -5,6 +5,7 @@ import json
 import os
 import secrets
 import socket
+import ssl
 import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
@@ -122,7 +123,10 @@ def _environment(instance: Instance, mark: str, extra: Mapping[str, str]) -> dic
 
 def is_healthy(record: Record) -> bool:
     """Whether the emulator of this record, and no other program, answers on its port."""
-    connection = http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
+    try:
+        connection = _connection(record)
+    except OSError:
+        return False  # it has not made its certificate yet
     try:
         connection.request("GET", "/_ministack/health")
         answer = json.loads(connection.getresponse().read())
@@ -131,3 +135,10 @@ def is_healthy(record: Record) -> bool:
     finally:
         connection.close()
     return isinstance(answer, dict) and answer.get("edition") == record.mark and bool(record.mark)
+
+
+def _connection(record: Record) -> http.client.HTTPConnection:
+    if not record.certificate:
+        return http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
+    trusted = ssl.create_default_context(cafile=record.certificate)
+    return http.client.HTTPSConnection("127.0.0.1", record.port, timeout=5, context=trusted)

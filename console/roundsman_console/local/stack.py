@@ -9,15 +9,18 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman_console.local.errors import LocalError
+from roundsman_console.local.state import Record
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_iam import IAMClient
 
 
-def stack_outputs(endpoint: str, region: str, stack: str) -> dict[str, str]:
-    """The outputs of a deployed stack. Raises LocalError if there is no such stack."""
+def stack_outputs(record: Record) -> dict[str, str]:
+    """The outputs of the deployed stack. Raises LocalError if there is no such stack."""
+    stack = record.stack
     try:
-        found = _cloudformation(endpoint, region).describe_stacks(StackName=stack)["Stacks"]
+        found = cloudformation_client(record).describe_stacks(StackName=stack)["Stacks"]
     except (BotoCoreError, ClientError) as error:
         raise LocalError(f"Cannot read the outputs of the stack {stack}: {error}") from error
     return {
@@ -27,10 +30,10 @@ def stack_outputs(endpoint: str, region: str, stack: str) -> dict[str, str]:
     }
 
 
-def deploy_failure(endpoint: str, region: str, stack: str) -> str | None:
+def deploy_failure(record: Record) -> str | None:
     """The resource that a deployment failed on, and why; None where none is known."""
     try:
-        answer = _cloudformation(endpoint, region).describe_stack_events(StackName=stack)
+        answer = cloudformation_client(record).describe_stack_events(StackName=record.stack)
     except (BotoCoreError, ClientError):
         return None  # it failed before there was a stack
     failures = [
@@ -44,22 +47,41 @@ def deploy_failure(endpoint: str, region: str, stack: str) -> str | None:
     return failures[-1] if failures else None
 
 
-def _cloudformation(endpoint: str, region: str) -> "CloudFormationClient":
+def cloudformation_client(record: Record) -> "CloudFormationClient":
+    """The emulator's CloudFormation, whatever this process's own AWS settings are."""
+    client: CloudFormationClient = _session(record).client(
+        "cloudformation",
+        endpoint_url=record.endpoint,
+        verify=record.certificate or None,
+        config=_DIRECTLY,
+    )
+    return client
+
+
+def iam_client(record: Record) -> "IAMClient":
+    """The emulator's IAM, as its account's root."""
+    client: IAMClient = _session(record).client(
+        "iam", endpoint_url=record.endpoint, verify=record.certificate or None, config=_DIRECTLY
+    )
+    return client
+
+
+_DIRECTLY = Config(proxies={}, retries={"total_max_attempts": 2})
+
+
+def _session(record: Record) -> boto3.Session:
     # All that a profile or a proxy variable would change is given, so neither is looked for.
     nowhere = (None, None, os.devnull, None)
-    session = botocore.session.Session(
+    nothing_else = botocore.session.Session(
         session_vars={
             "profile": (None, None, None, None),
             "config_file": nowhere,
             "credentials_file": nowhere,
         }
     )
-    client: CloudFormationClient = boto3.Session(botocore_session=session).client(
-        "cloudformation",
-        region_name=region,
-        endpoint_url=endpoint,
+    return boto3.Session(
+        botocore_session=nothing_else,
+        region_name=record.region,
         aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 - the emulator takes any
-        config=Config(proxies={}, retries={"total_max_attempts": 2}),
+        aws_secret_access_key="test",  # noqa: S106 - the emulator's own, for its account's root
     )
-    return client

@@ -33,10 +33,11 @@ class Record:
     outputs: dict[str, str] = field(default_factory=dict)
     services: dict[str, str] = field(default_factory=dict)
     deployed: bool = False
+    certificate: str = ""  # the file of what it proves itself by; without one it speaks no TLS
 
     @property
     def endpoint(self) -> str:
-        return f"http://127.0.0.1:{self.port}"
+        return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
 
     def is_starting(self) -> bool:
         """Whether the command that brings it up is still at it."""
@@ -61,6 +62,11 @@ class Instance:
     def temporary(self) -> Path:
         """The emulator's own temporary folder: its functions' sandboxes lie in it."""
         return self.folder / "tmp"
+
+    @property
+    def certificate(self) -> Path:
+        """What the emulator makes, and proves itself by, where it speaks TLS."""
+        return self.temporary / "ministack-tls" / "server.crt"
 
     @property
     def logs(self) -> Path:
