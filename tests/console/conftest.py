@@ -4,10 +4,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from roundsman.testing.stack import Clock
 from roundsman_console import waiting
 from roundsman_console.services import RemoteServices
 from tests.console.operators import Operator, Patience
-from tests.moto.world import Clock, deployed
+from tests.project import deployed_project
 
 
 @pytest.fixture(scope="session")
@@ -29,7 +30,7 @@ def operator(
 ) -> Iterator[Operator]:
     """Someone at the command line of a stack on moto, whose scheduler works as they wait."""
     # An order whose service always fails would be held for good, and never need its operator.
-    with deployed(monkeypatch, services, clock, {"BreakerFailures": "100"}) as world:
+    with deployed_project(services, clock, {"BreakerFailures": "100"}) as world:
         patience = Patience(world.run)
         monkeypatch.setattr(waiting, "time", patience)
         yield Operator(world, patience)

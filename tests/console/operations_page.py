@@ -14,9 +14,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.testing.stack import Stack
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
-from tests.moto.world import World
 
 PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
 ORDER = "ord-1001"
@@ -61,42 +61,42 @@ def _steady(text: str) -> str:
     return _LOCK.sub(r"7f3a-0c1d2e3f4a.\1", text).rstrip()
 
 
-def _submitted(**content: object) -> Callable[[World], None]:
-    def tell(world: World) -> None:
+def _submitted(**content: object) -> Callable[[Stack], None]:
+    def tell(world: Stack) -> None:
         world.submit({**order(ORDER), **content})
         world.run()
 
     return tell
 
 
-def _met(fault: dict[str, object], **content: object) -> Callable[[World], None]:
-    def tell(world: World) -> None:
+def _met(fault: dict[str, object], **content: object) -> Callable[[Stack], None]:
+    def tell(world: Stack) -> None:
         world.faults(fault)
         _submitted(**content)(world)
-        world.pass_time(20, step=1)
+        world.pass_time(20)
 
     return tell
 
 
-def _agent_died(world: World) -> None:
+def _agent_died(world: Stack) -> None:
     world.kill("PaymentFunction", at="UpdateItem")
     _submitted()(world)
 
 
-def _held(world: World) -> None:
+def _held(world: Stack) -> None:
     until = world.clock() + 1_800_000
     holds_of(world).hold(
         Hold("payment", OPERATOR, world.clock(), until, "acquirer maintenance", "amy")
     )
 
 
-def _circuit_open(world: World) -> None:
+def _circuit_open(world: Stack) -> None:
     """As the breaker of the payment agent leaves it."""
     at, why = world.clock(), "5 calls in a row failed"
     holds_of(world).hold(Hold("payment", BREAKER, at, at + 30_000, why, "the circuit breaker"))
 
 
-STORIES: Mapping[str, Callable[[World], None]] = {
+STORIES: Mapping[str, Callable[[Stack], None]] = {
     "declined": _submitted(**DECLINED),
     "undo-failed": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
     "undo-by-hand": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
@@ -118,15 +118,15 @@ STORIES: Mapping[str, Callable[[World], None]] = {
 }
 
 
-def _serves_again(world: World) -> None:
+def _serves_again(world: Stack) -> None:
     world.faults()
     world.clock.now += 60_000
 
 
-THINGS: Mapping[str, Callable[[World], None]] = {
+THINGS: Mapping[str, Callable[[Stack], None]] = {
     "the service is mended": _serves_again,
     "an order comes": _submitted(),
-    "15 seconds later": lambda world: world.pass_time(15, step=1),
-    "90 seconds later": lambda world: world.pass_time(90, step=1),
-    "a moment later": lambda world: world.pass_time(1, step=1),
+    "15 seconds later": lambda world: world.pass_time(15),
+    "90 seconds later": lambda world: world.pass_time(90),
+    "a moment later": lambda world: world.pass_time(1),
 }

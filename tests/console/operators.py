@@ -14,9 +14,9 @@ import boto3
 from typer.testing import CliRunner, Result
 
 from roundsman.aws.holds import DynamoHolds
+from roundsman.testing.stack import Stack
 from roundsman_console.main import app
 from tests.moto.orders import order
-from tests.moto.world import World
 
 DECLINED = {"paymentToken": "tok_declined"}
 CHARGED_LATER: dict[str, object] = {
@@ -49,7 +49,7 @@ class Patience:
 class Operator:
     """Someone who types commands at the stack of a world."""
 
-    world: World
+    world: Stack
     patience: Patience
 
     def types(self, *arguments: str, answer: str | None = None) -> Result:
@@ -94,7 +94,7 @@ def at_each_call(operation: str, hook: Callable[..., None]) -> Iterator[None]:
     session.events.unregister(f"provide-client-params.{operation}", hook)
 
 
-def holds_of(world: World) -> DynamoHolds:
+def holds_of(world: Stack) -> DynamoHolds:
     """The holds on the agents of that world's stack."""
     table = world.stack.outputs["ControlTableName"]
     return DynamoHolds(world.dynamodb, control_table=table, clock=world.clock)

@@ -2,9 +2,9 @@
 
 from roundsman.aws.control import DynamoReadNotes
 from roundsman.ports import BREAKER, Hold
+from roundsman.testing.stack import MORNING
 from roundsman_console.agents import agent_names
 from tests.console.operators import Operator, holds_of
-from tests.moto.world import MORNING
 
 TABLE = "ControlTableName"
 

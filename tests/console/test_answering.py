@@ -15,12 +15,12 @@ from roundsman.plan import plan_of
 from roundsman.ports import OrderRow
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import Ending, StepRecord
+from roundsman.testing.stack import MORNING
 from roundsman.workflow import Workflow
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.step_samples import PICK
 from tests.moto.orders import order
-from tests.moto.world import MORNING
 
 IN_AN_HOUR = MORNING + 3_600_000
 

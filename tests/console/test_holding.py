@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import ClientError
 
 from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.testing.stack import MORNING
 from roundsman_console import confirming, waking
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
-from tests.moto.world import MORNING
 
 HALF_AN_HOUR = 30 * 60_000
 

@@ -55,7 +55,7 @@ def test_a_fresh_key_is_refused_where_the_effect_may_stand_under_the_old_one(
     # A service that is busy is not down: its breaker stays closed, so the attempts are counted.
     operator.world.faults({"operation": "POST /messages", "status": 429})
     operator.world.submit(order("ord-1"))
-    operator.world.pass_time(30, step=1)
+    operator.world.pass_time(30)
     assert operator.world.task("ord-1").state == "Archived"
     result = operator.asks("resubmit", "ord-1", "--fresh-key")
     assert result.exit_code == 1

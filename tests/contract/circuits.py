@@ -17,6 +17,7 @@ from roundsman.aws.guarding import AgentGuard, guard_of
 from roundsman.aws.settings import AgentSettings
 from roundsman.errors import TransientError
 from roundsman.ports import Hold
+from roundsman.testing.stack_environment import forget_circuits
 from roundsman.values import MINUTE, SECOND
 from tests.contract.worlds import DynamoWorld
 
@@ -33,16 +34,9 @@ def real_now() -> int:
 @pytest.fixture
 def fresh_circuits() -> Iterator[None]:
     """Powertools counts by circuit, for the whole process; a test begins with nothing counted."""
-    forget()
+    forget_circuits()
     yield
-    forget()
-
-
-def forget() -> None:
-    powertools._LOCAL_FAILURES.clear()
-    powertools._LOCAL_SUCCESSES.clear()
-    powertools._LAST_OBSERVED_STATE.clear()
-    powertools._PROBE_OWNER.__dict__.clear()
+    forget_circuits()
 
 
 def count_as_failed(agent: str, calls: int) -> None:
@@ -142,11 +136,11 @@ def elsewhere(guard: AgentGuard, function: Callable[[], T]) -> T:
         dict(powertools._LAST_OBSERVED_STATE),
         dict(powertools._PROBE_OWNER.__dict__),
     )
-    forget()
+    forget_circuits()
     try:
         return call(guard, function)
     finally:
-        forget()
+        forget_circuits()
         powertools._LOCAL_FAILURES.update(kept[0])
         powertools._LOCAL_SUCCESSES.update(kept[1])
         powertools._LAST_OBSERVED_STATE.update(kept[2])

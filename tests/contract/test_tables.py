@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import pytest
 
+from roundsman.testing.stack_template import mapping_of
 from tests.contract.tables import TABLES, TTL_ATTRIBUTE
-from tests.template_stack import mapping_of, translate
+from tests.project import translate
 
 SAME_IN_BOTH = ("AttributeDefinitions", "KeySchema", "GlobalSecondaryIndexes")
 

@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from roundsman.testing.stack import Clock, Stack
 from roundsman_console.services import RemoteServices
-from tests.moto.world import Clock, World, deployed
+from tests.project import deployed_project
 
 
 @pytest.fixture(scope="session")
@@ -22,27 +23,21 @@ def services(clock: Clock) -> Iterator[RemoteServices]:
 
 
 @pytest.fixture
-def world(
-    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
-) -> Iterator[World]:
+def world(services: RemoteServices, clock: Clock) -> Iterator[Stack]:
     """A deployment of its own."""
-    with deployed(monkeypatch, services, clock) as made:
+    with deployed_project(services, clock) as made:
         yield made
 
 
 @pytest.fixture
-def world_of_batches(
-    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
-) -> Iterator[World]:
+def world_of_batches(services: RemoteServices, clock: Clock) -> Iterator[Stack]:
     """One whose agents, too, take ten messages at once; by default they take one."""
-    with deployed(monkeypatch, services, clock, {"AgentBatchSize": "10"}) as made:
+    with deployed_project(services, clock, {"AgentBatchSize": "10"}) as made:
         yield made
 
 
 @pytest.fixture
-def world_of_tired_orders(
-    monkeypatch: pytest.MonkeyPatch, services: RemoteServices, clock: Clock
-) -> Iterator[World]:
+def world_of_tired_orders(services: RemoteServices, clock: Clock) -> Iterator[Stack]:
     """One whose circuits hardly ever open, so that a service which is down exhausts attempts."""
-    with deployed(monkeypatch, services, clock, {"BreakerFailures": "100"}) as made:
+    with deployed_project(services, clock, {"BreakerFailures": "100"}) as made:
         yield made

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 import boto3
 import pytest
 
+from roundsman.testing.stack import Killed, Stack
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import Killed, World
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 NEVER_ANY_MESSAGE = {
@@ -94,7 +94,7 @@ def wrong_requests() -> dict[str, str]:
     }
 
 
-def assert_rejected(world: World, queue: str, sent: Mapping[str, str]) -> None:
+def assert_rejected(world: Stack, queue: str, sent: Mapping[str, str]) -> None:
     """All of `sent` was put aside, each with words of its reason, and named by its queue."""
     rejected = {r.text("body"): r for r in world.rejected()}
     assert set(rejected) == set(sent)
@@ -103,7 +103,7 @@ def assert_rejected(world: World, queue: str, sent: Mapping[str, str]) -> None:
         assert rejected[body]["queue"] == world.url(queue).rpartition("/")[2]
 
 
-def run_in_one_batch_with(world: World, queue: str, wrong: Mapping[str, str]) -> None:
+def run_in_one_batch_with(world: Stack, queue: str, wrong: Mapping[str, str]) -> None:
     """Put the wrong messages before and behind what waits in a queue; read it whole at once."""
     waiting = [m for m in world.bodies(world.url(queue)) if m not in wrong]
     bodies = list(wrong)
@@ -115,7 +115,7 @@ def run_in_one_batch_with(world: World, queue: str, wrong: Mapping[str, str]) ->
     world.run()
 
 
-def test_a_command_that_is_none_is_put_aside_and_its_neighbours_start(world: World) -> None:
+def test_a_command_that_is_none_is_put_aside_and_its_neighbours_start(world: Stack) -> None:
     world.submit(order("ord-1"), order("ord-2"))
     world.run_one_batch("SubmissionQueue")
     run_in_one_batch_with(world, "SchedulerQueue", wrong_commands())
@@ -125,7 +125,7 @@ def test_a_command_that_is_none_is_put_aside_and_its_neighbours_start(world: Wor
     world.assert_nothing_is_stuck()
 
 
-def test_a_command_for_a_task_that_never_was_makes_nothing(world: World) -> None:
+def test_a_command_for_a_task_that_never_was_makes_nothing(world: Stack) -> None:
     world.send("SchedulerQueue", {"version": 1, "kind": "start", "taskId": "nobodys"})
     world.send("SchedulerQueue", {"version": 1, "kind": "inspect", "taskId": "nobodys"})
     world.run()
@@ -138,7 +138,7 @@ def test_a_command_for_a_task_that_never_was_makes_nothing(world: World) -> None
     ("agent", "before"), [("Inventory", ()), ("Mail", ("Inventory", "Payment", "Shipping"))]
 )
 def test_a_reply_that_is_none_is_put_aside_and_its_neighbours_count(
-    world: World, agent: str, before: tuple[str, ...]
+    world: Stack, agent: str, before: tuple[str, ...]
 ) -> None:
     world.submit(order("ord-1"), order("ord-2"))
     world.run_one_batch("SubmissionQueue")
@@ -154,7 +154,7 @@ def test_a_reply_that_is_none_is_put_aside_and_its_neighbours_count(
     world.assert_nothing_is_stuck()
 
 
-def test_replies_that_fit_no_claim_change_nothing(world: World) -> None:
+def test_replies_that_fit_no_claim_change_nothing(world: Stack) -> None:
     world.submit(order("ord-1"))
     world.run_one_batch("SubmissionQueue")
     world.run_one_batch("SchedulerQueue")
@@ -178,7 +178,7 @@ def test_replies_that_fit_no_claim_change_nothing(world: World) -> None:
 
 @pytest.mark.parametrize("agent", AGENTS)
 def test_a_request_that_is_none_is_put_aside_by_every_agent_and_its_neighbours_are_answered(
-    world_of_batches: World, agent: str
+    world_of_batches: Stack, agent: str
 ) -> None:
     world = world_of_batches
     world.submit(order("ord-1"), order("ord-2"))
@@ -198,13 +198,13 @@ def test_a_request_that_is_none_is_put_aside_by_every_agent_and_its_neighbours_a
 
 
 def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
-    world: World,
+    world: Stack,
 ) -> None:
     world.send(
         "InventoryRequestQueue", request(step="paint_it", idempotencyKey="ord-1/paint_it/perform")
     )
     world.run_one_batch("InventoryRequestQueue")
-    [answer] = world.documents(world.url("InventoryReplyQueue"))
+    [answer] = world.messages(world.url("InventoryReplyQueue"))
     assert answer["outcome"] == "transient"
     assert answer["error"] == {
         "type": "NoHandler",
@@ -215,7 +215,7 @@ def test_a_request_for_a_step_that_the_agents_code_does_not_know_is_transient(
 
 
 def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_person_is_told(
-    world: World,
+    world: Stack,
 ) -> None:
     alerts = world.alert_queue()
     world.submit(order("ord-1"), order("spoiled"), order("ord-2"))
@@ -225,18 +225,18 @@ def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_pe
         Key={"TaskId": {"S": "spoiled"}},
         UpdateExpression="REMOVE CompleteBy",
     )
-    world.pass_time(400, step=20)
+    world.pass_time(400)
     for order_id in ("ord-1", "ord-2"):
         assert world.task(order_id).state == "Completed"
         assert world.effects(order_id) == ALL_EFFECTS
-    dead = world.documents(world.url("SchedulerDeadLetterQueue"))
+    dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["spoiled"]
     told = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
     assert {(alert["alert"], alert["taskId"]) for alert in told} == {("task_unreadable", "spoiled")}
     world.assert_nothing_is_stuck()
 
 
-def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world: World) -> None:
+def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world: Stack) -> None:
     healthy = [f"ord-{number}" for number in range(9)]
     world.submit(*map(order, healthy[:5]), order("poison"), *map(order, healthy[5:]))
     world.run_one_batch("SubmissionQueue")
@@ -255,6 +255,6 @@ def test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it(world
     for order_id in healthy:
         assert world.task(order_id).state == "Completed", order_id
         assert world.effects(order_id) == ALL_EFFECTS
-    dead = world.documents(world.url("SchedulerDeadLetterQueue"))
+    dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["poison"]
     world.assert_nothing_is_stuck()

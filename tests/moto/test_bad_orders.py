@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 import pytest
 
+from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import World
 
 BATCH = 10
 
@@ -100,7 +100,7 @@ TOO_LARGE = [
     ids=["malformed", "fields", "lines", "wishes", "too large"],
 )
 def test_what_is_no_order_is_put_aside_with_every_reason_and_its_neighbours_complete(
-    world: World, found: list[Bad]
+    world: Stack, found: list[Bad]
 ) -> None:
     world.submit(order("first"), *(one.body for one in found[: BATCH - 2]), order("last"))
     world.run_one_batch("SubmissionQueue")
@@ -121,7 +121,7 @@ def test_what_is_no_order_is_put_aside_with_every_reason_and_its_neighbours_comp
     world.assert_nothing_is_stuck()
 
 
-def test_everything_that_is_wrong_with_an_event_is_named_at_once(world: World) -> None:
+def test_everything_that_is_wrong_with_an_event_is_named_at_once(world: Stack) -> None:
     event = {**order("bad-1", priority="now"), "currency": 7, "lines": line(quantity=0)}
     world.submit(event)
     world.run()
@@ -130,7 +130,7 @@ def test_everything_that_is_wrong_with_an_event_is_named_at_once(world: World) -
 
 
 def test_the_same_order_twice_in_one_batch_is_one_task_with_its_effects_once(
-    world: World,
+    world: Stack,
 ) -> None:
     event = order("ord-1")
     other_bytes = json.dumps(dict(reversed(event.items())), indent=4)
@@ -143,7 +143,7 @@ def test_the_same_order_twice_in_one_batch_is_one_task_with_its_effects_once(
 
 
 def test_the_same_id_with_other_content_is_put_aside_and_the_first_order_stands(
-    world: World,
+    world: Stack,
 ) -> None:
     changed = {**order("ord-1"), "lines": line(quantity=3)}
     world.submit(order("ord-1"), changed, order("ord-2"))

@@ -7,8 +7,8 @@ import pytest
 
 import workflows.registry
 from roundsman import Archive, Retry, Step, Workflow
+from roundsman.testing.stack import Stack
 from tests.moto.orders import order
-from tests.moto.world import World
 
 SHORTLY = timedelta(seconds=30)
 
@@ -60,7 +60,7 @@ def priced(order_id: str, price: str) -> dict[str, object]:
 
 
 def test_independent_steps_are_claimed_at_once_and_a_step_after_both_waits_for_both(
-    world: World, deploy: Deploy
+    world: Stack, deploy: Deploy
 ) -> None:
     deploy(both_at_once)
     world.submit(priced("ord-1", "120.00"))
@@ -81,7 +81,7 @@ def test_independent_steps_are_claimed_at_once_and_a_step_after_both_waits_for_b
 
 
 def test_a_condition_decides_over_the_order_whether_a_step_runs_or_is_skipped(
-    world: World, deploy: Deploy
+    world: Stack, deploy: Deploy
 ) -> None:
     deploy(both_at_once)
     world.submit(priced("small", "99.99"), priced("large", "100.01"))
@@ -94,7 +94,7 @@ def test_a_condition_decides_over_the_order_whether_a_step_runs_or_is_skipped(
 
 
 def test_a_branch_that_fails_for_good_waits_for_the_other_before_the_task_is_archived(
-    world: World, deploy: Deploy
+    world: Stack, deploy: Deploy
 ) -> None:
     deploy(both_at_once)
     world.submit({**priced("ord-1", "120.00"), "paymentToken": "tok_declined"})
@@ -112,7 +112,7 @@ def test_a_branch_that_fails_for_good_waits_for_the_other_before_the_task_is_arc
 
 
 def test_a_branch_that_dies_while_the_task_fails_is_found_by_the_supervisor(
-    world: World, deploy: Deploy
+    world: Stack, deploy: Deploy
 ) -> None:
     deploy(both_at_once)
     world.kill("InventoryFunction", at="SendMessage")
@@ -127,7 +127,7 @@ def test_a_branch_that_dies_while_the_task_fails_is_found_by_the_supervisor(
 
 
 def test_a_deployment_that_takes_a_workflow_away_strands_no_order_that_runs_by_it(
-    world: World, deploy: Deploy, monkeypatch: pytest.MonkeyPatch
+    world: Stack, deploy: Deploy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     deploy(both_at_once)
     world.submit(priced("ord-1", "120.00"))

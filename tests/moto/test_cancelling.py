@@ -6,15 +6,15 @@ import pytest
 
 from roundsman.commands import command_of
 from roundsman.events import Asked, Resubmit
+from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import World
 
 
 def cancel(order_id: str, **wish: object) -> dict[str, object]:
     return {"orderId": order_id, "cancel": wish}
 
 
-def history(world: World, task_id: str) -> list[tuple[str, str]]:
+def history(world: Stack, task_id: str) -> list[tuple[str, str]]:
     """Kind and reason of each row, oldest first."""
     found = world.dynamodb.query(
         TableName=world.stack.outputs["HistoryTableName"],
@@ -24,7 +24,7 @@ def history(world: World, task_id: str) -> list[tuple[str, str]]:
     return [(row["Kind"]["S"], row["Reason"]["S"]) for row in found["Items"]]
 
 
-def charged(world: World, order_id: str) -> None:
+def charged(world: Stack, order_id: str) -> None:
     """An order whose card is charged, and whose shipment is not asked for yet."""
     world.submit(order(order_id))
     world.run_one_batch("SubmissionQueue")
@@ -36,7 +36,7 @@ def charged(world: World, order_id: str) -> None:
     assert world.effects(order_id) == {"inventory perform": 1, "payment perform": 1}
 
 
-def test_an_order_that_waits_is_cancelled_and_never_runs(world: World) -> None:
+def test_an_order_that_waits_is_cancelled_and_never_runs(world: Stack) -> None:
     world.submit(order("ord-1", processIn=60))
     world.run()
     world.submit(cancel("ord-1", reason="sold out"))
@@ -49,7 +49,7 @@ def test_an_order_that_waits_is_cancelled_and_never_runs(world: World) -> None:
     world.assert_nothing_is_stuck()
 
 
-def test_what_a_cancelled_order_did_is_undone(world: World) -> None:
+def test_what_a_cancelled_order_did_is_undone(world: Stack) -> None:
     charged(world, "ord-1")
     world.submit(cancel("ord-1"))
     world.run()
@@ -63,7 +63,7 @@ def test_what_a_cancelled_order_did_is_undone(world: World) -> None:
     world.assert_nothing_is_stuck()
 
 
-def test_what_an_order_did_that_is_cancelled_without_undo_stays(world: World) -> None:
+def test_what_an_order_did_that_is_cancelled_without_undo_stays(world: Stack) -> None:
     charged(world, "ord-1")
     world.submit(cancel("ord-1", undo=False))
     world.run()
@@ -72,7 +72,7 @@ def test_what_an_order_did_that_is_cancelled_without_undo_stays(world: World) ->
     world.assert_nothing_is_stuck()
 
 
-def test_an_order_that_is_over_is_not_cancelled_and_its_history_says_why(world: World) -> None:
+def test_an_order_that_is_over_is_not_cancelled_and_its_history_says_why(world: Stack) -> None:
     world.submit(order("ord-1"))
     world.run()
     before = world.item("ord-1")
@@ -86,7 +86,7 @@ def test_an_order_that_is_over_is_not_cancelled_and_its_history_says_why(world: 
     assert world.rejected() == []
 
 
-def test_a_cancellation_that_is_delivered_again_acts_once(world: World) -> None:
+def test_a_cancellation_that_is_delivered_again_acts_once(world: Stack) -> None:
     world.submit(order("ord-1", processIn=60))
     world.run()
     world.kill("SubmissionFunction", at="SendMessage", after=1)  # sent, and not acknowledged
@@ -109,7 +109,7 @@ def test_a_cancellation_that_is_delivered_again_acts_once(world: World) -> None:
 
 
 @pytest.mark.parametrize("order_id", ["ord-1", "ord-2"])
-def test_what_was_never_ordered_cannot_be_cancelled(world: World, order_id: str) -> None:
+def test_what_was_never_ordered_cannot_be_cancelled(world: Stack, order_id: str) -> None:
     body = cancel(order_id)
     world.submit(body)
     world.run()
@@ -120,12 +120,12 @@ def test_what_was_never_ordered_cannot_be_cancelled(world: World, order_id: str)
     world.assert_nothing_is_stuck()
 
 
-def test_an_order_and_its_cancellation_in_one_message_do_neither(world: World) -> None:
+def test_an_order_and_its_cancellation_in_one_message_do_neither(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "cancel": {}})
     world.run()
     assert not world.has_order("ord-1")
     [rejection] = world.rejected()
     assert rejection.paths() == ["cancel"]
-    [status] = world.documents(queue)
+    [status] = world.messages(queue)
     assert (status["status"], status["seq"]) == ("rejected", 0)

@@ -3,14 +3,14 @@
 import json
 from typing import cast
 
+from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.moto.test_recovery import failure_counts, steps_of
-from tests.moto.world import World
 
 IDS = ("ord-1", "ord-2", "ord-3")
 
 
-def circuit(world: World) -> str | None:
+def circuit(world: Stack) -> str | None:
     """The payment agent's, as stored."""
     row = world.dynamodb.get_item(
         TableName=world.stack.outputs["ControlTableName"],
@@ -19,7 +19,7 @@ def circuit(world: World) -> str | None:
     return row["Item"]["State"]["S"] if "Item" in row else None
 
 
-def requests_since(world: World, first: int) -> int:
+def requests_since(world: Stack, first: int) -> int:
     """How many requests for payment the scheduler has sent since that call."""
     url = world.url("PaymentRequestQueue")
     return sum(
@@ -29,19 +29,19 @@ def requests_since(world: World, first: int) -> int:
     )
 
 
-def counted(world: World) -> int:
+def counted(world: Stack) -> int:
     """The failures counted against all orders so far."""
     return sum(int(str(n)) for id in IDS for n in failure_counts(world, id).values())
 
 
-def kinds(world: World, alerts: str) -> list[str]:
+def kinds(world: Stack, alerts: str) -> list[str]:
     """The alerts in the queue, as they were published."""
     bodies = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
     return [str(body["alert"]) for body in bodies]
 
 
 def test_a_service_down_for_two_minutes_costs_no_order_an_attempt_once_its_circuit_is_open(
-    world: World,
+    world: Stack,
 ) -> None:
     alerts = world.alert_queue()
     world.faults({"operation": "POST /charges", "status": 503})
@@ -71,7 +71,7 @@ def test_a_service_down_for_two_minutes_costs_no_order_an_attempt_once_its_circu
     world.assert_nothing_is_stuck()
 
 
-def test_answers_that_refuse_open_no_circuit(world: World) -> None:
+def test_answers_that_refuse_open_no_circuit(world: Stack) -> None:
     world.faults({"operation": "POST /charges", "status": 402, "body": {"error": "CardDeclined"}})
     world.submit(*[order(f"ord-{number}") for number in range(7)])
     world.run()

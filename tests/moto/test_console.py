@@ -7,10 +7,10 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from roundsman.testing.stack import Stack
 from roundsman_console.main import app
 from roundsman_console.sentences import aws_sentence
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import World
 
 
 def roundsman(*arguments: str, typed: str = "") -> Result:
@@ -27,7 +27,7 @@ def sentence(result: Result, code: int = 1) -> str:
     return said.rstrip("\n")
 
 
-def test_an_order_that_was_submitted_is_shown_step_by_step(world: World, tmp_path: Path) -> None:
+def test_an_order_that_was_submitted_is_shown_step_by_step(world: Stack, tmp_path: Path) -> None:
     file = tmp_path / "order.json"
     file.write_text(json.dumps(order("ord-1")))
     sent = roundsman("submit", str(file))
@@ -47,14 +47,14 @@ def test_an_order_that_was_submitted_is_shown_step_by_step(world: World, tmp_pat
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_an_order_can_be_typed_in(world: World) -> None:
+def test_an_order_can_be_typed_in(world: Stack) -> None:
     sent = roundsman("submit", "-", "--json", typed=json.dumps(order("ord-1")))
     assert json.loads(sent.stdout)["orderId"] == "ord-1"
     world.run()
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_what_is_no_order_is_sent_with_a_word_about_its_end(world: World) -> None:
+def test_what_is_no_order_is_sent_with_a_word_about_its_end(world: Stack) -> None:
     sent = roundsman("submit", "-", typed="{")
     assert sent.exit_code == 0
     assert "RejectedQueue" in sent.stdout
@@ -62,7 +62,7 @@ def test_what_is_no_order_is_sent_with_a_word_about_its_end(world: World) -> Non
     assert [rejected["body"] for rejected in world.rejected()] == ["{"]
 
 
-def test_what_cannot_be_sent_is_a_sentence(world: World, tmp_path: Path) -> None:
+def test_what_cannot_be_sent_is_a_sentence(world: Stack, tmp_path: Path) -> None:
     binary = tmp_path / "binary"
     binary.write_bytes(b"\xff\xfe")
     assert "cannot be read: No such file" in sentence(roundsman("submit", "nowhere.json"))
@@ -72,7 +72,7 @@ def test_what_cannot_be_sent_is_a_sentence(world: World, tmp_path: Path) -> None
     assert "SQS takes 1048576" in sentence(roundsman("submit", "-", typed="x" * 1_048_577))
 
 
-def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: World) -> None:
+def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: Stack) -> None:
     world.faults({"service": "mail", "orderId": "unwritten", "status": 400})
     declined = {**order("declined"), "paymentToken": "tok_declined"}
     world.submit(order("good"), declined, order("unwritten"))
@@ -92,13 +92,13 @@ def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world
     assert "There are more than these 1: raise --limit." in roundsman("ls", "--limit", "1").stdout
 
 
-def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: World) -> None:
+def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: Stack) -> None:
     assert sentence(roundsman("show", "nope"), 3).startswith("There is no order nope in roundsman")
     for strange in ("", "a/b", "x" * 3_000, "a\nb\x1b[2J"):
         assert "There is no order" in sentence(roundsman("show", strange), 3)
 
 
-def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: World) -> None:
+def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: Stack) -> None:
     world.submit(order("short", retention=0))
     world.run()
     world.pass_time(60)
@@ -106,13 +106,13 @@ def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: 
 
 
 @pytest.mark.parametrize("command", [("show", "ord-1"), ("ls",), ("submit", "-")])
-def test_a_missing_stack_is_a_sentence(world: World, command: tuple[str, ...]) -> None:
+def test_a_missing_stack_is_a_sentence(world: Stack, command: tuple[str, ...]) -> None:
     result = roundsman(*command, "--stack", "elsewhere", typed="{}")
     assert sentence(result).startswith("There is no stack elsewhere in this account and region")
 
 
 def test_the_stack_is_found_by_the_nearest_samconfig(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: Stack, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     inner = tmp_path / "inner"
     inner.mkdir()

@@ -4,9 +4,9 @@ import json
 
 import pytest
 
+from roundsman.testing.stack import Stack
 from roundsman.tries import TRIES
 from tests.moto.orders import order
-from tests.moto.world import World
 
 LINES_OF_NO_TASK = {"message rejected", "pass done"}
 LINES_OF_AN_ATTEMPT = {"request sent", "attempted", "silent"}
@@ -35,7 +35,7 @@ CONTENTS = ("canary", "4711", "73.31", "345363.41", "tok_declined")
 
 
 @pytest.fixture
-def lines(world: World, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
+def lines(world: Stack, capsys: pytest.CaptureFixture[str]) -> list[dict[str, object]]:
     """All that was written while orders completed, failed, were retried, overdue and refused."""
     alerts = world.alert_queue()
     world.faults(

@@ -4,9 +4,9 @@ import pytest
 
 from roundsman.commands import command_of
 from roundsman.events import Asked, Resubmit
+from roundsman.testing.stack import MORNING, Message, Stack
 from roundsman.values import iso
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import MORNING, Document, World
 
 
 def cancellation(order_id: str) -> dict[str, object]:
@@ -19,18 +19,18 @@ def int_of(number: object) -> int:
     return number
 
 
-def told(statuses: list[Document]) -> list[tuple[object, object]]:
+def told(statuses: list[Message]) -> list[tuple[object, object]]:
     """The statuses with their numbers."""
     return [(status["status"], status["seq"]) for status in statuses]
 
 
 def test_an_application_is_told_received_started_and_completed_with_rising_numbers(
-    world: World,
+    world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue, correlationId="web-7"))
     world.run()
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     assert told(statuses) == [("received", 1), ("started", 2), ("completed", 6)]
     assert statuses[0].fields == {
         "orderId": "ord-1",
@@ -44,57 +44,57 @@ def test_an_application_is_told_received_started_and_completed_with_rising_numbe
     world.assert_nothing_is_stuck()
 
 
-def test_an_application_is_told_why_its_order_failed(world: World) -> None:
+def test_an_application_is_told_why_its_order_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "body": {"error": "NoMailbox"}})
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     assert told(statuses) == [("received", 1), ("started", 2), ("failed", 6)]
     assert statuses[-1].text("detail").endswith("failed for good: NoMailbox: POST answered 422")
 
 
-def test_an_application_is_told_undone_alone_and_why(world: World) -> None:
+def test_an_application_is_told_undone_alone_and_why(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     assert told(statuses) == [("received", 1), ("started", 2), ("undone", 6)]
     assert statuses[-1].text("detail").endswith("CardDeclined: POST answered 402")
 
 
-def test_an_undo_that_fails_is_told_as_failed(world: World) -> None:
+def test_an_undo_that_fails_is_told_as_failed(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /refunds", "status": 400})
     world.submit({**order("ord-1", replyTo=queue), "paymentToken": "tok_declined"})
     world.run()
-    assert told(world.documents(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
+    assert told(world.messages(queue)) == [("received", 1), ("started", 2), ("failed", 6)]
     assert world.task("ord-1").state == "Archived"
 
 
-def test_an_order_cancelled_before_its_time_was_never_started(world: World) -> None:
+def test_an_order_cancelled_before_its_time_was_never_started(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue, processIn=3600), cancellation("ord-1"))
     world.run()
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     assert told(statuses) == [("received", 1), ("cancelled", 2)]
     assert statuses[-1].text("detail") == "cancelled by application: ordered twice"
 
 
-def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: World) -> None:
+def test_an_order_cancelled_at_work_is_told_cancelled_once_it_is_undone(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     for source in ("SubmissionQueue", "SchedulerQueue", "InventoryRequestQueue"):
         world.run_one_batch(source)
     world.submit(cancellation("ord-1"))
     world.run()
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     assert [status["status"] for status in statuses] == ["received", "started", "cancelled"]
     assert world.task("ord-1").state == "Cancelled"
     assert world.effects("ord-1")["inventory undo"] == 1
 
 
-def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: World) -> None:
+def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
     world.submit(order("ord-1", replyTo=queue))
@@ -102,7 +102,7 @@ def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Wo
     asked = Asked("c-1", by="operator", reason="the mailbox is there again")
     world.send("SchedulerQueue", command_of("ord-1", Resubmit(asked)).body())
     world.run()
-    assert [status["status"] for status in world.documents(queue)] == [
+    assert [status["status"] for status in world.messages(queue)] == [
         "received",
         "started",
         "failed",
@@ -121,13 +121,13 @@ def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: Wo
     ],
 )
 def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
-    world: World, fault: dict[str, object] | None
+    world: Stack, fault: dict[str, object] | None
 ) -> None:
     queue = world.reply_queue("web")
     world.faults(*filter(None, [fault]))
     world.submit(order("ord-1", replyTo=queue))
     world.pass_time(30)
-    statuses = world.documents(queue)
+    statuses = world.messages(queue)
     numbers = [status["seq"] for status in statuses]
     assert numbers == sorted(set(numbers), key=int_of)
     assert [status["status"] for status in statuses][:2] == ["received", "started"]
@@ -135,46 +135,46 @@ def test_the_numbers_of_the_statuses_rise_whatever_becomes_of_an_order(
     assert numbers[-1] == world.task("ord-1").version
 
 
-def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: World) -> None:
+def test_an_application_is_told_everything_that_is_wrong_with_its_event(world: Stack) -> None:
     queue = world.reply_queue("web")
     wrong = {**order("ord-1", replyTo=queue, correlationId="web-7"), "currency": "euro"}
     wrong["lines"] = [{"sku": "KB-101", "quantity": 0, "unitPrice": "19.90"}]
     world.submit(wrong)
     world.run()
-    [status] = world.documents(queue)
+    [status] = world.messages(queue)
     assert told([status]) == [("rejected", 0)]
     assert (status["orderId"], status["correlationId"]) == ("ord-1", "web-7")
     assert "currency: must be three capital letters" in status.text("detail")
     assert "lines[0].quantity: must be a whole number" in status.text("detail")
 
 
-def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: World) -> None:
+def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack) -> None:
     first, second = world.reply_queue("first"), world.reply_queue("second")
     world.submit(order("ord-1", replyTo=first))
     world.run()
     world.submit({**order("ord-1", replyTo=second), "customerId": "c-43"})
     world.run()
-    assert told(world.documents(first)) == [("received", 1), ("started", 2), ("completed", 6)]
-    [status] = world.documents(second)
+    assert told(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
+    [status] = world.messages(second)
     assert status["status"] == "rejected"
     assert "an order with this id and other content exists" in status.text("detail")
 
 
-def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: World) -> None:
+def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue))
     world.run()
     before = world.item("ord-1")
-    world.documents(queue)
+    world.messages(queue)
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    assert told(world.documents(queue)) == [("received", 1)]
+    assert told(world.messages(queue)) == [("received", 1)]
     assert world.item("ord-1") == before
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
 def test_a_queue_that_is_not_the_stacks_to_send_to_is_refused_and_gets_nothing(
-    world: World,
+    world: Stack,
 ) -> None:
     own = world.reply_queue("web")
     foreign = world.sqs.create_queue(QueueName="somebody-elses")["QueueUrl"]
@@ -201,7 +201,7 @@ def test_a_queue_that_is_not_the_stacks_to_send_to_is_refused_and_gets_nothing(
     world.assert_nothing_is_stuck()
 
 
-def test_a_reply_queue_that_was_deleted_harms_no_order(world: World) -> None:
+def test_a_reply_queue_that_was_deleted_harms_no_order(world: Stack) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", replyTo=queue), order("ord-2"))
     world.run_one_batch("SubmissionQueue")
@@ -216,17 +216,17 @@ def test_a_reply_queue_that_was_deleted_harms_no_order(world: World) -> None:
 
 
 def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
-    world: World,
+    world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
     world.kill("SchedulerFunction", at="SendMessage", after=1)  # `started` goes, `completed` not
     world.submit(order("ord-1", replyTo=queue, retention=0))
     world.run()
-    assert told(world.documents(queue)) == [("received", 1), ("started", 2)]
+    assert told(world.messages(queue)) == [("received", 1), ("started", 2)]
     assert world.task("ord-1").state == "Completed"
     assert str(world.item("ord-1")["Lane"]).startswith("open#")
     world.pass_time(120)
-    assert set(told(world.documents(queue))) == {("completed", 6)}
+    assert set(told(world.messages(queue))) == {("completed", 6)}
     left = world.item("ord-1")  # nothing, or what is gone for its readers
     assert str(left.get("Lane", "done#")).startswith("done#")
     world.assert_nothing_is_stuck()

@@ -4,11 +4,11 @@ import json
 
 import pytest
 
+from roundsman.testing.stack import Stack
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import World
 
 
-def groups(world: World, queue: str) -> dict[str, str | None]:
+def groups(world: Stack, queue: str) -> dict[str, str | None]:
     """The message group of each request in a queue, by its task."""
     received = world.sqs.receive_message(
         QueueUrl=world.url(queue),
@@ -23,7 +23,7 @@ def groups(world: World, queue: str) -> dict[str, str | None]:
 
 
 @pytest.mark.parametrize("priority", ["normal", "urgent"])
-def test_the_requests_of_a_tenants_orders_are_in_its_group(world: World, priority: str) -> None:
+def test_the_requests_of_a_tenants_orders_are_in_its_group(world: Stack, priority: str) -> None:
     world.submit(
         order("ord-1", tenant="shop-1", priority=priority),
         order("ord-2", tenant="a/b:c!~", priority=priority),
@@ -39,7 +39,7 @@ def test_the_requests_of_a_tenants_orders_are_in_its_group(world: World, priorit
     world.assert_nothing_is_stuck()
 
 
-def test_the_requests_to_undo_are_in_the_tenants_group_as_well(world: World) -> None:
+def test_the_requests_to_undo_are_in_the_tenants_group_as_well(world: Stack) -> None:
     world.submit({**order("ord-1", tenant="shop-1"), "paymentToken": "tok_declined"})
     for source in (
         "SubmissionQueue",

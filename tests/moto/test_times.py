@@ -1,22 +1,22 @@
 """Orders that wait for their time, and what is left of them when theirs is over."""
 
 from roundsman.due import settled
+from roundsman.testing.stack import MORNING, Stack
 from roundsman.values import iso
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.moto.world import MORNING, World
 
 HOUR = 3_600
 
 
-def test_an_order_for_later_is_not_started_before_its_time(world: World) -> None:
+def test_an_order_for_later_is_not_started_before_its_time(world: Stack) -> None:
     world.submit(
         order("at", processAt=iso(MORNING + 2 * HOUR * 1000)), order("in", processIn=2 * HOUR)
     )
-    world.pass_time(2 * HOUR - 1, step=300)
+    world.pass_time(2 * HOUR - 1)
     for order_id in ("at", "in"):
         assert world.item(order_id)["State"] == "Scheduled"
         assert world.effects(order_id) == {}
-    world.pass_time(121, step=60)
+    world.pass_time(121)
     for order_id in ("at", "in"):
         task = world.task(order_id)
         assert task.state == "Completed"
@@ -26,17 +26,17 @@ def test_an_order_for_later_is_not_started_before_its_time(world: World) -> None
 
 
 def test_an_order_for_soon_is_started_by_a_delayed_message_and_needs_no_supervisor(
-    world: World,
+    world: Stack,
 ) -> None:
     world.submit(order("ord-1", processIn=20))
-    world.pass_time(19, step=1)
+    world.pass_time(19)
     assert world.item("ord-1")["State"] == "Scheduled"
-    world.pass_time(2, step=1)
+    world.pass_time(2)
     assert world.task("ord-1").state == "Completed"
     assert "SupervisorFunction" not in {call.function for call in world.calls}
 
 
-def test_the_same_scheduled_order_again_does_not_start_it_early(world: World) -> None:
+def test_the_same_scheduled_order_again_does_not_start_it_early(world: Stack) -> None:
     world.submit(order("ord-1", processIn=HOUR))
     world.run()
     world.submit(order("ord-1", processIn=0))
@@ -45,17 +45,17 @@ def test_the_same_scheduled_order_again_does_not_start_it_early(world: World) ->
     assert world.effects("ord-1") == {}
 
 
-def test_an_order_whose_time_has_passed_runs_now(world: World) -> None:
+def test_an_order_whose_time_has_passed_runs_now(world: Stack) -> None:
     world.submit(order("ord-1", processAt="2020-01-01T00:00:00Z"))
     world.run()
     assert world.task("ord-1").state == "Completed"
     assert world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: World) -> None:
+def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: Stack) -> None:
     world.faults({"operation": "POST /charges", "status": 503, "retryAfter": 600})
     world.submit(order("ord-1", completeWithin=60))
-    world.pass_time(200, step=10)
+    world.pass_time(200)
     task = world.task("ord-1")
     assert task.state == "Undone"
     assert task.ending is not None
@@ -64,17 +64,17 @@ def test_an_order_that_is_not_complete_in_its_own_time_is_undone(world: World) -
 
 
 def test_with_no_retention_the_task_is_gone_once_it_is_done_and_a_late_duplicate_makes_nothing(
-    world: World,
+    world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
     world.submit(order("ord-1", retention=0, replyTo=queue))
     world.run()
-    assert [s["status"] for s in world.documents(queue)] == ["received", "started", "completed"]
+    assert [s["status"] for s in world.messages(queue)] == ["received", "started", "completed"]
     assert world.item("ord-1") == {}, "removed with its last status, not by TTL"
     world.submit(order("ord-1", retention=0, replyTo=queue))
-    world.pass_time(120, step=30)
+    world.pass_time(120)
     assert world.item("ord-1") == {}
-    assert world.documents(queue) == []
+    assert world.messages(queue) == []
     assert world.effects("ord-1") == ALL_EFFECTS
     assert world.has_order("ord-1")
     assert world.rejected() == []
@@ -82,10 +82,10 @@ def test_with_no_retention_the_task_is_gone_once_it_is_done_and_a_late_duplicate
 
 
 def test_a_short_retention_counts_from_the_end_and_late_messages_find_nothing(
-    world: World,
+    world: Stack,
 ) -> None:
     world.submit(order("ord-1", retention=60, processIn=20))
-    world.pass_time(25, step=5)
+    world.pass_time(25)
     ended = world.task("ord-1").ended_at
     assert ended is not None
     assert world.item("ord-1")["ExpiresAt"] == ended // 1000 + 60
@@ -94,12 +94,12 @@ def test_a_short_retention_counts_from_the_end_and_late_messages_find_nothing(
     world.clock.now = ended + 60_000
     assert world.store.load("ord-1", world.clock()) is None
     world.resend(list(world.calls))
-    world.pass_time(120, step=30)
+    world.pass_time(120)
     assert world.effects("ord-1") == ALL_EFFECTS
     world.assert_nothing_is_stuck()
 
 
-def test_an_archived_order_is_never_removed(world: World) -> None:
+def test_an_archived_order_is_never_removed(world: Stack) -> None:
     world.faults({"service": "mail", "status": 400})
     world.submit(order("ord-1", retention=0))
     world.run()

@@ -5,7 +5,9 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
-from tests.template_stack import Document, StackOnMoto, create_stack_on_moto, translate
+from roundsman.testing.stack_resources import StackOnMoto
+from roundsman.testing.stack_template import Document
+from tests.project import create_stack, translate
 
 
 @pytest.fixture(scope="session")
@@ -18,4 +20,4 @@ def document(session_without_real_aws: None) -> Document:
 def deployed_stack(session_without_real_aws: None) -> Iterator[StackOnMoto]:
     """The stack on moto, for a whole module: making it takes longer than a test should."""
     with mock_aws():
-        yield create_stack_on_moto()
+        yield create_stack()

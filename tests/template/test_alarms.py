@@ -4,8 +4,9 @@ from collections.abc import Iterator
 
 import pytest
 
+from roundsman.testing.stack_template import Document, mapping_of
+from tests.project import translate
 from tests.template.reading import dead_letter_queues, of_type, referred, work_queues
-from tests.template_stack import Document, mapping_of, translate
 
 AGENTS = ("inventory", "payment", "shipping", "mail")
 

@@ -14,11 +14,13 @@ from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
+from roundsman.testing.stack_calls import Call
+from roundsman.testing.stack_driver import Driver
+from roundsman.testing.stack_template import Document
 from roundsman_console.services import RemoteServices
 from tests.contract.circuits import fresh_circuits
+from tests.project import SERVICE_URLS, TEMPLATE, create_stack
 from tests.template.reading import granted, keys_granted
-from tests.template_driver import Call, Driver
-from tests.template_stack import SERVICE_URLS, TEMPLATE, Document, create_stack_on_moto
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
@@ -48,7 +50,7 @@ def services() -> Iterator[RemoteServices]:
 @pytest.fixture
 def driver(services: RemoteServices) -> Iterator[Driver]:
     with mock_aws():
-        yield Driver(create_stack_on_moto(dict.fromkeys(SERVICE_URLS, services.url)))
+        yield Driver(create_stack(dict.fromkeys(SERVICE_URLS, services.url)))
 
 
 def submit(driver: Driver, body: str) -> None:
@@ -138,7 +140,7 @@ def test_a_service_that_is_down_and_back_is_spared_and_called_again_within_their
     with mock_aws():
         urls = dict.fromkeys(SERVICE_URLS, services.url)
         parameters = {**urls, "BreakerFailures": "1", "InventoryCallsPerSecond": "100"}
-        driver = Driver(create_stack_on_moto(parameters))
+        driver = Driver(create_stack(parameters))
         services.application.set_faults(
             {"rules": [{"operation": "POST /reservations", "status": 503}]}
         )

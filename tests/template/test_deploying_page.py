@@ -2,8 +2,9 @@
 
 import re
 
+from roundsman.testing.stack_template import Document, mapping_of
+from tests.project import TEMPLATE
 from tests.template.reading import dead_letter_queues, of_type, work_queues
-from tests.template_stack import TEMPLATE, Document, mapping_of
 
 PAGE = TEMPLATE.parent / "docs" / "deploying.md"
 

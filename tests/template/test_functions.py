@@ -14,8 +14,9 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
+from roundsman.testing.stack_resources import StackOnMoto
+from roundsman.testing.stack_template import Document, mapping_of
 from tests.template.reading import items, of_type, referred, work_queues
-from tests.template_stack import Document, StackOnMoto, mapping_of
 from workflows.registry import WORKFLOWS as REGISTRY
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")

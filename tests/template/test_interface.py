@@ -4,13 +4,10 @@ import re
 
 import pytest
 
+from roundsman.testing.stack_resources import StackOnMoto
+from roundsman.testing.stack_template import Document, mapping_of
+from tests.project import SERVICE_URLS
 from tests.template.reading import of_type, texts
-from tests.template_stack import (
-    SERVICE_URLS,
-    Document,
-    StackOnMoto,
-    mapping_of,
-)
 
 CONTRACT = {
     "SubmissionQueueUrl",

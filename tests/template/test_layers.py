@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.template_stack import TEMPLATE
+from tests.project import TEMPLATE
 
 LAYERS = {"core": ("CoreLayer", "roundsman"), "workflows": ("WorkflowsLayer", "workflows")}
 

@@ -4,6 +4,8 @@ import re
 
 import pytest
 
+from roundsman.testing.stack_template import Document, mapping_of
+from tests.project import TEMPLATE
 from tests.template.reading import (
     allowed_to,
     every_policy,
@@ -17,7 +19,6 @@ from tests.template.reading import (
     texts,
     work_queues,
 )
-from tests.template_stack import TEMPLATE, Document, mapping_of
 
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 REPLY_QUEUES_OF_APPLICATIONS = (

@@ -1,5 +1,6 @@
 """No message is lost, too large, readable on the way, or redelivered while it is being handled."""
 
+from roundsman.testing.stack_template import Document, mapping_of
 from tests.template.reading import (
     dead_letter_queues,
     items,
@@ -9,7 +10,6 @@ from tests.template.reading import (
     texts,
     work_queues,
 )
-from tests.template_stack import Document, mapping_of
 
 FOURTEEN_DAYS = 14 * 24 * 3600
 LARGEST_MESSAGE = 1024 * 1024

@@ -6,8 +6,8 @@ import re
 import pytest
 
 from roundsman.errors import RejectedOrder
+from roundsman.testing.stack_template import Document, mapping_of
 from tests.template.reading import allowed_to, of_type, referred, statements
-from tests.template_stack import Document, mapping_of
 from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 

@@ -4,8 +4,9 @@ import boto3
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from roundsman.testing.stack_resources import StackOnMoto
+from roundsman.testing.stack_template import Document, mapping_of
 from tests.template.reading import of_type
-from tests.template_stack import Document, StackOnMoto, mapping_of
 
 TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
 KEYS = {

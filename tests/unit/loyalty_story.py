@@ -13,9 +13,11 @@ from urllib.parse import quote, urlsplit
 import pytest
 from typer.testing import CliRunner
 
+from roundsman.testing.stack import Clock, Stack
+from roundsman.values import SECOND
 from roundsman_console.main import app
 from roundsman_console.services import RemoteServices
-from tests.moto.world import SECOND, Clock, World, deployed
+from tests.project import deployed_project
 
 COPY = Path(__file__).parents[2]
 DEPLOYS = "roundsman local "
@@ -51,12 +53,12 @@ def test_the_page_happens_as_it_says(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock()
     with (
         RemoteServices(clock=clock.at_the_services) as services,
-        deployed(monkeypatch, services, clock, {"LoyaltyUrl": service}) as world,
+        deployed_project(services, clock, {"LoyaltyUrl": service}) as world,
     ):
         follow(typed, world, service)
 
 
-def follow(typed: list[str], world: World, service: str) -> None:
+def follow(typed: list[str], world: Stack, service: str) -> None:
     """Type the commands, let the functions work after each, and look where the page says what."""
     expected: dict[str, Callable[[str], bool]] = {
         "roundsman show loyal-1": lambda said: "loyal_order  Completed" in said,

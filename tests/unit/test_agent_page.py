@@ -10,8 +10,9 @@ from roundsman.agent import StepRequest
 from roundsman.callbacks import callback_token
 from roundsman.events import Outcome
 from roundsman.messages import Reply
+from roundsman.testing.stack_template import mapping_of
 from roundsman_console.services import RemoteServices
-from tests.template_stack import load_template, mapping_of
+from tests.project import load_template
 from tests.unit.agent_samples import request
 
 HERE = Path(__file__).parent

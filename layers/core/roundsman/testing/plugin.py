@@ -1,0 +1,128 @@
+"""The pytest plugin: a user's own template, deployed on moto for a test.
+
+    def test_order(roundsman_stack):
+        roundsman_stack.submit({...})
+        roundsman_stack.run()
+        assert roundsman_stack.task("ord-1").state is TaskState.COMPLETED
+
+pytest loads this module at every start, so whatever costs time is imported by the fixtures alone.
+A project overrides a fixture by one of the same name in its conftest.py.
+"""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from roundsman.testing.stack import Clock, Services, Stack
+
+INI = "roundsman_template"
+SERVICES_OF_THE_EXAMPLE = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
+NEEDED = ("aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the ini option that says where the template is."""
+    parser.addini(
+        INI,
+        "The SAM template that the fixture roundsman_stack deploys, from pytest's rootdir.",
+        type="string",
+        default="template.yaml",
+    )
+
+
+@pytest.fixture(scope="session")
+def roundsman_template(pytestconfig: pytest.Config) -> Path:
+    """The template to deploy: the ini option `roundsman_template`, from pytest's rootdir."""
+    named = str(pytestconfig.getini(INI))
+    path = pytestconfig.rootpath / named
+    if not path.is_file():
+        pytest.fail(
+            f"There is no template at {path}. pytest's rootdir is {pytestconfig.rootpath}; "
+            f"the ini option {INI} says where in it the template is.",
+            pytrace=False,
+        )
+    return path
+
+
+@pytest.fixture(scope="session")
+def roundsman_clock() -> "Clock":
+    """The one clock of stacks and services; each stack sets it back to its morning."""
+    _check_installed()
+    from roundsman.testing.stack import Clock
+
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
+    """The remote services of the example, which each stack makes forget what was before it.
+
+    Override it with None in a project whose agents call none of them.
+    """
+    from roundsman_console.services import RemoteServices
+
+    with RemoteServices(clock=roundsman_clock.at_the_services) as services:
+        yield services
+
+
+@pytest.fixture
+def roundsman_parameters(
+    roundsman_template: Path, roundsman_services: "Services | None"
+) -> Mapping[str, str]:
+    """The stack's parameters: the addresses of the example's services, where the template asks.
+
+    Override it to give others, with this fixture as an argument to add to these.
+    """
+    _check_installed()
+    from roundsman.testing.stack_template import Template, TemplateProblem, part
+
+    if roundsman_services is None:
+        return {}
+    try:
+        asked = part(Template.read(roundsman_template).document, "Parameters")
+    except TemplateProblem as problem:
+        pytest.fail(str(problem), pytrace=False)
+    return {name: roundsman_services.url for name in SERVICES_OF_THE_EXAMPLE if name in asked}
+
+
+@pytest.fixture
+def roundsman_stack(
+    roundsman_template: Path,
+    roundsman_parameters: Mapping[str, str],
+    roundsman_services: "Services | None",
+    roundsman_clock: "Clock",
+) -> "Iterator[Stack]":
+    """The project's template on moto, its functions and services, for one test. docs/testing.md."""
+    _check_installed()
+    from contextlib import ExitStack
+
+    from roundsman.testing.stack import TemplateProblem, deployed
+
+    with ExitStack() as open_until_the_end:
+        try:
+            stack = open_until_the_end.enter_context(
+                deployed(
+                    roundsman_template,
+                    roundsman_parameters,
+                    services=roundsman_services,
+                    clock=roundsman_clock,
+                )
+            )
+        except TemplateProblem as problem:
+            pytest.fail(str(problem), pytrace=False)
+        yield stack
+
+
+def _check_installed() -> None:
+    """Say what is missing, and how to have it, rather than that an import failed."""
+    from importlib.util import find_spec
+
+    if missing := [name for name in NEEDED if find_spec(name) is None]:
+        pytest.fail(
+            f"A stack on moto needs {', '.join(missing)}, not installed here: "
+            'pip install "roundsman[testing]", or make install in a copy of the project.',
+            pytrace=False,
+        )

@@ -1,0 +1,44 @@
+"""This project's own template, with its services at fake addresses, for the tests that read it."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+from roundsman.testing.stack import Clock, Services, Stack, deployed
+from roundsman.testing.stack_resources import StackOnMoto, create_stack_on_moto
+from roundsman.testing.stack_template import Document, Template
+
+TEMPLATE = Path(__file__).parents[1] / "template.yaml"
+
+# What a deployment must be told; everything else has a default.
+SERVICE_URLS: Mapping[str, str] = {
+    "InventoryUrl": "http://inventory.test",
+    "PaymentUrl": "http://payment.test",
+    "ShippingUrl": "http://shipping.test",
+    "MailUrl": "http://mail.test",
+}
+
+
+def load_template() -> Document:
+    """template.yaml as written, its short intrinsics (`!Ref`) spelled out."""
+    return Template.read(TEMPLATE).document
+
+
+def translate(parameters: Mapping[str, str] | None = None) -> Document:
+    """The plain CloudFormation that the template becomes."""
+    return Template.read(TEMPLATE).translate({**SERVICE_URLS, **(parameters or {})})
+
+
+def create_stack(parameters: Mapping[str, str] | None = None) -> StackOnMoto:
+    """The template's stack, inside `mock_aws()`."""
+    return create_stack_on_moto(Template.read(TEMPLATE), {**SERVICE_URLS, **(parameters or {})})
+
+
+@contextmanager
+def deployed_project(
+    services: Services, clock: Clock, parameters: Mapping[str, str] | None = None
+) -> Iterator[Stack]:
+    """A deployment of its own whose agents call these services."""
+    values = {**dict.fromkeys(SERVICE_URLS, services.url), **(parameters or {})}
+    with deployed(TEMPLATE, values, services=services, clock=clock) as stack:
+        yield stack
