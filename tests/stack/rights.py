@@ -14,8 +14,8 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+from roundsman.testing.stack_template import Document
 from tests.template.reading import granted, keys_granted
-from tests.template_stack import Document
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -19,6 +19,7 @@ from roundsman_console.demo.scenario import CASES, fault_rules, read_events
 from roundsman_console.demo.watch import watching
 from roundsman_console.local import LocalAws
 from roundsman_console.services import RemoteServices
+from tests.project import translate
 from tests.stack.conftest import PROJECT, DeployedStack
 from tests.stack.helpers import PATIENCE
 from tests.stack.rights import (
@@ -32,7 +33,6 @@ from tests.stack.rights import (
     Deployed,
     read_deployed,
 )
-from tests.template_stack import translate
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

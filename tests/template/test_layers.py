@@ -46,7 +46,12 @@ def test_a_layer_holds_its_package_where_python_looks_for_it(
     _, package = LAYERS[layer]
     build(layer, source, tmp_path / "built")
     built = tmp_path / "built" / "python" / package
-    expected = {path.relative_to(source / package) for path in (source / package).rglob("*.py")}
+    tests = source / package / "testing"  # the test kit stays at home
+    expected = {
+        path.relative_to(source / package)
+        for path in (source / package).rglob("*.py")
+        if tests not in path.parents
+    }
     assert {path.relative_to(built) for path in built.rglob("*.py")} == expected
     assert Path("__init__.py") in expected
 

@@ -10,7 +10,10 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers" / "core" / "roundsman"
+TESTING = CORE / "testing"
 ENGINE = [CORE, ROOT / "functions" / "scheduler", ROOT / "functions" / "supervisor"]
+# What runs a template in a test: it alone has AWS's own libraries and moto.
+STACK_KIT = {"aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator"}
 
 
 def imported(path: Path) -> Iterator[str]:
@@ -67,7 +70,38 @@ def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_l
     assert len(files) > len(list(CORE.glob("*.py")))
     for path in files:
         heads = {name.partition(".")[0] for name in imported(path)}
+        if path == TESTING / "plugin.py":  # one fixture starts the example's remote services
+            heads -= {"roundsman_console"}
         assert not heads & {"workflows", "roundsman_console"}, path
+
+
+def test_what_runs_on_lambda_imports_nothing_of_the_test_kit() -> None:
+    folders = (CORE, ROOT / "layers" / "workflows", ROOT / "functions")
+    files = [path for folder in folders for path in folder.rglob("*.py")]
+    for path in files:
+        if TESTING not in path.parents:
+            assert not [n for n in imported(path) if n.startswith("roundsman.testing")], path
+
+
+@pytest.mark.parametrize("path", sorted(TESTING.glob("*.py")), ids=lambda path: path.stem)
+def test_of_the_test_kit_only_what_runs_a_template_knows_aws_and_only_the_plugin_knows_pytest(
+    path: Path,
+) -> None:
+    known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
+    if path.stem.startswith("stack"):
+        known |= STACK_KIT
+    if path.stem == "plugin":
+        known |= {"pytest", "roundsman_console"}
+    assert {name.partition(".")[0] for name in imported(path)} <= known
+
+
+def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
+    heavy = {*STACK_KIT, "jmespath", "tenacity", "roundsman.workflow", "roundsman.testing.world"}
+    code = f"import sys, roundsman.testing.plugin; print(*{heavy} & set(sys.modules))"
+    loaded = subprocess.run(
+        [sys.executable, "-c", code], check=True, capture_output=True, text=True
+    )
+    assert loaded.stdout.split() == []
 
 
 def test_only_an_agents_function_pays_for_the_import_of_the_circuit_breaker() -> None:

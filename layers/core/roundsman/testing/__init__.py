@@ -2,14 +2,34 @@
 
 `World` runs everything in memory on a clock that skips waits. What goes wrong there is said by
 `World.on` (remote services), `Faults` (one call to AWS) and `Mishaps` (chance, from a seed).
+`roundsman.testing.stack` does the same with a template on moto. Each name is imported when it is
+first asked for: pytest loads this package, for its plugin, at every start.
 """
 
-from roundsman.birth import Wishes
-from roundsman.states import ProcessState, TaskState
-from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.testing.invariants import Broken, Invariant
-from roundsman.testing.mishaps import Mishaps
-from roundsman.testing.world import InvariantBroken, World
+from importlib import import_module
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roundsman.birth import Wishes
+    from roundsman.states import ProcessState, TaskState
+    from roundsman.testing.faults import Crash, Fault, Faults
+    from roundsman.testing.invariants import Broken, Invariant
+    from roundsman.testing.mishaps import Mishaps
+    from roundsman.testing.world import InvariantBroken, World
+
+_HOMES = {
+    "Broken": "roundsman.testing.invariants",
+    "Crash": "roundsman.testing.faults",
+    "Fault": "roundsman.testing.faults",
+    "Faults": "roundsman.testing.faults",
+    "Invariant": "roundsman.testing.invariants",
+    "InvariantBroken": "roundsman.testing.world",
+    "Mishaps": "roundsman.testing.mishaps",
+    "ProcessState": "roundsman.states",
+    "TaskState": "roundsman.states",
+    "Wishes": "roundsman.birth",
+    "World": "roundsman.testing.world",
+}
 
 __all__ = [
     "Broken",
@@ -24,3 +44,11 @@ __all__ = [
     "Wishes",
     "World",
 ]
+
+
+def __getattr__(name: str) -> object:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'roundsman.testing' has no attribute {name!r}")
+    value: object = getattr(import_module(_HOMES[name]), name)
+    globals()[name] = value
+    return value

@@ -1,4 +1,4 @@
-"""The pytest plugin: a user's own template, deployed on moto for a test.
+"""The pytest plugin: worlds in memory, and a user's own template deployed on moto for a test.
 
     def test_order(roundsman_stack):
         roundsman_stack.submit({...})
@@ -10,12 +10,15 @@ A project overrides a fixture by one of the same name in its conftest.py.
 """
 
 from collections.abc import Iterator, Mapping
+from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 import pytest
 
 if TYPE_CHECKING:
+    from roundsman import Agent, Workflow
+    from roundsman.testing import Faults, Mishaps, World
     from roundsman.testing.stack import Clock, Services, Stack
 
 INI = "roundsman_template"
@@ -31,6 +34,50 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         type="string",
         default="template.yaml",
     )
+
+
+class MakeWorld(Protocol):
+    """What the fixture `roundsman_world` is."""
+
+    def __call__(
+        self,
+        workflow: "Workflow",
+        *agents: "Agent",
+        seed: int = 0,
+        mishaps: "Mishaps | None" = None,
+        faults: "Faults | None" = None,
+        supervisors: int = 1,
+        interval: timedelta = timedelta(minutes=1),
+    ) -> "World":
+        """A world in memory that carries this workflow; steps of other agents have a stand-in."""
+
+
+@pytest.fixture
+def roundsman_world() -> MakeWorld:
+    """Makes worlds in memory: `roundsman_world(workflow, agent, seed=1)`. docs/testing.md."""
+
+    def make(
+        workflow: "Workflow",
+        *agents: "Agent",
+        seed: int = 0,
+        mishaps: "Mishaps | None" = None,
+        faults: "Faults | None" = None,
+        supervisors: int = 1,
+        interval: timedelta = timedelta(minutes=1),
+    ) -> "World":
+        from roundsman.testing import Mishaps, World
+
+        return World(
+            workflow,
+            agents=agents,
+            seed=seed,
+            mishaps=mishaps or Mishaps(),
+            faults=faults,
+            supervisors=supervisors,
+            interval=interval,
+        )
+
+    return make
 
 
 @pytest.fixture(scope="session")
