@@ -11,13 +11,20 @@ import pytest
 from tools import dynamodb_local
 from tools.runtimes import ToolError
 
+HOW = "`make engines` installs it, and what it needs; once, with a network."
+
+
+def started() -> dynamodb_local.Running:
+    """A running engine. Where there can be none, the test fails, and says what to do."""
+    try:
+        return dynamodb_local.start()
+    except ToolError as error:
+        pytest.fail(f"DynamoDB Local is needed and cannot run here: {error} {HOW}", pytrace=False)
+
 
 @pytest.fixture(scope="session")
 def dynamodb_endpoint() -> Iterator[str]:
     """The URL of an empty DynamoDB Local; where it cannot start, the test fails, never skips."""
-    try:
-        running = dynamodb_local.start()
-    except ToolError as error:
-        pytest.fail(f"DynamoDB Local is needed and cannot run here: {error}", pytrace=False)
+    running = started()
     yield running.endpoint
     dynamodb_local.stop(running)

