@@ -2,7 +2,7 @@
 
 import signal
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -20,7 +20,7 @@ from roundsman_console.local.environment import EmulatorEnvironment, ensure_envi
 from roundsman_console.local.errors import LocalError
 from roundsman_console.local.files import find_project
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
-from roundsman_console.local.process import ProcessIdentity
+from roundsman_console.local.process import ProcessIdentity, end_group
 from roundsman_console.local.progress import Progress, Quiet
 from roundsman_console.local.rights import allow_batches, enforcing
 from roundsman_console.local.run import Runner, run
@@ -28,14 +28,22 @@ from roundsman_console.local.state import Instance, Instances, Record
 
 DEFAULT_PORT = 4510
 DEFAULT_STACK = "roundsman"
+SAVED_WITHIN = 60.0  # seconds, for what the emulator keeps; it takes one or two
 
 
 class LocalAws:
     """One running emulator and the stack on it. Leaving its context takes it down."""
 
-    def __init__(self, instance: Instance, record: Record, emulator: ProcessIdentity) -> None:
+    def __init__(
+        self,
+        instance: Instance,
+        record: Record,
+        emulator: ProcessIdentity,
+        start_again: Callable[[Record], tuple[Record, ProcessIdentity]],
+    ) -> None:
         self._instance = instance
         self._emulator = emulator
+        self._start_again = start_again
         self.record = record
 
     @classmethod
@@ -81,7 +89,11 @@ class LocalAws:
             if enforce_iam:
                 record, variables = enforcing(instance, record)
                 extra |= variables
-            record, emulator = start(instance, record, environment, extra)
+
+            def start_it(record: Record) -> tuple[Record, ProcessIdentity]:
+                return start(instance, record, environment, extra)
+
+            record, emulator = start_it(record)
             outputs = build_and_deploy(
                 project,
                 instance,
@@ -96,7 +108,7 @@ class LocalAws:
             urls = service_urls(declared, chosen)
             record = replace(record, outputs=outputs, services=urls, deployed=True)
             instance.write(record)
-        return cls(instance, record, emulator)
+        return cls(instance, record, emulator, start_it)
 
     @property
     def endpoint(self) -> str:
@@ -141,6 +153,17 @@ class LocalAws:
     def worker_pids(self, function_name: str) -> list[int]:
         """The process ids of a function's sandboxes, busy or idle, by its physical name."""
         return self._instance.sandboxes(function_name)
+
+    def restart(self) -> None:
+        """End the emulator in order, with all its sandboxes, and start it again on its port.
+
+        With PERSIST_STATE=1 in `emulator_environment` it comes back with its tables, queues and
+        messages, topics, functions and their mappings; without it, empty. It keeps them only at
+        such an end. Raises LocalError if it does not come back; nothing is left running then.
+        """
+        with _removed_on_failure(self._instance):
+            end_group(self._emulator, patience=SAVED_WITHIN)
+            self.record, self._emulator = self._start_again(self.record)
 
     def down(self) -> None:
         """End the emulator and all it started, and remove its files. Harmless to repeat."""

@@ -65,7 +65,7 @@ def start(
     mark = secrets.token_hex(8)
     log = instance.logs / "emulator.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("w") as out:
+    with log.open("a") as out:  # where it is started again, what it said before stays
         child = subprocess.Popen(
             [
                 *(str(environment.emulator_python), "-I", "-c", LAUNCH),
