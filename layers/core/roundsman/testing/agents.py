@@ -2,7 +2,8 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeVar
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from roundsman.agent import Agent, Answer, answer_again
 from roundsman.callbacks import Callback
@@ -42,6 +43,7 @@ def all_agents(workflows: Iterable[Workflow], given: Iterable[Agent]) -> dict[st
 
 def _bind(agent: Agent, step: Step) -> None:
     def perform(request: StepRequest) -> Mapping[str, Json]:
+        request.progress()
         return {"done": request.step}
 
     def undo(_request: StepRequest) -> None:
@@ -67,7 +69,7 @@ class Visit:
     world_clock: Callable[[], int]
     lands_late: Callable[[EffectKey, bool, int], None]
     spent: int = 0
-    callback: bool = False
+    answers_in: int | None = None
 
     def clock(self) -> int:
         """The agent's: the world's, and the time that this visit has taken."""
@@ -109,16 +111,22 @@ class Visit:
         if not end.done:
             self._lose(end)
             raise end.error or Crash("the call never ends")
+        if end.waits is not None:
+            return cast("T", self._hand_on(end))
         value = function()
-        if isinstance(value, Callback):
-            self.callback = True
-        elif not asks:
+        if not (asks or isinstance(value, Callback)):
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
         if end.error is not None:
             raise end.error
         return value
+
+    def _hand_on(self, end: End) -> Callback:
+        """As the function would that hands its work on; it is done outside, and answered then."""
+        self.leave_effect()
+        self.answers_in = end.answers_in
+        return Callback(within=timedelta(milliseconds=end.waits or 0))
 
     def _check_holds(self) -> None:
         for hold in in_force(self.holds(), self.clock()):

@@ -9,8 +9,9 @@ from itertools import count
 from random import Random
 
 from roundsman.agent import Agent
-from roundsman.callbacks import callback_token
+from roundsman.callbacks import callback_token, succeeded_reply
 from roundsman.commands import read_command
+from roundsman.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.events import Outcome
 from roundsman.memory import MemoryAgentBoard, MemoryHolds, MemoryLeases, MemoryPlans, MemoryStore
@@ -60,7 +61,9 @@ class Engine:
         self.faults = faults
         self.services = services
         self.plans = MemoryPlans()
-        self.watch = Watch(self.plans.plan, services.ledger, clock)
+        apart = max((abs(ahead) for ahead in skew.values()), default=0)
+        slack = START_WITHIN + 2 * apart if apart else 0
+        self.watch = Watch(self.plans.plan, services.ledger, clock, slack=slack)
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
         self.board = MemoryAgentBoard(clock, self.holds)
@@ -187,7 +190,11 @@ class Engine:
         if not isinstance(answer, Reply):
             return f"{agent} says nothing of {request.step}: {answer.reason}"
         if answer.outcome is Outcome.WAITING:
-            self.tokens[request.task_id, request.step] = callback_token(request, agent)
+            token = callback_token(request, agent)
+            self.tokens[request.task_id, request.step] = token
+            if visit.answers_in is not None:
+                body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
+                post.post(REPLIES, body, visit.spent + visit.answers_in, "")
         say(answer)
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"

@@ -59,12 +59,14 @@ CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm")
 class Faults:
     """Counts the calls of one process (or of several), and lets the chosen ones fail.
 
-    `calls` are the names of all that were made, in order.
+    `calls` are the names of all that were made, in order; `count` says how many faults there were
+    of each kind.
     """
 
     def __init__(self) -> None:
         """Nothing fails yet."""
         self.calls: list[str] = []
+        self.count: dict[Fault, int] = {}
         self.stopped = False
         self._at: dict[int, Fault] = {}
         self._named: list[tuple[str, int, Fault]] = []
@@ -97,6 +99,8 @@ class Faults:
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
+        if fault is not None:
+            self.count[fault] = self.count.get(fault, 0) + 1
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:

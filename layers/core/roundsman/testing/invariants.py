@@ -49,9 +49,13 @@ IDLE = frozenset({ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ER
 NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 
 
-def of_record(task: Task, now: int) -> Iterator[Broken]:
-    """What holds for a record as it is stored at `now` (epoch ms)."""
-    yield from _of_index(task, now)
+def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
+    """What holds for a record as it is stored at `now` (epoch ms).
+
+    Where clocks differ, an entry may be `slack` ms late: one part takes for begun what another
+    says is still to begin, and comes back when that should have been seen to.
+    """
+    yield from _of_index(task, now, slack)
     yield from _of_locks(task)
     yield from _of_state(task)
     states = {record.process_state for record in task.steps.values()}
@@ -63,7 +67,7 @@ def of_record(task: Task, now: int) -> Iterator[Broken]:
         yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, ended at {task.ended_at}")
 
 
-def _of_index(task: Task, now: int) -> Iterator[Broken]:
+def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
     if settled(task):
         lane = Lane.ARCHIVED if task.state is TaskState.ARCHIVED else Lane.DONE
         if task.lane != lane_key(lane, task.shard):
@@ -71,7 +75,7 @@ def _of_index(task: Task, now: int) -> Iterator[Broken]:
         return
     if task.lane != lane_key(Lane.OPEN, task.shard):
         yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"{task.state} in lane {task.lane}")
-    elif task.due_at > due(task, now):
+    elif task.due_at > due(task, now) + slack:
         late = task.due_at - due(task, now)
         yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"looked at {late} ms too late")
 
@@ -95,9 +99,11 @@ def _of_state(task: Task) -> Iterator[Broken]:
         yield Broken(Invariant.AGREES, task.task_id, f"{task.state}, and under way: {under_way}")
 
 
-def of_change(plan: Plan, before: Task | None, after: Task, now: int) -> Iterator[Broken]:
+def of_change(
+    plan: Plan, before: Task | None, after: Task, now: int, *, slack: int = 0
+) -> Iterator[Broken]:
     """What holds for two records of a task that follow each other; `before` is None at birth."""
-    yield from of_record(after, now)
+    yield from of_record(after, now, slack=slack)
     if before is None or before.version == after.version:
         return
     expanded = plan.expanded(after.fan_outs)
@@ -107,7 +113,7 @@ def of_change(plan: Plan, before: Task | None, after: Task, now: int) -> Iterato
             continue
         if record.process_state is not ProcessState.PROCESSING:
             continue
-        if before.ending is not None:
+        if before.ending is not None and after.ending is not None:
             what = f"{name} is claimed though the task is ending"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
         behind = [

@@ -6,6 +6,7 @@ from datetime import timedelta
 from random import Random
 
 from roundsman.errors import PermanentError, TransientError
+from roundsman.task import PERFORM
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
 from roundsman.testing.services import DOES_IT, End, Services
 from roundsman.values import SECOND, milliseconds
@@ -61,24 +62,17 @@ REFUSED = End(done=False, error=PermanentError("Refused", "by chance"))
 
 
 class RandomFaults(Faults):
-    """Faults that were asked for, and beside them those that chance brings.
-
-    `count` says how many of each kind there were.
-    """
+    """Faults that were asked for, and beside them those that chance brings."""
 
     def __init__(self, chance: Random, mishaps: Mishaps) -> None:
         """Draw from `chance`."""
         super().__init__()
         self._chance = chance
         self._mishaps = mishaps
-        self.count: dict[Fault, int] = {}
 
     def choose(self, name: str) -> Fault | None:
         """What was asked for, else what is drawn."""
-        fault = super().choose(name) or self._drawn(name)
-        if fault is not None:
-            self.count[fault] = self.count.get(fault, 0) + 1
-        return fault
+        return super().choose(name) or self._drawn(name)
 
     def _drawn(self, name: str) -> Fault | None:
         mishaps, lot = self._mishaps, self._chance.random()
@@ -113,7 +107,9 @@ class RandomServices(Services):
         lot = self._chance.random()
         if lot < self._mishaps.troubles:
             self.troubles += 1
-            return self._chance.choice(self._ends)()
+            # What is undone cannot be called back about.
+            ends = self._ends if operation == PERFORM else self._ends[:-1]
+            return self._chance.choice(ends)()
         if lot - self._mishaps.troubles < self._mishaps.refusals:
             self.troubles += 1
             return REFUSED
@@ -127,7 +123,8 @@ class RandomServices(Services):
             lambda: End(done=False, dies=True),
             lambda: End(dies=True),
             lambda: End(takes=self._some_time()),
-            lambda: End(done=False, dies=True, lands_in=self._some_time()),
+            lambda: End(done=False, dies=True, lands_in=10 * self._some_time()),
+            lambda: End(waits=60 * SECOND, answers_in=self._some_time()),
         )
 
     def _some_time(self) -> int:

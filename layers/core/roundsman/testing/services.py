@@ -26,7 +26,8 @@ class End:
 
     `error` is raised in place of an answer. `dies` says that the agent's process is gone before it
     could answer, `lands_in` that the work is done that much later (ms), when nobody listens.
-    `takes` is how long the call lasts (ms).
+    `takes` is how long the call lasts (ms). `waits` says that the work goes on outside for at
+    most so long (ms), and that its answer comes `answers_in` ms from now, or never.
     """
 
     done: bool = True
@@ -34,6 +35,8 @@ class End:
     dies: bool = False
     lands_in: int | None = None
     takes: int = 0
+    waits: int | None = None
+    answers_in: int | None = None
 
 
 DOES_IT = End()
@@ -96,6 +99,16 @@ class Script:
     def takes(self, time: timedelta, times: int = 1) -> "Script":
         """The work is done, and lasts so long."""
         return self.add(End(takes=milliseconds(time)), times)
+
+    def waits(
+        self, within: timedelta, answers_in: timedelta | None = None, times: int = 1
+    ) -> "Script":
+        """The function returns a Callback; the outside world answers then, or never.
+
+        Or the test answers, with `World.answer`.
+        """
+        later = None if answers_in is None else milliseconds(answers_in)
+        return self.add(End(waits=milliseconds(within), answers_in=later), times)
 
     def _always(self, end: End, times: int) -> "Script":
         if times >= FOR_EVER:

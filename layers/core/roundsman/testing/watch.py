@@ -24,8 +24,15 @@ class Watch:
     """
 
     def __init__(
-        self, plan_of: Callable[[str], Plan | None], ledger: Ledger, clock: Callable[[], int]
+        self,
+        plan_of: Callable[[str], Plan | None],
+        ledger: Ledger,
+        clock: Callable[[], int],
+        *,
+        slack: int = 0,
     ) -> None:
+        """`slack` is how late (ms) a due entry may be where clocks differ."""
+        self._slack = slack
         self._plan_of = plan_of
         self._ledger = ledger
         self._clock = clock
@@ -46,7 +53,7 @@ class Watch:
         self._dirty[task.task_id] = None
         plan = self._plan_of(task.plan)
         if plan is not None:
-            self.broken += of_change(plan, before, task, self._clock())
+            self.broken += of_change(plan, before, task, self._clock(), slack=self._slack)
         self._note_locks(before, task)
 
     def touched(self, task_id: str) -> None:

@@ -1,0 +1,81 @@
+"""The soak finds what is planted, repeats itself from a seed, and finds nothing else."""
+
+import json
+from collections.abc import Callable
+
+import pytest
+
+from roundsman.memory import MemoryStore
+from roundsman.testing.invariants import Invariant
+from roundsman.testing.services import EffectKey, Ledger
+from tools.soak import Limits, main, run_stories, soak
+from tools.soak_stories import Story
+
+
+def test_some_hundred_orders_of_random_stories_break_nothing() -> None:
+    found = run_stories(range(60))
+    assert found.broken == []
+    account = found.account
+    assert account.orders > 300
+    assert sum(account.faults.values()) > 1_000, "much went wrong on the way"
+    assert len(account.faults) == 6
+    assert sum(account.ends.values()) == account.orders
+    assert set(account.ends) == {"Completed", "Undone", "Archived", "Cancelled"}
+
+
+def test_a_story_is_the_same_again_from_its_seed() -> None:
+    traces = []
+    for _ in range(2):
+        story = Story(11)
+        story.run()
+        traces.append(str(story.world.trace))
+    assert traces[0] == traces[1]
+    assert traces[0].count("\n") > 100
+
+
+def forgets_versions(_store: MemoryStore, _task_id: str, _version: int) -> bool:
+    return True
+
+
+def forgets_undone_keys(ledger: Ledger, effect: EffectKey, *, fenced: bool) -> bool:
+    return as_it_is(ledger, effect, fenced=False)
+
+
+as_it_is = Ledger.perform
+
+
+@pytest.mark.parametrize(
+    ("guarded", "guard", "without", "stories"),
+    [
+        (MemoryStore, "_is_at", forgets_versions, range(20)),
+        # A call must land after its undo: one story in some seventy.
+        (Ledger, "perform", forgets_undone_keys, range(40, 60)),
+    ],
+)
+def test_what_lacks_a_guard_is_found(
+    monkeypatch: pytest.MonkeyPatch,
+    guarded: type,
+    guard: str,
+    without: Callable[..., bool],
+    stories: range,
+) -> None:
+    monkeypatch.setattr(guarded, guard, without)
+    found = run_stories(stories)
+    assert found.broken
+    seed, why = found.broken[0]
+    assert f"seed={seed} repeats it" in why
+    assert any(invariant.name in why for invariant in Invariant)
+
+
+def test_it_stops_at_a_limit_and_runs_each_seed_once() -> None:
+    *_, total = soak(7, Limits(stories=30), workers=2)
+    assert total.account.stories == 30
+    assert total.account.orders == run_stories(range(7, 37)).account.orders
+
+
+def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--stories", "3", "--workers", "1"]) == 0
+    assert "0 violations" in capsys.readouterr().out
+    assert main(["--stories", "3", "--workers", "1", "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["stories"], document["broken"]) == (3, [])

@@ -1,0 +1,151 @@
+"""Long random runs in memory: random workflows, orders, schedules, faults, and what people do.
+
+    python -m tools.soak --minutes 10            # as many stories as fit
+    python -m tools.soak --orders 100000         # so many orders
+    python -m tools.soak --seed 4711 --stories 1 # one story again: the seed that was printed
+
+Each story is one world from one number; the next number is the next story. After every event all
+invariants are held, and at the end every order must have ended. The exit code is 1 where one did
+not hold; the seed and the trace of the first few are printed.
+"""
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from dataclasses import dataclass, field
+from itertools import count, islice
+
+from tools.soak_stories import Account, Story
+
+IN_ONE_GO = 20
+"""Stories that a worker runs before it reports."""
+
+TRACES_SHOWN = 3
+SAYS_EVERY = 10.0
+
+
+@dataclass
+class Found:
+    """What a worker reports: its account, and of each story that broke its seed and why."""
+
+    account: Account = field(default_factory=Account)
+    broken: list[tuple[int, str]] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """When to stop: after so many seconds, stories or orders, whichever comes first."""
+
+    seconds: float | None = None
+    stories: int | None = None
+    orders: int | None = None
+
+
+def run_stories(seeds: Iterable[int]) -> Found:
+    """Run one story for each seed. A story that breaks is not in the account."""
+    found = Found()
+    for seed in seeds:
+        try:
+            found.account.add(Story(seed).run())
+        except Exception as broken:  # noqa: BLE001  # whatever it is, it is what this looks for
+            found.broken.append((seed, f"{type(broken).__name__}: {broken}"))
+    return found
+
+
+def soak(first_seed: int, limits: Limits, workers: int) -> Iterator[Found]:
+    """Run stories side by side until a limit is reached; all that was found so far, as it grows."""
+    began, total = time.monotonic(), Found()
+    seeds = islice(count(first_seed), limits.stories)
+    with ProcessPoolExecutor(workers) as pool:
+        running: set[Future[Found]] = set()
+        while True:
+            enough = _enough(total, limits, time.monotonic() - began)
+            while not enough and len(running) < 2 * workers:
+                batch = list(islice(seeds, IN_ONE_GO))
+                if not batch:
+                    break
+                running.add(pool.submit(run_stories, batch))
+            if not running:
+                return
+            done, running = wait(running, return_when=FIRST_COMPLETED)
+            for each in done:
+                found = each.result()
+                total.account.add(found.account)
+                total.broken += found.broken
+            yield total
+
+
+def _enough(total: Found, limits: Limits, passed: float) -> bool:
+    timed_out = limits.seconds is not None and passed >= limits.seconds
+    return timed_out or (limits.orders is not None and total.account.orders >= limits.orders)
+
+
+def summary(total: Found, seconds: float) -> str:
+    """The totals for people."""
+    account = total.account
+    faults = sum(account.faults.values())
+    return "\n".join(
+        [
+            f"{account.orders} orders in {account.stories} stories, {seconds:.0f} s",
+            f"{account.events} events, {account.calls} calls, {account.commands} commands",
+            f"{faults} faults of calls, {account.troubles} troubles at services, "
+            f"{account.redriven} dead letters put back",
+            *(f"  {count:>8} {kind}" for kind, count in account.faults.most_common()),
+            "ends: " + ", ".join(f"{n} {state}" for state, n in account.ends.most_common()),
+            f"{len(total.broken)} violations",
+        ]
+    )
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Soak as the command line says, with a line of progress now and then."""
+    asked = _parser().parse_args(arguments)
+    limits = Limits(
+        seconds=None if asked.minutes is None else asked.minutes * 60,
+        stories=asked.stories,
+        orders=asked.orders,
+    )
+    if limits == Limits():
+        limits = Limits(seconds=60)
+    began = said = time.monotonic()
+    total, shown = Found(), 0
+    for total in soak(asked.seed, limits, asked.workers):
+        for seed, why in total.broken[shown:TRACES_SHOWN]:
+            print(f"story {seed} broke: {why}\n", file=sys.stderr, flush=True)
+        shown = len(total.broken)
+        if time.monotonic() - said >= SAYS_EVERY:
+            said = time.monotonic()
+            account = total.account
+            print(
+                f"{said - began:.0f} s: {account.orders} orders, {len(total.broken)} violations",
+                file=sys.stderr,
+                flush=True,
+            )
+    seconds = time.monotonic() - began
+    if asked.json:
+        seeds = [seed for seed, _ in total.broken]
+        print(json.dumps({**vars(total.account), "seconds": round(seconds), "broken": seeds}))
+    else:
+        print(summary(total, seconds))
+        if total.broken:
+            print("their seeds:", *sorted(seed for seed, _ in total.broken))
+    return 1 if total.broken or not total.account.orders else 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m tools.soak", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    parser.add_argument("--minutes", type=float, help="stop after so long (default: 1)")
+    parser.add_argument("--orders", type=int, help="stop after so many orders")
+    parser.add_argument("--stories", type=int, help="stop after so many stories")
+    parser.add_argument("--seed", type=int, default=0, help="of the first story (default: 0)")
+    parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
+    parser.add_argument("--json", action="store_true", help="the totals as JSON")
+    return parser
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,212 @@
+"""Random stories of orders, each from one number: workflow, orders, mishaps and what people do."""
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+from random import Random
+
+from roundsman import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
+from roundsman.birth import Wishes
+from roundsman.states import ProcessState, TaskState
+from roundsman.testing import Mishaps, World
+from roundsman.values import SECOND
+
+ORDERS_AT_MOST = 12
+AGENTS = ("one", "two", "three")
+STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
+    Undo,
+    Undo,
+    Archive,
+    lambda: Wait(timedelta(seconds=40), times=1, then=Undo()),
+    lambda: Wait(timedelta(seconds=40), times=2, then=Archive()),
+)
+
+
+class Lost(AssertionError):
+    """An order was sent, and there is no task of it."""
+
+
+@dataclass
+class Account:
+    """What became of many stories. `faults` are by kind, `ends` by state."""
+
+    stories: int = 0
+    orders: int = 0
+    events: int = 0
+    calls: int = 0
+    commands: int = 0
+    troubles: int = 0
+    redriven: int = 0
+    faults: Counter[str] = field(default_factory=Counter)
+    ends: Counter[str] = field(default_factory=Counter)
+
+    def add(self, other: "Account") -> None:
+        """That and this together."""
+        for name in ("stories", "orders", "events", "calls", "commands", "troubles", "redriven"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.faults += other.faults
+        self.ends += other.ends
+
+
+def random_workflow(chance: Random) -> Workflow:
+    """One to five steps in any order of dependency, with any of the strategies."""
+    steps: list[Step] = []
+    for number in range(chance.randint(1, 5)):
+        after = tuple(step for step in steps if chance.random() < 0.5)
+        steps.append(_random_step(chance, f"step{number}", after))
+    chance.shuffle(steps)
+    return Workflow(
+        name="soak",
+        steps=tuple(steps),
+        complete_within=timedelta(minutes=chance.choice((5, 20, 120))),
+        on_failure=chance.choice(STRATEGIES)(),
+        point_of_no_return=chance.choice(steps) if chance.random() < 0.2 else None,
+        priority=chance.choice((Priority.NORMAL, Priority.URGENT)),
+        retain_for=timedelta(hours=chance.choice((0, 1))),
+    )
+
+
+def _random_step(chance: Random, name: str, after: tuple[Step, ...]) -> Step:
+    seconds = chance.choice((10, 30, 90))
+    repeated = chance.random() < 0.15
+    several = chance.random() < 0.15
+    return Step(
+        name=name,
+        agents=tuple(chance.sample(AGENTS, 2 if several else 1)),
+        after=after,
+        complete_within=timedelta(seconds=seconds),
+        heartbeat_within=timedelta(seconds=seconds / 2) if chance.random() < 0.2 else None,
+        retry=Retry(
+            max_attempts=chance.randint(1, 4), first_delay=timedelta(seconds=chance.choice((1, 5)))
+        ),
+        compensation=_random_compensation(chance),
+        on_failure=chance.choice(STRATEGIES)() if chance.random() < 0.3 else None,
+        when="input.total > `20`" if chance.random() < 0.2 else None,
+        for_each="input.lines" if repeated else None,
+        tolerate=chance.choice((0.0, 0.5)) if repeated else 0.0,
+    )
+
+
+def _random_compensation(chance: Random) -> Compensation | None:
+    if chance.random() < 0.25:
+        return None
+    return Compensation(
+        fences_late_performs=chance.random() < 0.6, retry=Retry(max_attempts=chance.randint(1, 8))
+    )
+
+
+def random_mishaps(chance: Random) -> Mishaps:
+    """Mostly a few, sometimes many, and sometimes of one kind only."""
+    return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
+        meetings=chance.choice((0.0, 0.05)),
+        repeats=chance.choice((0.0, 0.05, 0.2)),
+        troubles=chance.choice((0.0, 0.05, 0.3)),
+        refusals=chance.choice((0.0, 0.02, 0.1)),
+    )
+
+
+@dataclass
+class Story:
+    """One world from one number, from its first order to the end of all of them."""
+
+    seed: int
+    account: Account = field(default_factory=Account)
+
+    def __post_init__(self) -> None:
+        self.chance = Random(self.seed)  # noqa: S311  # repeatable is what it must be
+        self.world = World(
+            random_workflow(self.chance),
+            seed=self.seed,
+            mishaps=random_mishaps(self.chance),
+            supervisors=self.chance.randint(1, 3),
+            skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
+        )
+        self.sent: list[str] = []
+
+    def run(self) -> Account:
+        """Let it all happen. Raises InvariantBroken."""
+        for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
+            self._send_order()
+            self._wait()
+        for _ in range(self.chance.randint(0, 6)):
+            self._do_something()
+            self._wait()
+        self.world.run(for_=timedelta(minutes=30))
+        self.world.all_is_well()
+        self._end()
+        for order_id in self.sent:
+            self._repair(order_id)
+        self._end()
+        return self._account()
+
+    def _end(self) -> None:
+        """Nothing goes wrong any more; what is dead is put back: so every order must end."""
+        self.world.run()
+        self.account.redriven += self.world.redrive()
+        self.world.run()
+        self.world.check_all_ended()
+        taken = self.world.engine.watch.tasks
+        lost = [order_id for order_id in self.sent if order_id not in taken]
+        if lost:
+            raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
+
+    def _wait(self) -> None:
+        self.world.run(for_=timedelta(seconds=self.chance.choice((0, 1, 10, 60))))
+
+    def _send_order(self) -> None:
+        chance, now = self.chance, self.world.now
+        wishes = Wishes(
+            start_at=now + chance.choice((30, 600, 90_000)) * SECOND
+            if chance.random() < 0.15
+            else None,
+            reply_to="a-queue" if chance.random() < 0.5 else None,
+        )
+        total = chance.choice((10, 30))
+        lines = [{"sku": f"line-{number}"} for number in range(chance.randint(1, 3))]
+        self.sent.append(self.world.submit({"total": total, "lines": lines}, wishes=wishes))
+        if chance.random() < 0.1:  # the application is not sure and sends it once more
+            self.world.submit(
+                {"orderId": self.sent[-1], "total": total, "lines": lines}, wishes=wishes
+            )
+
+    def _do_something(self) -> None:
+        """An operator, or the application, acts on some order or agent."""
+        chance, operator = self.chance, self.world.operator
+        order_id = chance.choice(self.sent)
+        if order_id not in self.world.engine.watch.tasks:
+            return
+        self.account.commands += 1
+        acts: list[Callable[[], object]] = [
+            lambda: self.world.cancel(order_id, undo=chance.random() < 0.5),
+            lambda: operator.cancel(order_id),
+            lambda: operator.undo(order_id),
+            lambda: operator.resubmit(order_id),
+            lambda: operator.resubmit(order_id, again=True),
+            lambda: operator.extend(order_id, timedelta(minutes=5)),
+            lambda: operator.run_now(order_id),
+            lambda: self.world.hold(
+                chance.choice(AGENTS), timedelta(minutes=chance.choice((1, 15))), "by chance"
+            ),
+        ]
+        chance.choice(acts)()
+
+    def _repair(self, order_id: str) -> None:
+        """What waits for a person is resubmitted, or what cannot be undone is done by hand."""
+        task = self.world.task(order_id)
+        if task.state is not TaskState.ARCHIVED or self.chance.random() < 0.3:
+            return
+        self.account.commands += 1
+        stuck = [n for n, r in task.steps.items() if r.process_state is ProcessState.UNDO_ERROR]
+        if stuck and self.chance.random() < 0.5:
+            self.world.operator.resolve(order_id, stuck[0], did=True)
+        else:
+            self.world.operator.resubmit(order_id)
+
+    def _account(self) -> Account:
+        found, world = self.account, self.world
+        found.stories, found.orders, found.events = 1, len(self.sent), world.events
+        found.calls, found.troubles = len(world.faults.calls), world.services.troubles
+        found.faults = Counter({str(fault): n for fault, n in world.faults.count.items()})
+        found.ends = Counter(str(world.task(order_id).state) for order_id in self.sent)
+        return found
