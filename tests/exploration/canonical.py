@@ -1,0 +1,249 @@
+"""Task records made comparable: two that no decision can tell apart become one and the same.
+
+A canonical record is a real `Task` that the engine could have stored at the instant T0, and is
+what the engine is given. Three things are taken off a record:
+
+- *The present.* Instants are moved so that now is T0. One that is over is moved up to the latest
+  instant that is as much over to every reader: an end of a right to act counts for SKEW longer,
+  something owed is old after START_WITHIN, all else is over when it is reached.
+- *Names.* The nonces in lock tokens become n0, n1, ... in the order of the steps.
+- *What no decision reads*, named below beside each field.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from hashlib import sha256
+from typing import TypeAlias
+
+from roundsman.draft import SKEW
+from roundsman.due import START_WITHIN, Lane
+from roundsman.plan import Plan, StepPlan
+from roundsman.states import ProcessState
+from roundsman.task import Owed, StepRecord, Task
+
+T0 = 1_800_000_000_000
+VERSION = 10
+"""Of every canonical record: only how many have come since matters, and readings say that."""
+
+INSTANCE = "s"
+SETTLED = (
+    ProcessState.PROCESSED,
+    ProcessState.SKIPPED,
+    ProcessState.ERROR,
+    ProcessState.UNDONE,
+)
+Key: TypeAlias = tuple[object, ...]
+
+
+def nonce(name: str) -> str:
+    """The nonce that the scheduler makes of a message of that id."""
+    return sha256(name.encode()).hexdigest()[:10]
+
+
+FRESH = "fresh"
+"""The id of a message that is handled for the first time: no record knows its nonce yet."""
+
+NAMES = tuple(f"n{number}" for number in range(40))
+NONCES = {nonce(name): name for name in (FRESH, *NAMES)}
+
+
+def name_of(token: str) -> str:
+    """Which nonce a canonical token is of: `n0`; of any other, its nonce as it is."""
+    found = token.rpartition(".")[0].rpartition("-")[2]
+    return NONCES.get(found, found)
+
+
+def token_of(name: str, token: str) -> str:
+    """The token with the nonce of another name."""
+    return f"{INSTANCE}-{nonce(name)}.{token.rpartition('.')[2]}"
+
+
+def over(instant: int | None, now: int, floor: int = 0) -> int | None:
+    """The instant with now at T0; one that is over by `floor` is over for all."""
+    return None if instant is None else max(T0 + instant - now, T0 - floor)
+
+
+class Records:
+    """Canonical records of one plan, by number; equal ones have one number."""
+
+    def __init__(self, plan: Plan, *, near_end: bool) -> None:
+        """`near_end`: the task's own complete-by is within reach; else it must never come."""
+        self.plan = plan
+        self.tasks: list[Task] = []
+        self._numbers: dict[Key, int] = {}
+        self._near_end = near_end
+        self._bounded = {name for name, step in plan.steps.items() if is_bounded(step)}
+
+    def number(self, task: Task) -> int:
+        """The canonical record's number."""
+        key = _key(task)
+        found = self._numbers.get(key)
+        if found is None:
+            found = self._numbers[key] = len(self.tasks)
+            self.tasks.append(task)
+        return found
+
+    def canonical(self, task: Task, now: int) -> tuple[int, Mapping[str, str]]:
+        """The number of the record as it is at `now`, and the names of the nonces it holds."""
+        names: dict[str, str] = {}
+        steps = {
+            name: self._step(name, task.steps[name], now, names)
+            for name in self.plan.steps
+            if name in task.steps
+        }
+        return self.number(self._task(task, steps, now)), names
+
+    def renamed(self, number: int, names: Mapping[str, str]) -> int:
+        """The record with other names for its nonces."""
+        return self.number(_with_locks(self.tasks[number], lambda name: names.get(name, name)))
+
+    def names(self, number: int) -> Iterable[str]:
+        """The nonces that the record holds, in the order of its steps."""
+        records = self.tasks[number].steps.values()
+        return [name_of(record.locked_by) for record in records if record.locked_by]
+
+    def instants(self, number: int) -> set[int]:
+        """The instants ahead at which the record begins to be something else to a decision."""
+        task = self.tasks[number]
+        found = {task.due_at}
+        if self._near_end:
+            found.add(task.complete_by)
+        for name, record in task.steps.items():
+            found |= {record.complete_by or 0, record.not_before or 0}
+            if name in self._bounded:
+                found |= {at + SKEW for at in (record.complete_by, record.acts_until) if at}
+        found |= {owed.at + START_WITHIN for owed in task.owed}
+        return {at for at in found if at > T0}
+
+    def _step(self, name: str, record: StepRecord, now: int, names: dict[str, str]) -> StepRecord:
+        state = record.process_state
+        bounded = name in self._bounded
+        settled = state in SETTLED
+        ended = over(record.complete_by, now, SKEW if bounded else 0)
+        acts_until = over(record.acts_until, now, SKEW) if bounded else None
+        return StepRecord(
+            process_state=state,
+            # Of what is not under way the last lock is never looked at.
+            locked_by=_lock(record.locked_by, names) if record.under_way or not settled else None,
+            # Of a settled step it is the end of a request's right to act, where that is asked.
+            complete_by=None if settled and not bounded else ended,
+            # Every move out of these states sets it to 0.
+            failure_count=0 if settled else record.failure_count,
+            not_before=over(record.not_before, now),
+            # Only whether it was ever claimed is asked, where no backlog is known.
+            started_at=None if record.started_at is None else T0,
+            # Nothing waits for the end of a right to act that a service fences.
+            acts_until=None if acts_until is not None and acts_until <= T0 - SKEW else acts_until,
+            round=record.round,
+            # finished_at, result, error and outcome_unknown are for people, for probes and for
+            # `--fresh-key`: no configuration has any of the latter two.
+        )
+
+    def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
+        is_open = task.lane.startswith(Lane.OPEN)
+        far = T0 + self.plan.complete_within
+        complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
+        assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
+        ending = task.ending
+        return replace(
+            task,
+            version=VERSION,
+            created_at=T0,
+            # What a resubmitted task has again is the difference of the two.
+            start_at=complete_by - self.plan.complete_within,
+            complete_by=complete_by,
+            lane=task.lane,
+            due_at=max(T0 + task.due_at - now, T0) if is_open else T0,
+            steps=steps,
+            owed=_owed(task.owed, now),
+            ending=ending and replace(ending, why="", step=None),
+            ended_at=None if task.ended_at is None else T0,
+            # Retention is longer than any story here.
+            expires_at=None if task.expires_at is None else T0 + task.retain_for,
+        )
+
+
+def is_bounded(step: StepPlan) -> bool:
+    """Whether no request to perform the step may act after its complete-by, clocks aside."""
+    return step.compensation is not None and not step.compensation.fences_late_performs
+
+
+def moved(task: Task, by: int) -> Task:
+    """The record as it was seen when now was `by` ms later: its instants are moved, none cut."""
+
+    def at(instant: int | None) -> int | None:
+        return None if instant is None else instant + by
+
+    steps = {
+        name: replace(
+            record,
+            complete_by=at(record.complete_by),
+            not_before=at(record.not_before),
+            acts_until=at(record.acts_until),
+        )
+        for name, record in task.steps.items()
+    }
+    return replace(
+        task,
+        steps=steps,
+        start_at=task.start_at + by,
+        complete_by=task.complete_by + by,
+        due_at=task.due_at + by,
+        owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
+    )
+
+
+def _lock(token: str | None, names: dict[str, str]) -> str | None:
+    if token is None:
+        return None
+    name = names.setdefault(name_of(token), NAMES[len(names)])
+    return token_of(name, token)
+
+
+def _with_locks(task: Task, rename: Callable[[str], str]) -> Task:
+    steps = {
+        name: replace(
+            record, locked_by=token_of(rename(name_of(record.locked_by)), record.locked_by)
+        )
+        if record.locked_by
+        else record
+        for name, record in task.steps.items()
+    }
+    return replace(task, steps=steps)
+
+
+def _owed(owed: tuple[Owed, ...], now: int) -> tuple[Owed, ...]:
+    """Which is older, and whether it is old enough to be sent by others; not what it says."""
+    numbers = sorted({each.seq for each in owed})
+    rank = {seq: VERSION - len(numbers) + 1 + place for place, seq in enumerate(numbers)}
+    return tuple(
+        replace(each, seq=rank[each.seq], at=max(T0 + each.at - now, T0 - START_WITHIN), detail="")
+        for each in owed
+    )
+
+
+def _key(task: Task) -> Key:
+    return (
+        task.state,
+        task.start_at,
+        task.complete_by,
+        task.lane,
+        task.due_at,
+        task.owed,
+        task.ending,
+        task.command_ids,
+        *(
+            (
+                name,
+                record.process_state,
+                record.locked_by,
+                record.complete_by,
+                record.failure_count,
+                record.not_before,
+                record.started_at,
+                record.acts_until,
+                record.round,
+            )
+            for name, record in task.steps.items()
+        ),
+    )

@@ -1,0 +1,315 @@
+"""One task, its messages, its processes and its remote services: every state, and what may follow.
+
+The engine is real (`shells`), the world around it is modelled here:
+
+- a message is delivered at any time and in any order, or never; while the budget for it lasts, also
+  without being acknowledged, and then it comes again;
+- a Start and an Inspect may come at any time, sent or not: more than the real ones can do, and
+  nothing about them need be remembered;
+- an agent's call lands at any time: with effect and answer, with effect and its answer lost, with
+  an answer that it failed, or refused for good. Where the service does not fence late performs, it
+  lands before complete-by and the skew of clocks are over, which is all that the design asks for;
+- a process dies after any call that had an effect, while the budget lasts;
+- schedulers and supervisors read, and act on what they read while others act in between;
+- time goes on to the next instant that anything depends on, whatever else might have happened.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from roundsman.birth import Wishes, new_task
+from roundsman.draft import SKEW
+from roundsman.due import Lane
+from roundsman.events import OperatorEvent, Outcome
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.task import PERFORM, UNDO
+from tests.exploration.canonical import FRESH, NAMES, T0, Records, is_bounded
+from tests.exploration.course import Course
+from tests.exploration.explorer import Breaks
+from tests.exploration.rules import Rules
+from tests.exploration.settling import Settling
+from tests.exploration.shells import TASK_ID, Defect, Fault, Ran, Shells
+from tests.exploration.state import INSPECT, KEPT, PASS, START, Mail, Read, State, said
+
+REPLY_TO = "https://queue.example/replies"
+HELD_FOR = 60_000
+"""How long a process may sit on what it read: longer than any of the functions may run."""
+
+ENDINGS = ("done", "answer lost", "unavailable", "refused")
+HAS_EFFECT = ("done", "answer lost", "done, and says unavailable")
+SAYS = {
+    "done, and says unavailable": Outcome.TRANSIENT,
+    "done": Outcome.SUCCEEDED,
+    "unavailable": Outcome.TRANSIENT,
+    "refused": Outcome.PERMANENT,
+    "fenced": Outcome.PERMANENT,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Configuration:
+    """A plan, what may go wrong with it, and how often.
+
+    `repeats` messages come again without being acknowledged, and `crashes` processes die.
+    `schedulers` and `supervisors` are how many of them may have read and not yet written at once;
+    with none, each acts in one piece. `commands` are what a person asks, each once at most.
+    """
+
+    plan: Plan
+    endings: tuple[str, ...] = ENDINGS
+    undo_endings: tuple[str, ...] = ENDINGS
+    repeats: int = 0
+    crashes: int = 0
+    schedulers: int = 0
+    supervisors: int = 0
+    commands: Mapping[str, OperatorEvent] = field(default_factory=dict)
+    near_end: bool = False
+
+
+class TaskModel:
+    """The model of a configuration. A configuration's model is used for one exploration."""
+
+    def __init__(self, configuration: Configuration) -> None:
+        self.configuration = configuration
+        self.records = Records(configuration.plan, near_end=configuration.near_end)
+        self.shells = Shells(self.records, configuration.commands)
+        self._rules = Rules(self.records)
+        self.course = Course(self)
+        steps = configuration.plan.steps
+        self._bounded = {name for name, step in steps.items() if is_bounded(step)}
+        self._fenced = frozenset(
+            name
+            for name, step in steps.items()
+            if step.compensation is not None and step.compensation.fences_late_performs
+        )
+        self._settling = Settling(self.records, self.shells, self._fenced)
+
+    def start(self) -> State:
+        """The task is stored and nothing has happened to it."""
+        task = new_task(self.configuration.plan, TASK_ID, Wishes(reply_to=REPLY_TO), T0, shards=1)
+        owes_nothing = replace(task, owed=())  # `received` is submission's to send
+        number, _ = self.records.canonical(owes_nothing, T0)
+        budget = self.configuration
+        return State(
+            record=number,
+            mail=(),
+            standing=frozenset(),
+            spent=frozenset(),
+            told=frozenset(),
+            reads=(),
+            repeats=budget.repeats,
+            crashes=budget.crashes,
+            commands=frozenset(budget.commands),
+        )
+
+    def broken(self, state: State) -> str | None:
+        """The invariant that does not hold."""
+        return (
+            self._rules.broken(state) or self._settling.broken(state) or self.course.broken(state)
+        )
+
+    def said(self, state: State) -> str:
+        """The record, what is on its way and what stands, in a line."""
+        return said(self.records, state)
+
+    def steps(self, state: State) -> Iterator[tuple[str, State]]:
+        """Everything that may happen next."""
+        try:
+            for job, rest in self._jobs(state):
+                yield from self._done(state, job, rest)
+            yield from self._read(state)
+            yield from self._acted_on(state)
+        except Defect as problem:
+            raise Breaks(str(problem)) from problem
+        yield from self._landed(state)
+        yield from self._later(state)
+
+    # --- Processes ---------------------------------------------------------------------------
+
+    def handled(self, state: State, job: Mail, rest: State, read: Read | None = None) -> State:
+        """A process reads, decides, writes, sends and acknowledges, in one piece."""
+        return self._after(rest, self.shells.run(state.record, job, read=read))
+
+    def _jobs(self, state: State) -> Iterator[tuple[Mail, State]]:
+        """What a process could take up, and the state without it."""
+        task = self.records.tasks[state.record]
+        if task.lane.startswith(Lane.OPEN) and task.due_at <= T0:
+            yield PASS, state
+        yield START, state
+        yield INSPECT, state
+        for name in sorted(state.commands):
+            yield Mail("command", name), state._replace(commands=state.commands - {name})
+        for mail in dict.fromkeys(state.mail):
+            if mail.kind != "request":
+                yield mail, without(state, mail)
+
+    def _done(
+        self, state: State, job: Mail, rest: State, read: Read | None = None
+    ) -> Iterator[tuple[str, State]]:
+        """Well; or not acknowledged; or dead after any of its effects; or one of them failed."""
+        ran = self.shells.run(state.record, job, read=read)
+        who = _who(job)
+        if ran.effects or rest.mail != state.mail or read is not None:
+            yield who, self.handled(state, job, rest, read)
+        if ran.effects and state.repeats and job is not PASS:
+            kept = _kept(rest._replace(repeats=state.repeats - 1), job)
+            yield f"{who}, and does not acknowledge it", self._after(kept, ran)
+        for number, effect in enumerate(ran.effects, 1) if state.crashes else ():
+            kept = rest._replace(crashes=state.crashes - 1)
+            cut = self.shells.run(state.record, job, Fault(after=number), read)
+            died = f"{who}, and dies after {effect} ({number} of {len(ran.effects)})"
+            yield died, self._after(_kept(kept, job), cut)
+            if effect in ("alert", "status"):
+                failed = self.shells.run(state.record, job, Fault(fails=number), read)
+                yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
+
+    def _read(self, state: State) -> Iterator[tuple[str, State]]:
+        """A process reads the record, and others may act before it does."""
+        room = {
+            True: self.configuration.supervisors,
+            False: self.configuration.schedulers,
+        }
+        if not any(room.values()):
+            return
+        for read in state.reads:
+            room[read.job.kind == "pass"] -= 1
+        for job, rest in self._jobs(state):
+            if room[job is PASS] > 0 and self.shells.run(state.record, job).effects:
+                in_hand = job._replace(name=_unused(state)) if job.name == FRESH else job
+                reads = (*state.reads, Read(in_hand, state.record))
+                yield f"{_who(job)}: reads", self._settled(rest._replace(reads=reads))
+
+    def _acted_on(self, state: State) -> Iterator[tuple[str, State]]:
+        for read in dict.fromkeys(state.reads):
+            rest = state._replace(reads=_without(state.reads, read))
+            for cause, after in self._done(state, read.job, rest, read):
+                yield f"{cause}, on what it read", after
+
+    def _after(self, rest: State, ran: Ran) -> State:
+        """What a run has left, with what it sent."""
+        ended = self.records.tasks[ran.record].ended
+        told = rest.told if ended and not ran.ends_anew else frozenset[str]()
+        sent = tuple(self._mail(request, ran.now) for request in ran.requests)
+        after = rest._replace(
+            record=ran.record,
+            mail=rest.mail + sent,
+            told=told | ran.tells if ended else told,
+            reads=tuple(r._replace(behind=r.behind + ran.decisions) for r in rest.reads),
+        )
+        names = dict(ran.names)
+        if FRESH in names:
+            names[KEPT] = names[FRESH]
+        return self._settled(after, names)
+
+    def _mail(self, request: AgentRequest, now: int) -> Mail:
+        acts_until = request.complete_by + SKEW - now + T0
+        return Mail(
+            "request",
+            request.step,
+            request.operation,
+            request.idempotency_key,
+            request.lock,
+            acts_until if request.operation == PERFORM and request.step in self._bounded else 0,
+        )
+
+    # --- Agents and their services -----------------------------------------------------------
+
+    def _landed(self, state: State) -> Iterator[tuple[str, State]]:
+        for request in dict.fromkeys(state.mail):
+            if request.kind != "request":
+                continue
+            rest = without(state, request)
+            for ending in self.endings(state, request):
+                what = f"{request.step}: {request.operation}: {ending}"
+                yield what, self.answered(rest, request, ending)
+                if state.repeats:
+                    again = rest._replace(mail=state.mail, repeats=state.repeats - 1)
+                    yield f"{what}; not acknowledged", self.answered(again, request, ending)
+
+    def endings(self, state: State, request: Mail) -> Iterable[str]:
+        """How the call may end."""
+        if request.operation == UNDO:
+            return self.configuration.undo_endings
+        if request.step in self._fenced and request.key in state.spent:
+            return ("fenced",)
+        if (request.step, request.key) in state.standing:  # the service knows the key
+            return [ending for ending in self.configuration.endings if ending != "refused"]
+        return self.configuration.endings
+
+    def answered(self, rest: State, request: Mail, ending: str) -> State:
+        """The state after the call, and with its answer on its way."""
+        standing, spent = rest.standing, rest.spent
+        if ending in HAS_EFFECT and request.operation == PERFORM:
+            standing |= {(request.step, request.key)}
+        elif ending in HAS_EFFECT:
+            perform_key = request.key.replace(f"/{UNDO}", f"/{PERFORM}")
+            standing -= {(request.step, perform_key)}
+            spent |= {perform_key}
+        mail = rest.mail
+        if ending in SAYS:
+            reply = request._replace(kind="reply", until=0, outcome=SAYS[ending].value)
+            mail = (*mail, reply)
+        return self._settled(rest._replace(mail=mail, standing=standing, spent=spent))
+
+    # --- Time --------------------------------------------------------------------------------
+
+    def _later(self, state: State) -> Iterator[tuple[str, State]]:
+        by = self.to_next_instant(state)
+        if by and all(read.age + by <= HELD_FOR for read in state.reads):
+            yield f"{by / 1000:g} s pass", self.later(state, by)
+
+    def to_next_instant(self, state: State) -> int:
+        """How many ms it is to the next instant that anything depends on; 0 where there is none."""
+        instants = self.records.instants(state.record)
+        instants |= {mail.until for mail in state.mail if mail.until > T0}
+        return min(instants, default=T0) - T0
+
+    def later(self, state: State, by: int) -> State:
+        """The state when `by` ms have passed, and nothing else has happened."""
+        record, names = self.records.canonical(self.records.tasks[state.record], T0 + by)
+        mail = tuple(m._replace(until=m.until - by) if m.until else m for m in state.mail)
+        reads = tuple(read._replace(age=read.age + by) for read in state.reads)
+        return self._settled(state._replace(record=record, mail=mail, reads=reads), names)
+
+    def _settled(self, state: State, names: Mapping[str, str] | None = None) -> State:
+        return self._settling.settled(state, names)
+
+
+T = TypeVar("T")
+
+
+def without(state: State, mail: Mail) -> State:
+    """The state without one such message."""
+    return state._replace(mail=_without(state.mail, mail))
+
+
+def _without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
+    place = items.index(item)
+    return items[:place] + items[place + 1 :]
+
+
+def _kept(state: State, job: Mail) -> State:
+    """The message comes again; of a pass there is none."""
+    if job.kind == "pass":
+        return state
+    again = job._replace(name=KEPT) if job.name == FRESH else job
+    return state._replace(mail=(*state.mail, again))
+
+
+def _unused(state: State) -> str:
+    """A name for a message that is handled for the first time, and not at once."""
+    taken = {read.job.name for read in state.reads}
+    return next(name for name in reversed(NAMES) if name not in taken)
+
+
+def _who(job: Mail) -> str:
+    if job.kind == "pass":
+        return "a supervisor looks"
+    known = "" if job.name == FRESH else " again"
+    if job.kind == "reply":
+        return f"the scheduler gets{known} {job.step}'s {job.operation} reply: {job.outcome}"
+    if job.kind == "command":
+        return f"the scheduler gets{known} {job.step}"
+    return f"the scheduler gets{known} {job.kind}"

@@ -1,0 +1,164 @@
+"""States made comparable: equal in all that can ever come of them, equal in value.
+
+Nonces are named in one order throughout a state, a lock that no claim can have any more is just
+that, and a message that cannot change anything ever again is taken away. That the engine does
+nothing about such a reply is not taken for granted: it is asked, each time, whether it does the
+same for it as for a Start, which may come at any time anyway.
+"""
+
+from collections.abc import Mapping
+
+from roundsman.events import Outcome
+from roundsman.states import ProcessState
+from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of
+from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
+from tests.exploration.shells import TASK_ID, Shells
+from tests.exploration.state import START, Mail, Read, State
+
+STALE = "stale"
+OVER = {
+    PERFORM: (ProcessState.PROCESSED, ProcessState.SKIPPED),
+    UNDO: (ProcessState.UNDONE,),
+}
+"""States that a step leaves for another operation or another round only, where no result of the
+one before counts."""
+
+
+class Settling:
+    """Makes the states of one model comparable."""
+
+    def __init__(self, records: Records, shells: Shells, fenced: frozenset[str]) -> None:
+        self._records = records
+        self._shells = shells
+        self._fenced = fenced
+        self._ignored: dict[tuple[int, Mail], bool] = {}
+
+    def settled(self, state: State, names: Mapping[str, str] | None = None) -> State:
+        """The state that stands for all like it.
+
+        `names` are the present record's nonces, as they were called in the rest of the state.
+        """
+        if names is None:
+            names = {name: name for name in self._records.names(state.record)}
+        mail, reads = self._current(state)
+        mapping = dict(names)
+        for read in reads:
+            for name in (read.job.name, *self._records.names(read.record)):
+                _name(mapping, name)
+        mail = _named(mail, mapping)
+        reads = tuple(
+            read._replace(
+                job=read.job._replace(name=mapping[read.job.name], lock=_lock(read.job, mapping)),
+                record=self._records.renamed(read.record, mapping),
+            )
+            for read in reads
+        )
+        kept = [m for m in mail if not self._is_dead(state, m)]
+        return state._replace(mail=tuple(sorted(kept)), reads=tuple(sorted(reads)))
+
+    def broken(self, state: State) -> str | None:
+        """Whether the engine would heed a reply that is none of its business any more.
+
+        Such a reply is taken away as long as nothing would come of it.
+        """
+        for mail in state.mail:
+            if mail.kind != "reply" or not _is_past(self._records.tasks[state.record], mail):
+                continue
+            if not self._is_as_a_start(state.record, mail._replace(name=FRESH)):
+                return "a reply to an earlier claim, operation or round changes nothing"
+        return None
+
+    def _current(self, state: State) -> tuple[list[Mail], tuple[Read, ...]]:
+        """A process whose reading is out of date begins again: its message is in its queue."""
+        mail, reads = list(state.mail), []
+        for read in state.reads:
+            if read.behind and self._shells.outdated(state.record, read):
+                mail.append(read.job)
+            else:
+                reads.append(read)
+        return [m for m in mail if m.kind != "pass"], tuple(reads)
+
+    def _is_dead(self, state: State, mail: Mail) -> bool:
+        if mail.kind == "reply":
+            return mail.name == FRESH and self._never_counts(state.record, mail)
+        if mail.kind != "request":
+            return False
+        if mail.until:
+            return mail.until <= T0
+        answers = list(Outcome)[:3]
+        if mail.operation == UNDO:
+            perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
+            if perform_key not in state.spent or (mail.step, perform_key) in state.standing:
+                return False
+        elif mail.step in self._fenced and mail.key in state.spent:
+            answers = [Outcome.PERMANENT]
+        elif (mail.step, mail.key) not in state.standing:
+            return False
+        replies = (mail._replace(kind="reply", outcome=answer.value) for answer in answers)
+        return all(self._never_counts(state.record, reply) for reply in replies)
+
+    def _never_counts(self, record: int, reply: Mail) -> bool:
+        key = record, reply
+        found = self._ignored.get(key)
+        if found is None:
+            task = self._records.tasks[record]
+            found = _is_past(task, reply) and self._is_as_a_start(record, reply)
+            self._ignored[key] = found
+        return found
+
+    def _is_as_a_start(self, record: int, reply: Mail) -> bool:
+        return self._shells.run(record, reply) == self._shells.run(record, START)
+
+
+def _is_past(task: Task, reply: Mail) -> bool:
+    """Whether the reply is about a claim, an operation or a round that never comes again."""
+    record = task.step(reply.step)
+    if reply.key != idempotency_key(TASK_ID, reply.step, reply.operation, record):
+        return True
+    if operation_of(record) != reply.operation and reply.operation == PERFORM:
+        return True
+    if reply.outcome != Outcome.SUCCEEDED:
+        return reply.lock == STALE
+    return record.process_state in OVER[reply.operation]
+
+
+def _named(mail: list[Mail], mapping: dict[str, str]) -> list[Mail]:
+    """The messages in an order that no name decides, with names that follow from it."""
+    locks = {name_of(m.lock) for m in mail if m.lock} | set(mapping)
+    found = [m if m.name in locks and m.name != FRESH else m._replace(name=FRESH) for m in mail]
+    found = [m for m in found if m.name != FRESH or m.kind not in ("start", "inspect")]
+    alive = set(mapping) | {m.name for m in found}
+    alive.discard(FRESH) if FRESH not in mapping else None
+    found.sort(key=lambda m: _unnamed(m, mapping, alive))
+    for m in found:
+        if m.name != FRESH:
+            _name(mapping, m.name)
+    return [_renamed(m, mapping, alive) for m in found]
+
+
+def _unnamed(m: Mail, mapping: Mapping[str, str], alive: set[str]) -> Mail:
+    name = mapping.get(m.name, "~") if m.name != FRESH else FRESH
+    lock_name = name_of(m.lock)
+    lock = mapping.get(lock_name, "~" if lock_name in alive else STALE)
+    return m._replace(name=name, lock=lock if m.lock else "")
+
+
+def _renamed(m: Mail, mapping: Mapping[str, str], alive: set[str]) -> Mail:
+    name = FRESH if m.name == FRESH else mapping[m.name]
+    return m._replace(name=name, lock=_lock(m, mapping) if name_of(m.lock) in alive else _stale(m))
+
+
+def _lock(m: Mail, mapping: Mapping[str, str]) -> str:
+    if not m.lock or m.lock == STALE:
+        return m.lock
+    name = name_of(m.lock)
+    return token_of(mapping[name], m.lock) if name in mapping else STALE
+
+
+def _stale(m: Mail) -> str:
+    return STALE if m.lock else ""
+
+
+def _name(mapping: dict[str, str], name: str) -> None:
+    if name not in mapping:
+        mapping[name] = NAMES[len(set(mapping.values()))]

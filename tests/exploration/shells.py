@@ -1,0 +1,311 @@
+"""The real scheduler and supervisor, run on one canonical record, and cut where a story wants it.
+
+Nothing of the engine is modelled here: a message goes through `Scheduler`, a pass through
+`Supervisor`, and both write to a `MemoryStore`. A process is cut by an exception after any call
+that has an effect; one that has read and not yet written is run again from what it had read.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import NamedTuple
+
+from roundsman.alerts import Alert
+from roundsman.commands import INSPECT, START, Command, command_of
+from roundsman.draft import STATUSES
+from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.events import HistoryRow, OperatorEvent, Outcome
+from roundsman.memory import (
+    MemoryAgentBoard,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+    RecordingOutbox,
+)
+from roundsman.messages import AgentRequest, Reply
+from roundsman.ports import OrderRow, Saved, Superseded
+from roundsman.scheduling import Scheduler
+from roundsman.supervision import Beat, Supervisor
+from roundsman.task import StepError, Task
+from roundsman.values import MINUTE, iso, parse_json
+from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
+from tests.exploration.state import Mail, Read
+
+TASK_ID = "ord-1"
+JITTER = 0.5
+TELLS_AN_END = frozenset({"task_archived", *STATUSES.values()})
+
+
+class Ran(NamedTuple):
+    """What became of a run. `effects` are the calls that changed or told something, in order.
+
+    `names` are the record's nonces: as they were before, and as they are called in `record`.
+    `tells` are what the task's present end was told by; `ends_anew` that it came to it here.
+    `now` is the instant by the clock of `requests`.
+    """
+
+    record: int
+    now: int
+    names: Mapping[str, str]
+    requests: tuple[AgentRequest, ...]
+    effects: tuple[str, ...]
+    tells: frozenset[str]
+    ends_anew: bool
+    decisions: int
+    starts: bool
+
+
+class Cut(BaseException):
+    """The process is gone; no handler of exceptions sees it."""
+
+
+class Lost(BaseException):
+    """What was read is out of date: the first write on it is refused."""
+
+
+class Defect(Exception):
+    """The engine itself says that something cannot be."""
+
+
+@dataclass(frozen=True)
+class Fault:
+    """The n-th effect, from 1: the process dies after it; or the call fails for now."""
+
+    after: int = 0
+    fails: int = 0
+
+
+NO_FAULT = Fault()
+
+
+class Shells:
+    """Runs; equal ones are made once."""
+
+    def __init__(self, records: Records, commands: Mapping[str, OperatorEvent]) -> None:
+        self._records = records
+        self._commands = commands
+        self._plans = MemoryPlans()
+        self._plans.put_plan(records.plan)
+        self._ran: dict[tuple[int, Mail, Fault, Read | None], Ran] = {}
+        self._outdated: dict[tuple[int, Read], bool] = {}
+
+    def run(self, record: int, job: Mail, fault: Fault = NO_FAULT, read: Read | None = None) -> Ran:
+        """What the record is after the job. Raises Defect where the engine is at a loss."""
+        key = record, job, fault, read
+        found = self._ran.get(key)
+        if found is None:
+            found = self._ran[key] = self._make(record, job, fault, read)
+        return found
+
+    def outdated(self, record: int, read: Read) -> bool:
+        """Whether the store would refuse what was decided on that reading."""
+        key = record, read
+        found = self._outdated.get(key)
+        if found is None:
+            desk = self._desk(record, NO_FAULT, read)
+            desk.probes = True
+            try:
+                self._handle(desk, read.job)
+                found = True  # there is nothing that it would write
+            except Lost:
+                found = True
+            except Cut:
+                found = False
+            self._outdated[key] = found
+        return found
+
+    def _desk(self, record: int, fault: Fault, read: Read | None) -> "Desk":
+        now = T0 + (read.age if read else 0)
+        version = VERSION + (read.behind if read else 0)
+        stored = replace(moved(self._records.tasks[record], now - T0), version=version)
+        return Desk(stored, now, fault, self._records.tasks[read.record] if read else None)
+
+    def _make(self, record: int, job: Mail, fault: Fault, read: Read | None) -> Ran:
+        desk = self._desk(record, fault, read)
+        with suppress(Cut):
+            self._handle(desk, job)
+        stored = desk.tasks()[0]
+        number, names = self._records.canonical(stored, desk.now)
+        saves = desk.effects.count("save")
+        decisions = max(stored.version - VERSION - (read.behind if read else 0), saves)
+        return Ran(
+            number,
+            desk.now,
+            names,
+            tuple(desk.outbox.requests),
+            tuple(desk.effects),
+            frozenset(desk.outbox.tells),
+            desk.ends_anew,
+            decisions,
+            desk.outbox.starts,
+        )
+
+    def _handle(self, desk: "Desk", job: Mail) -> None:
+        try:
+            if job.kind == "pass":
+                self._supervisor(desk).make_pass(stop_at=desk.now + MINUTE)
+            elif job.kind == "reply":
+                self._scheduler(desk).reply(_reply(job), job.name)
+            else:
+                self._scheduler(desk).command(self._command(job), job.name)
+        except TryAgain:
+            pass  # the message comes again
+        except RoundsmanError as problem:
+            raise Defect(f"{type(problem).__name__}: {problem}") from problem
+
+    def _command(self, job: Mail) -> Command:
+        if job.kind in (START, INSPECT):
+            return Command(job.kind, TASK_ID)
+        return command_of(TASK_ID, self._commands[job.step])
+
+    def _scheduler(self, desk: "Desk") -> Scheduler:
+        return Scheduler(
+            tasks=desk,
+            orders=desk,
+            plans=self._plans,
+            board=MemoryAgentBoard(desk.clock),
+            outbox=desk.outbox,
+            clock=desk.clock,
+            jitter=lambda: JITTER,
+            instance=INSTANCE,
+        )
+
+    def _supervisor(self, desk: "Desk") -> Supervisor:
+        def defect(_: str, problem: Exception) -> None:
+            raise Defect(f"{type(problem).__name__}: {problem}") from problem
+
+        return Supervisor(
+            tasks=desk,
+            plans=self._plans,
+            board=MemoryAgentBoard(desk.clock),
+            outbox=desk.outbox,
+            clock=desk.clock,
+            jitter=lambda: JITTER,
+            beat=Beat(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
+            on_trouble=defect,
+        )
+
+
+class Desk(MemoryStore):
+    """The store with one record, seen by one process; counts what has an effect."""
+
+    def __init__(self, stored: Task, now: int, fault: Fault, read: Task | None) -> None:
+        super().__init__()
+        self.now = now
+        self.effects: list[str] = []
+        self.outbox = Mailbox(self)
+        self.probes = False
+        self.ends_anew = False
+        self._fault = fault
+        self._read: Task | None = None
+        self._wrote = False
+        self.create(OrderRow(TASK_ID, {"orderId": TASK_ID}, "hash", T0), stored)
+        self._read = read
+
+    def clock(self) -> int:
+        """A process that has read before decides by the time of that reading."""
+        return T0 if self._read is not None and not self._wrote else self.now
+
+    def load(self, task_id: str, now: int) -> Task | None:
+        if self._read is not None and not self._wrote:
+            return self._read
+        return super().load(task_id, now)
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
+        if isinstance(saved, Saved):
+            self.ends_anew |= any(o.seq > seen and o.name in TELLS_AN_END for o in task.owed)
+        self._after(saved)
+        return saved
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        cleared = self._write("clear_owed", lambda: super(Desk, self).clear_owed(task))
+        self._after(cleared)
+        return cleared
+
+    def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
+        moved_on = self._write("rearm", lambda: super(Desk, self).rearm(task, due_at))
+        self._after(moved_on)
+        return moved_on
+
+    def effect(self, name: str) -> None:
+        """Something was told or sent; the process may die of it."""
+        self.effects.append(name)
+        if len(self.effects) == self._fault.after:
+            raise Cut
+
+    def check(self) -> None:
+        """Raises TryAgain where the next effect is to fail."""
+        if len(self.effects) + 1 == self._fault.fails:
+            self._fault = NO_FAULT
+            raise TryAgain("throttled")
+
+    def _write(self, name: str, write: Callable[[], Saved | Superseded]) -> Saved | Superseded:
+        if self.probes:
+            raise Lost if isinstance(write(), Superseded) else Cut
+        self._wrote = True
+        found = write()
+        if isinstance(found, Saved):
+            self.effects.append(name)
+        return found
+
+    def _after(self, found: Saved | Superseded) -> None:
+        if isinstance(found, Saved) and len(self.effects) == self._fault.after:
+            raise Cut
+
+
+class Mailbox(RecordingOutbox):
+    """The outbox of one process. Starts and Inspects are not kept: they may come at any time."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self.requests: list[AgentRequest] = []
+        self.tells: list[str] = []
+        self.starts = False
+        self._desk = desk
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        for _, _, request in requests:
+            self._desk.check()
+            self.requests.append(request)
+            self._desk.effect("request")
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        self.starts = True
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        self._desk.check()
+        document = parse_json(body)
+        assert isinstance(document, Mapping)
+        self._tell("status", str(document["status"]), str(document["at"]))
+        return True
+
+    def publish(self, alert: Alert) -> None:
+        self._desk.check()
+        document = parse_json(alert.body)
+        assert isinstance(document, Mapping)
+        self._tell("alert", alert.attributes["kind"], str(document["since"]))
+
+    def _tell(self, kind: str, name: str, at: str) -> None:
+        """Whether it is of the present end: what was owed of an earlier one has its own time."""
+        owed = [o for o in self._desk.tasks()[0].owed if (o.kind, o.name) == (kind, name)]
+        if name in TELLS_AN_END and owed and iso(owed[-1].at) == at:
+            self.tells.append(kind)
+        self._desk.effect(kind)
+
+
+def _reply(job: Mail) -> Reply:
+    failed = job.outcome != Outcome.SUCCEEDED
+    return Reply(
+        task_id=TASK_ID,
+        step=job.step,
+        operation=job.operation,
+        lock=job.lock,
+        idempotency_key=job.key,
+        outcome=Outcome(job.outcome),
+        agent="worker",
+        finished_at=T0,
+        error=StepError(job.outcome, "") if failed else None,
+    )

@@ -1,0 +1,96 @@
+"""What a state of the model is made of, and how it is said in words."""
+
+from typing import NamedTuple
+
+from roundsman.due import Lane
+from roundsman.task import StepRecord
+from roundsman.values import SECOND
+from tests.exploration.canonical import FRESH, T0, Records, name_of
+
+KEPT = "kept"
+"""The id of a message that was handled for the first time just now, and comes again."""
+
+
+class Mail(NamedTuple):
+    """A message on its way, or a supervisor's pass; fields that its kind has no use for are empty.
+
+    `name` is the id of one that was handled before and not acknowledged. `until` is the instant
+    from which a request cannot act any more, 0 where there is none.
+    """
+
+    kind: str
+    step: str = ""
+    operation: str = ""
+    key: str = ""
+    lock: str = ""
+    until: int = 0
+    outcome: str = ""
+    name: str = FRESH
+
+
+PASS, START, INSPECT = Mail("pass"), Mail("start"), Mail("inspect")
+
+
+class Read(NamedTuple):
+    """What a process has read and not acted on: a record of `age` ms and `behind` versions ago."""
+
+    job: Mail
+    record: int
+    age: int = 0
+    behind: int = 0
+
+
+class State(NamedTuple):
+    """`standing` are effects, by step and key; `spent` the keys that were undone.
+
+    `told` is what the task's present end was told by. `repeats`, `crashes` and `commands` are what
+    is left of them.
+    """
+
+    record: int
+    mail: tuple[Mail, ...]
+    standing: frozenset[tuple[str, str]]
+    spent: frozenset[str]
+    told: frozenset[str]
+    reads: tuple[Read, ...]
+    repeats: int
+    crashes: int
+    commands: frozenset[str]
+
+
+def said(records: Records, state: State) -> str:
+    """The record, what is on its way and what stands, in a line."""
+    task = records.tasks[state.record]
+    parts = [task.state.value]
+    if task.lane.startswith(Lane.OPEN):
+        parts.append(f"due in {(task.due_at - T0) / SECOND:g} s")
+    parts += [f"{name} {_step(record)}" for name, record in task.steps.items()]
+    if task.owed:
+        parts.append(f"owes {', '.join(owed.name for owed in task.owed)}")
+    if state.mail:
+        parts.append(f"on their way: {', '.join(map(_mail, state.mail))}")
+    if state.reads:
+        parts.append(f"{len(state.reads)} about to act")
+    if state.standing:
+        parts.append(f"done: {', '.join(sorted(key for _, key in state.standing))}")
+    if state.spent:
+        parts.append(f"undone: {', '.join(sorted(state.spent))}")
+    return "; ".join(parts)
+
+
+def _step(record: StepRecord) -> str:
+    found = record.process_state.value
+    if record.locked_by:
+        found += f" by {name_of(record.locked_by)}"
+    if record.failure_count:
+        found += f", {record.failure_count} failed"
+    if record.not_before is not None and record.not_before > T0:
+        found += f", not before {(record.not_before - T0) / SECOND:g} s"
+    return found
+
+
+def _mail(mail: Mail) -> str:
+    if mail.kind in ("request", "reply"):
+        what = f"{mail.kind} {mail.outcome} to {mail.operation} {mail.step}".replace("  ", " ")
+        return f"{what} ({name_of(mail.lock)})"
+    return f"{mail.kind} {mail.step} ({mail.name})".replace("  ", " ")

@@ -1,0 +1,186 @@
+"""The explorer finds what it is there for: a guard taken out is a violation, and its trace short.
+
+Each bug is planted by replacing one small part of the engine. The length is that of the shortest
+way there, so that a model that has become blind is seen.
+"""
+
+import logging
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TypeAlias
+
+import pytest
+
+from roundsman import draft, machine, performing, scheduling, standing, undoing
+from roundsman.case import Case
+from roundsman.draft import Draft
+from roundsman.due import placed
+from roundsman.events import Agents, Decision, Event, Replied
+from roundsman.memory import MemoryStore
+from roundsman.plan import Plan, StepPlan
+from roundsman.ports import Saved, Superseded
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord, Task
+from roundsman.testing.invariants import Invariant
+from roundsman.values import Json
+from tests.exploration.configurations import (
+    asked,
+    one,
+    plan,
+    row,
+    unfenced,
+    waits,
+)
+from tests.exploration.explorer import explore
+from tests.exploration.model import Configuration, TaskModel
+from tests.exploration.rules import FINAL, UNDO_IN_ORDER
+
+log = logging.getLogger(__name__)
+AT_MOST = 60_000
+Patch: TypeAlias = pytest.MonkeyPatch
+
+
+def no_version_condition(patch: Patch) -> None:
+    def exists(store: MemoryStore, task_id: str, version: int) -> bool:
+        return any(task.task_id == task_id for task in store.tasks())
+
+    patch.setattr(MemoryStore, "_is_at", exists)
+
+
+def a_due_entry_is_moved_without_condition(patch: Patch) -> None:
+    real = MemoryStore.rearm
+
+    def rearm(store: MemoryStore, task: Task, due_at: int) -> Saved | Superseded:
+        return real(store, store.tasks()[0], due_at)
+
+    patch.setattr(MemoryStore, "rearm", rearm)
+
+
+def no_lock_fence(patch: Patch) -> None:
+    """Every reply is taken for one to the step's current claim."""
+    real = machine.decide
+
+    def decide(
+        plan: Plan | None,
+        task: Task,
+        event: Event,
+        now: int,
+        *,
+        order: Json,
+        agents: Agents,
+        jitter: float,
+    ) -> Decision:
+        if isinstance(event, Replied):
+            event = replace(event, lock=task.step(event.step).locked_by or event.lock)
+        return real(plan, task, event, now, order=order, agents=agents, jitter=jitter)
+
+    patch.setattr(scheduling, "decide", decide)
+
+
+def an_undo_waits_for_nothing(patch: Patch) -> None:
+    patch.setattr(Draft, "acts_until", lambda draft, name: None)
+
+
+def an_undo_allows_nothing_for_clocks(patch: Patch) -> None:
+    patch.setattr(undoing, "SKEW", 0)
+
+
+def the_due_instant_never_falls(patch: Patch) -> None:
+    def late(task: Task, now: int) -> Task:
+        after = placed(task, now)
+        return replace(after, due_at=task.due_at) if after.lane == task.lane else after
+
+    patch.setattr(draft, "placed", late)
+
+
+def only_what_is_processed_is_undone(patch: Patch) -> None:
+    def stands(record: StepRecord) -> bool:
+        return record.process_state is ProcessState.PROCESSED
+
+    patch.setattr(standing, "effect_may_stand", stands)
+    patch.setattr(undoing, "TO_UNDO", frozenset({ProcessState.PROCESSED}))
+
+
+def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
+    patch.setattr(undoing, "_successors_settled", lambda case, step: True)
+
+
+def nothing_is_owed(patch: Patch) -> None:
+    patch.setattr(Draft, "_promised", lambda draft, state, version: ())
+
+
+def a_step_needs_no_predecessors(patch: Patch) -> None:
+    def is_ready(case: Case, step: StepPlan) -> bool:
+        record = case.draft.step(step.name)
+        return record.process_state is ProcessState.PENDING and record.not_before is None
+
+    patch.setattr(performing, "_is_ready", is_ready)
+
+
+def a_new_round_has_the_old_keys(patch: Patch) -> None:
+    def begin_anew(draft: Draft, name: str) -> None:
+        draft.steps.pop(name, None)
+
+    patch.setattr(Draft, "begin_anew", begin_anew)
+
+
+def a_dead_claim_is_never_given_up(patch: Patch) -> None:
+    patch.setattr(machine, "overdue", lambda case, step, by: None)
+
+
+A_STEP = Configuration(plan=plan(one))
+IN_A_ROW = Configuration(plan=plan(*row[:2]))
+UNFENCED = Configuration(plan=plan(unfenced))
+TOLD_TO_RUN = Configuration(plan=plan(waits), commands=asked("run"))
+PASSED_BY = replace(TOLD_TO_RUN, supervisors=1)
+RACED = Configuration(
+    plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
+)
+TOLD_AGAIN = Configuration(plan=plan(unfenced), commands=asked("undo", "resubmit --again"))
+
+WATCHED = Invariant.ALWAYS_DUE.value
+LATE = FINAL
+
+BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
+    (no_version_condition, RACED, 9, Invariant.EXPLAINED.value),
+    (a_due_entry_is_moved_without_condition, PASSED_BY, 8, WATCHED),
+    (no_lock_fence, A_STEP, 4, "a reply to an earlier claim, operation or round changes nothing"),
+    (an_undo_waits_for_nothing, UNFENCED, 7, LATE),
+    (an_undo_allows_nothing_for_clocks, UNFENCED, 8, LATE),
+    (the_due_instant_never_falls, TOLD_TO_RUN, 6, WATCHED),
+    (
+        only_what_is_processed_is_undone,
+        A_STEP,
+        6,
+        Invariant.UNDONE.value,
+    ),
+    (
+        an_undo_begins_before_what_came_after_is_settled,
+        IN_A_ROW,
+        5,
+        UNDO_IN_ORDER,
+    ),
+    (nothing_is_owed, A_STEP, 3, Invariant.TOLD.value),
+    (a_step_needs_no_predecessors, IN_A_ROW, 1, Invariant.IN_ORDER.value),
+    (a_new_round_has_the_old_keys, TOLD_AGAIN, 9, LATE),
+    (a_dead_claim_is_never_given_up, A_STEP, 1, Invariant.ENDS.value),
+]
+
+
+@pytest.mark.parametrize(
+    ("plant", "configuration", "length", "invariant"),
+    BUGS,
+    ids=[plant.__name__ for plant, *_ in BUGS],
+)
+def test_a_planted_bug_is_found_with_its_shortest_trace(
+    plant: Callable[[Patch], None],
+    configuration: Configuration,
+    length: int,
+    invariant: str,
+    monkeypatch: Patch,
+) -> None:
+    plant(monkeypatch)
+    explored = explore(TaskModel(configuration), at_most=AT_MOST)
+    assert explored.violation is not None, f"{explored.states} states, and nothing was found"
+    log.info("%s", explored.violation)
+    assert (explored.violation.invariant, len(explored.violation.trace) - 1) == (invariant, length)
