@@ -12,6 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 REPORTS := .cache/reports
+# How many orders of random stories `make verify` runs.
+SOAK_ORDERS ?= 100000
 
 # pip's own environment and user settings stay in force (mirrors, certificates); only its chatter goes.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -56,13 +58,25 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .c
 .PHONY: test
 test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	$(BIN)/python -m pytest -n 2 -m "not engine and not stack" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
-	$(BIN)/python -m pytest -m "(engine or stack) and not long" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
 	@$(BIN)/python -m tools.totals $(REPORTS)
 
 .PHONY: long
 long: engines ## Run what takes minutes each: an outage, a backlog, 500 orders in front of an urgent one
 	$(BIN)/python -m pytest -m long $(TEST_ARGS)
+
+# One part after the other: beside another, what runs on servers would be measured at half its speed.
+.PHONY: verify
+verify: test ## Run all the proof there is (docs/reliability.md): up to 40 minutes on two cores
+	$(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" $(TEST_ARGS)
+	$(BIN)/python -m tools.mutation_check
+	$(BIN)/python -m tools.soak --orders $(SOAK_ORDERS)
+	$(BIN)/python -m pytest -m "(engine or stack) and (verify or long)" $(TEST_ARGS)
+
+.PHONY: soak
+soak: $(INSTALLED) ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")
+	@$(BIN)/python -m tools.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
 .PHONY: lint
 lint: $(INSTALLED) ## Lint and check the formatting
