@@ -4,10 +4,12 @@ A message that was read is hidden for its queue's visibility time-out, and is th
 it was deleted; after so many receives it goes to the dead letters.
 """
 
+from collections import deque
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 
-from roundsman.values import SECOND
+from roundsman.values import SECOND, milliseconds
 
 ORDERS, COMMANDS, REPLIES, REQUESTS = "orders", "commands", "replies", "requests"
 EFFECTS = "effects"
@@ -49,6 +51,38 @@ class Mail:
         return f"{self.message_id} of {self.to or self.queue}"
 
 
+class Fate:
+    """What becomes of the next messages that a rule is about; each method adds to it."""
+
+    def __init__(self) -> None:
+        """They arrive as they are sent."""
+        self._copies: deque[tuple[int, ...]] = deque()
+
+    def is_lost(self, times: int = 1) -> "Fate":
+        """Never delivered."""
+        self._copies.extend([()] * times)
+        return self
+
+    def is_late(self, by: timedelta, times: int = 1) -> "Fate":
+        """Delivered so much later."""
+        self._copies.extend([(milliseconds(by),)] * times)
+        return self
+
+    def comes_twice(self, after: timedelta = timedelta(), times: int = 1) -> "Fate":
+        """Delivered, and as another copy so much later."""
+        self._copies.extend([(0, milliseconds(after))] * times)
+        return self
+
+    def arrives(self, times: int = 1) -> "Fate":
+        """As it is sent: the rules that follow are about later ones."""
+        self._copies.extend([(0,)] * times)
+        return self
+
+    def next(self) -> tuple[int, ...]:
+        """By how many ms each copy of the message that is sent now is late."""
+        return self._copies.popleft() if self._copies else (0,)
+
+
 class Queues:
     """All queues of one world. `dead` are the messages that were read too often."""
 
@@ -56,6 +90,7 @@ class Queues:
         self._clock = clock
         self._numbers = 0
         self._mail: list[Mail] = []
+        self._fates: list[tuple[str, str, Fate]] = []
         self.dead: list[Mail] = []
 
     @property
@@ -63,12 +98,31 @@ class Queues:
         """All that is neither deleted nor dead, hidden ones included, the earliest first."""
         return tuple(sorted(self._mail))
 
-    def send(self, queue: str, body: str, *, delay: int = 0, to: str = "") -> Mail:
-        """Put a message into a queue, to be read in `delay` ms at the earliest."""
+    def fate(self, queue: str, containing: str = "") -> Fate:
+        """Of what is sent to a queue from now on and has this in its text. The first rule counts.
+
+        Raises ValueError for a queue that there is not.
+        """
+        if queue not in VISIBILITY:
+            raise ValueError(f"queue must be one of {', '.join(VISIBILITY)}, not {queue!r}")
+        self._fates.append((queue, containing, fate := Fate()))
+        return fate
+
+    def send(self, queue: str, body: str, *, delay: int = 0, to: str = "") -> None:
+        """Put a message into a queue, to be read in `delay` ms at the earliest.
+
+        A copy has the message id of what it is a copy of, as SQS has it.
+        """
         self._numbers += 1
-        mail = Mail(self._clock() + delay, self._numbers, queue, body, to)
-        self._mail.append(mail)
-        return mail
+        for late in self._fate_of(queue, body):
+            at = self._clock() + delay + late
+            self._mail.append(Mail(at, self._numbers, queue, body, to))
+
+    def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
+        for about, containing, fate in self._fates:
+            if about == queue and containing in body:
+                return fate.next()
+        return (0,)
 
     def first(self) -> Mail | None:
         """The message that is, or will be, visible first."""

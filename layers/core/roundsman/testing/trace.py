@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 from roundsman.values import SECOND
 
-KEPT = 400
+KEPT = 10_000
 
 
 class Trace:

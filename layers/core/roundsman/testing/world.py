@@ -33,7 +33,16 @@ from roundsman.testing.invariants import Broken, Invariant
 from roundsman.testing.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.operator import Operator
 from roundsman.testing.post import PostOffice, Status
-from roundsman.testing.queues import COMMANDS, EFFECTS, MOST_RECEIVES, ORDERS, REPLIES, Mail, Queues
+from roundsman.testing.queues import (
+    COMMANDS,
+    EFFECTS,
+    MOST_RECEIVES,
+    ORDERS,
+    REPLIES,
+    Fate,
+    Mail,
+    Queues,
+)
 from roundsman.testing.services import EffectKey, Script
 from roundsman.testing.trace import Trace
 from roundsman.values import MINUTE, Json, canonical_json, milliseconds, parse_json, sha256
@@ -135,6 +144,10 @@ class World:
     def on(self, step: str, operation: str = PERFORM) -> Script:
         """How the next calls of a step's operation (perform, undo, probe) end."""
         return self.services.script(step, operation)
+
+    def mail(self, queue: str, containing: str = "") -> Fate:
+        """What becomes of the next messages to a queue (orders, commands, requests, replies)."""
+        return self.queues.fate(queue, containing)
 
     def submit(
         self,
