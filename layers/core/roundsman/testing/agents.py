@@ -110,7 +110,7 @@ class Visit:
         self.spent += end.takes
         if not end.done:
             self._lose(end)
-            raise end.error or Crash("the call never ends")
+            raise end.raised() or Crash("the call never ends")
         if end.waits is not None:
             return cast("T", self._hand_on(end))
         value = function()
@@ -118,8 +118,8 @@ class Visit:
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
-        if end.error is not None:
-            raise end.error
+        if error := end.raised():
+            raise error
         return value
 
     def _hand_on(self, end: End) -> Callback:

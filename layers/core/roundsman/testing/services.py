@@ -38,6 +38,10 @@ class End:
     waits: int | None = None
     answers_in: int | None = None
 
+    def raised(self) -> Exception | None:
+        """The error without what an earlier call left on it: an end may be that of many calls."""
+        return None if self.error is None else self.error.with_traceback(None)
+
 
 DOES_IT = End()
 
