@@ -36,6 +36,14 @@ def test_leases_that_another_wrote_meanwhile_are_not_overwritten(world: World, s
     assert world.leases().read() == FIRST
 
 
+def test_leases_are_not_written_on_a_version_that_is_over(world: World) -> None:
+    second = replace(FIRST, version=2, shards=4)
+    world.leases().write(FIRST, seen=0)
+    assert world.leases().write(second, seen=1)
+    assert not world.leases().write(replace(FIRST, version=2), seen=1)
+    assert world.leases().read() == second
+
+
 def test_of_eight_writers_on_one_version_exactly_one_is_stored(atomic_world: World) -> None:
     wanted = [Leases(1, 16, {0: Lease(f"u{n}", NOW)}) for n in range(8)]
     calls = [lambda each=each: atomic_world.leases().write(each, seen=0) for each in wanted]

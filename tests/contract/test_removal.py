@@ -103,6 +103,19 @@ def test_a_removal_on_an_older_version_removes_nothing(world: World) -> None:
     assert world.store.load("ord-1001", NOW) == newer
 
 
+def test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_since(
+    world: World,
+) -> None:
+    stored(world)
+    over = ended(TaskState.CANCELLED, owed=("cancelled",))
+    world.store.save(over, seen=1)
+    # Resubmitted before its end was told, which it therefore owes still.
+    again = replace(claimed(replace(born(), version=2)), owed=over.owed, retain_for=0)
+    world.store.save(again, seen=2)
+    assert world.store.clear_owed(without_owed(over, NOW)) == Superseded()
+    assert world.store.load("ord-1001", NOW) == again
+
+
 def test_a_duplicate_of_an_order_whose_task_was_removed_makes_nothing(world: World) -> None:
     stored(world)
     world.store.save(ended(), seen=1)

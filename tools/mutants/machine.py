@@ -1,0 +1,198 @@
+"""The guards of the pure machine: what is claimed, counted, undone and ended."""
+
+from tools.mutants.mutant import Mutant
+
+MACHINE = (
+    Mutant(
+        name="lock-fence",
+        file="layers/core/roundsman/machine.py",
+        old="current = timely and record.under_way and record.locked_by == event.lock",
+        new="current = timely and record.under_way",
+        tests=(
+            "tests/unit/test_machine_replies.py::test_a_late_failure_of_an_earlier_attempt_changes_nothing",
+        ),
+        why="an answer to an attempt that is over counts for the one under way",
+    ),
+    Mutant(
+        name="key-check",
+        file="layers/core/roundsman/machine.py",
+        old=('return "" if event.key == key else f"{event.step}: reply under another key ignored"'),
+        new='return "" if event.key else f"{key}: reply under another key ignored"',
+        tests=(
+            "tests/unit/test_machine_replies.py::test_a_reply_under_another_key_changes_nothing",
+        ),
+        why="an answer about another effect settles this one",
+    ),
+    Mutant(
+        name="late-success-ends-with-the-task",
+        file="layers/core/roundsman/machine.py",
+        old=(
+            "    if operation_of(record) == PERFORM and case.draft.ending:\n        return False\n"
+        ),
+        new="",
+        tests=(
+            "tests/unit/test_machine_ending.py::test_a_late_success_of_a_step_that_is_not_under_way_is_not_taken_any_more",
+        ),
+        why="a task that is being undone goes forward again",
+    ),
+    Mutant(
+        name="predecessors-first",
+        file="layers/core/roundsman/performing.py",
+        old="return all(case.draft.step(name).process_state in DONE for name in step.after)",
+        new="return True",
+        tests=(
+            "tests/unit/test_machine_parallel.py::test_a_step_waits_for_all_that_it_comes_after",
+        ),
+        why="a card is charged for stock that nobody has reserved",
+    ),
+    Mutant(
+        name="own-claims-only",
+        file="layers/core/roundsman/attempts.py",
+        old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
+        new="if record.under_way and not record.waiting:",
+        tests=(
+            "tests/unit/test_machine_replies.py::test_one_repeated_reply_before_twenty_parallel_steps_sends_no_request_twice",
+        ),
+        why="one repeated reply makes a hundred requests of twenty",
+    ),
+    Mutant(
+        name="own-claims-are-sent-again",
+        file="layers/core/roundsman/attempts.py",
+        old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
+        new="if not record and claimant:",
+        tests=(
+            "tests/unit/test_machine_start.py::test_a_redelivered_start_sends_its_own_request_again_and_stores_nothing",
+        ),
+        why="a claim whose request was never sent waits for its complete-by",
+    ),
+    Mutant(
+        name="a-callback-is-not-asked-for-again",
+        file="layers/core/roundsman/attempts.py",
+        old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
+        new="if record.under_way and claimant.made(record.locked_by):",
+        tests=(
+            "tests/unit/test_machine_long_steps.py::test_the_request_of_a_step_that_waits_is_not_sent_again",
+        ),
+        why="a person is asked twice",
+    ),
+    Mutant(
+        name="lag-in-complete-by",
+        file="layers/core/roundsman/attempts.py",
+        old="read_at = case.now + lag(case, agent)",
+        new="read_at = case.now",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog",
+        ),
+        why="every request of a backlog expires unread",
+    ),
+    Mutant(
+        name="never-read-is-not-counted",
+        file="layers/core/roundsman/attempts.py",
+        old=("    if started_at > view.read_up_to:\n        return record.spared\n"),
+        new="",
+        tests=(
+            "tests/unit/test_machine_inspect.py::test_a_request_that_its_agent_never_read_is_sent_again_without_counting",
+        ),
+        why="overload fails healthy orders",
+    ),
+    Mutant(
+        name="held-is-not-counted",
+        file="layers/core/roundsman/machine.py",
+        old="case Outcome.HELD if not is_its_own_fault(case, step, event):",
+        new="case Outcome.HELD if case.draft.ending:",
+        tests=(
+            "tests/unit/test_machine_held.py::test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_act",
+        ),
+        why="an open circuit burns every attempt",
+    ),
+    Mutant(
+        name="nothing-is-claimed-for-a-held-agent",
+        file="layers/core/roundsman/routing.py",
+        old="taking = [agent for agent in candidates(case, step) if not case.is_held(agent)]",
+        new="taking = list(candidates(case, step))",
+        tests=(
+            "tests/unit/test_machine_held.py::test_nothing_is_claimed_for_an_agent_that_is_held",
+        ),
+        why="a service that an operator has stopped is called",
+    ),
+    Mutant(
+        name="a-hold-moves-the-tasks-end",
+        file="layers/core/roundsman/machine.py",
+        old="    credit_holds(case.draft)  # before anything is asked about the task's time\n",
+        new="",
+        tests=(
+            "tests/unit/test_machine_held.py::test_the_tasks_clock_stands_still_while_a_step_is_held",
+        ),
+        why="orders fail of the time in which their agent was held",
+    ),
+    Mutant(
+        name="results-fit-the-record",
+        file="layers/core/roundsman/performing.py",
+        old="    if total > RESULTS_LIMIT:\n",
+        new="    if total < 0:\n",
+        tests=(
+            "tests/unit/test_machine_replies.py::test_results_that_together_would_not_fit_fail_the_step_that_crosses_the_line",
+        ),
+        why="a reply that crosses 400 KB fails for ever",
+    ),
+    Mutant(
+        name="fan-out-tolerates",
+        file="layers/core/roundsman/fan_out.py",
+        old=("    if failed > may_fail:\n        return None\n"),
+        new="",
+        tests=(
+            "tests/unit/test_fan_out_tolerance.py::test_one_failure_more_is_the_tasks_and_the_undo_of_the_others_goes_on",
+        ),
+        why="a task completes though too many of its items failed",
+    ),
+    Mutant(
+        name="task-complete-by",
+        file="layers/core/roundsman/ending.py",
+        old="if case.draft.ending or task.complete_by > case.now or case.all_done():",
+        new="if case.draft.ending or task.complete_by or case.all_done():",
+        tests=(
+            "tests/unit/test_machine_inspect.py::test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so",
+        ),
+        why="a task outlives its time unnoticed",
+    ),
+    Mutant(
+        name="a-command-acts-once",
+        file="layers/core/roundsman/draft.py",
+        old="return event.asked.command_id in self.task.command_ids",
+        new="return not event",
+        tests=(
+            "tests/unit/test_machine_operators.py::test_a_resubmission_that_comes_again_after_a_second_failure_changes_nothing",
+        ),
+        why="a redelivered resubmission acts on a second failure",
+    ),
+    Mutant(
+        name="seen-version",
+        file="layers/core/roundsman/operating.py",
+        old="if asked.seen_version not in (None, draft.before.version):",
+        new="if asked.seen_version == 0:",
+        tests=(
+            "tests/unit/test_machine_operators.py::test_a_command_acts_on_the_version_its_sender_saw_and_on_no_other",
+        ),
+        why="an operator acts on what is not so any more",
+    ),
+    Mutant(
+        name="round-in-the-key",
+        file="layers/core/roundsman/task.py",
+        old=("    if record.round > 1:\n        parts.append(str(record.round))\n"),
+        new="",
+        tests=(
+            "tests/unit/test_machine_resubmit.py::test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys",
+        ),
+        why="a refunded charge is answered as done",
+    ),
+    Mutant(
+        name="agent-in-the-key",
+        file="layers/core/roundsman/task.py",
+        old=("    if record.agent:\n        parts.append(record.agent)\n"),
+        new="",
+        tests=(
+            "tests/unit/test_machine_routing.py::test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing",
+        ),
+        why="two services know two effects by one key",
+    ),
+)

@@ -1,0 +1,195 @@
+"""The guards of messages: what is sent when, acknowledged when, and answered by whom."""
+
+from tools.mutants.mutant import Mutant
+
+SENDING = (
+    Mutant(
+        name="commit-then-send",
+        file="layers/core/roundsman/scheduling.py",
+        old=("            if decision.task is not task:\n                # A refusal"),
+        new=(
+            "            self._send(plan, task, decision, claimant)\n"
+            "            if decision.task is not task:\n"
+            "                # A refusal"
+        ),
+        tests=("tests/unit/test_scheduling.py::test_nothing_is_sent_before_it_is_stored",),
+        why="a request is out for a claim that was never made",
+    ),
+    Mutant(
+        name="a-lost-race-decides-again",
+        file="layers/core/roundsman/scheduling.py",
+        old=("                if isinstance(saved, Superseded):\n                    continue\n"),
+        new=("                if isinstance(saved, Superseded):\n                    pass\n"),
+        tests=(
+            "tests/unit/test_scheduling_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
+        ),
+        why="a decision that was not stored is acted on",
+    ),
+    Mutant(
+        name="acknowledge-after-send",
+        file="layers/core/roundsman/aws/batch.py",
+        old=('extra={**_which(message), "why": str(problem)}\n        )\n        raise\n'),
+        new=('extra={**_which(message), "why": str(problem)}\n        )\n'),
+        tests=("tests/unit/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",),
+        why="a message is gone before what it caused was sent",
+    ),
+    Mutant(
+        name="poison-goes-alone",
+        file="layers/core/roundsman/aws/batch.py",
+        old="crashed = came_before > 1 and len(entries) > 1",
+        new="crashed = came_before < 0",
+        tests=(
+            "tests/unit/test_batch.py::test_a_message_that_kills_the_process_takes_no_innocent_along",
+        ),
+        why="one message takes nine innocents along",
+    ),
+    Mutant(
+        name="the-same-id-is-another-order",
+        file="layers/core/roundsman/submission.py",
+        old="if found.order.content_hash != order.content_hash:",
+        new="if not order.content_hash:",
+        tests=(
+            "tests/unit/test_submission.py::test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell",
+        ),
+        why="another order of that id is accepted and never done",
+    ),
+    Mutant(
+        name="a-repeated-order-is-announced",
+        file="layers/core/roundsman/submission.py",
+        old="delivered = self._announce_again(found.task)",
+        new="delivered = Delivered()",
+        tests=(
+            "tests/unit/test_submission.py::test_a_crash_anywhere_after_storing_is_made_good_by_the_redelivery",
+        ),
+        why="an order whose first Start was lost waits",
+    ),
+    Mutant(
+        name="only-reply-queues-are-told",
+        file="layers/core/roundsman/aws/outbox.py",
+        old=(
+            "        if usable_reply_queue(queue_url, self._scheduler_queue, "
+            "self._reply_prefix) is not None:\n"
+            "            return False\n"
+        ),
+        new="",
+        tests=(
+            "tests/contract/test_outbox.py::test_nothing_is_sent_to_a_queue_that_is_no_reply_queue",
+        ),
+        why="an order event names any queue, and it is written to",
+    ),
+    Mutant(
+        name="a-dead-reply-queue-harms-nobody",
+        file="layers/core/roundsman/aws/outbox.py",
+        old=(
+            "                self._sqs.send_message(QueueUrl=queue_url, "
+            "MessageBody=wire_text(body))\n"
+            "        except CallRefused:\n"
+            "            return False"
+        ),
+        new=(
+            "                self._sqs.send_message(QueueUrl=queue_url, "
+            "MessageBody=wire_text(body))\n"
+            "        except ZeroDivisionError:\n"
+            "            return False"
+        ),
+        tests=(
+            "tests/contract/test_outbox.py::test_a_status_to_a_queue_that_is_gone_can_never_succeed[moto]",
+        ),
+        why="a deleted reply queue fails its order",
+    ),
+    Mutant(
+        name="silence-before-the-call",
+        file="layers/core/roundsman/agent.py",
+        old=(
+            "        if late := _late(request, clock()):\n"
+            '            return Silence(f"read {late} after complete-by; not attempted")\n'
+        ),
+        new="",
+        tests=(
+            "tests/unit/test_agent.py::test_a_request_read_after_complete_by_is_not_attempted_and_not_answered",
+        ),
+        why="an agent acts when its right to act is over",
+    ),
+    Mutant(
+        name="silence-after-the-call",
+        file="layers/core/roundsman/agent.py",
+        old=(
+            "        if late := _late(request, now := clock()):\n"
+            '            return Silence(f"finished {late} after complete-by")\n'
+            "        return self._reply(request, ended, now)"
+        ),
+        new="        return self._reply(request, ended, clock())",
+        tests=(
+            "tests/unit/test_agent.py::test_what_ends_after_complete_by_is_not_answered_whatever_it_was",
+        ),
+        why="an agent answers for an attempt that is not its any more",
+    ),
+    Mutant(
+        name="a-starved-request-is-given-back",
+        file="layers/core/roundsman/agent.py",
+        old="    if left * LEAST_SHARE >= whole:\n",
+        new="    if left > 0:\n",
+        tests=(
+            "tests/unit/test_agent.py::test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unattempted",
+        ),
+        why="a call is begun that cannot end in time",
+    ),
+    Mutant(
+        name="a-redelivery-is-unknown",
+        file="layers/core/roundsman/agent.py",
+        old="said = answer(replace(request, outcome_unknown=True))",
+        new="said = answer(request)",
+        tests=(
+            "tests/unit/test_agent_lambda.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",
+        ),
+        why="a call that may have been made is made again without asking",
+    ),
+    Mutant(
+        name="probe-before-a-repeat",
+        file="layers/core/roundsman/tries.py",
+        old="if self.probe is not None and self.request.outcome_unknown and not self._probed:",
+        new="if self.probe is not None and self._tries < 0:",
+        tests=(
+            "tests/unit/test_agent_probes.py::test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_probes",
+        ),
+        why="an outcome that nobody knows is repeated",
+    ),
+    Mutant(
+        name="fenced-undo-spends-the-key",
+        file="layers/core/roundsman/tries.py",
+        old="return None if self.fences_late_performs else succeeded(None)",
+        new="return succeeded(None)",
+        tests=(
+            "tests/unit/test_agent_probes.py::test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_key",
+        ),
+        why="a late perform lands after an undo that found nothing",
+    ),
+    Mutant(
+        name="an-open-circuit-counts-nothing",
+        file="layers/core/roundsman/aws/breaker.py",
+        old="if circuit and circuit.state not in up:",
+        new="if circuit and not up:",
+        tests=(
+            "tests/contract/test_breaker.py::test_failures_in_a_row_open_it_and_the_last_of_them_is_held[moto-error0]",
+        ),
+        why="the call that opens the circuit costs an attempt",
+    ),
+    Mutant(
+        name="a-hold-is-checked-before-the-call",
+        file="layers/core/roundsman/aws/guarding.py",
+        old="        self._hold.check()\n",
+        new="",
+        tests=(
+            "tests/contract/test_guarding.py::test_what_was_in_the_queue_when_somebody_held_the_agent_is_given_back[moto]",
+        ),
+        why="what was queued before a hold is called all the same",
+    ),
+    Mutant(
+        name="callback-token-names-its-attempt",
+        file="layers/core/roundsman/callbacks.py",
+        old='"lock": asked.lock,',
+        new='"lock": asked.task_id,',
+        tests=("tests/unit/test_agent_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),
+        why="an answer to one attempt settles another",
+    ),
+)

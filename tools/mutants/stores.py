@@ -1,0 +1,203 @@
+"""The guards of what is stored, and of what supervisors do with it."""
+
+from tools.mutants.mutant import Mutant
+
+STORES = (
+    Mutant(
+        name="version-condition-dynamodb",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old='VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version = :seen"',
+        new='VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version >= :seen"',
+        tests=(
+            "tests/contract/test_task_store.py::test_a_decision_on_another_version_changes_nothing[moto-0]",
+        ),
+        why="two schedulers claim one step",
+    ),
+    Mutant(
+        name="version-condition-memory",
+        file="layers/core/roundsman/memory.py",
+        old="return stored is not None and stored.version == version",
+        new="return stored is not None",
+        tests=(
+            "tests/contract/test_task_store.py::test_a_decision_on_another_version_changes_nothing[memory-0]",
+        ),
+        why="tests on the memory store prove nothing",
+    ),
+    Mutant(
+        name="rearm-condition",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old='f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
+        new='f"Version >= :seen AND {STILL_IN_THAT_LANE}"',
+        tests=(
+            "tests/contract/test_task_store.py::test_rearming_after_a_newer_decision_leaves_its_earlier_deadline[moto]",
+        ),
+        why="a re-arm overwrites an earlier deadline",
+    ),
+    Mutant(
+        name="clear-owed-condition",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old=('            f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",\n            {**values'),
+        new=('            f"Version >= :seen AND {SOMETHING_IS_OWED}",\n            {**values'),
+        tests=(
+            "tests/contract/test_task_store.py::test_clearing_changes_nothing_about_a_newer_decision[moto]",
+        ),
+        why="what a newer decision owes is forgotten",
+    ),
+    Mutant(
+        name="retention-zero-save",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old=(
+            '                        Key={"TaskId": text(task.task_id)},\n'
+            "                        ConditionExpression=VERSION_IS_AS_SEEN,"
+        ),
+        new=(
+            '                        Key={"TaskId": text(task.task_id)},\n'
+            '                        ConditionExpression="Version >= :seen",'
+        ),
+        tests=(
+            "tests/contract/test_removal.py::test_a_removal_on_an_older_version_removes_nothing[moto]",
+        ),
+        why="a record is removed under a newer decision",
+    ),
+    Mutant(
+        name="retention-zero-clear",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old='ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
+        new='ConditionExpression=f"Version >= :seen AND {SOMETHING_IS_OWED}",',
+        tests=(
+            "tests/contract/test_removal.py::test_the_last_status_of_an_older_version_removes_nothing_that_was_decided_since[moto]",
+        ),
+        why="the same, as its last status is sent",
+    ),
+    Mutant(
+        name="an-order-is-created-once",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old='NO_SUCH_ORDER = "attribute_not_exists(OrderID)"',
+        new='NO_SUCH_ORDER = "attribute_not_exists(NeverThere)"',
+        tests=(
+            "tests/contract/test_task_store.py::test_an_order_outlives_its_task_and_never_makes_it_anew[moto]",
+        ),
+        why="a repeated order makes a second task",
+    ),
+    Mutant(
+        name="a-task-is-created-once",
+        file="layers/core/roundsman/aws/dynamodb.py",
+        old='NO_SUCH_TASK = "attribute_not_exists(TaskId)"',
+        new='NO_SUCH_TASK = "attribute_not_exists(NeverThere)"',
+        tests=(
+            "tests/contract/test_task_store.py::test_a_task_without_its_order_row_is_nobodys_duplicate[moto]",
+        ),
+        why="a task under way begins again",
+    ),
+    Mutant(
+        name="a-conflict-is-not-exists",
+        file="layers/core/roundsman/aws/errors.py",
+        old="if any(code.startswith(CONDITION_FAILED) for code in codes):",
+        new=(
+            'if any(code.startswith((CONDITION_FAILED, "TransactionConflict")) for code in codes):'
+        ),
+        tests=(
+            "tests/unit/test_aws_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
+        ),
+        why="an order is taken for a duplicate of itself and lost",
+    ),
+    Mutant(
+        name="lease-condition-dynamodb",
+        file="layers/core/roundsman/aws/control.py",
+        old=(
+            "                        Item=item,\n"
+            "                        ConditionExpression=VERSION_IS_AS_SEEN,"
+        ),
+        new=(
+            "                        Item=item,\n"
+            '                        ConditionExpression="Version >= :seen",'
+        ),
+        tests=(
+            "tests/contract/test_leases.py::test_leases_are_not_written_on_a_version_that_is_over[moto]",
+        ),
+        why="two supervisors do each pass twice",
+    ),
+    Mutant(
+        name="lease-condition-memory",
+        file="layers/core/roundsman/memory.py",
+        old=("            if self._leases.version != seen:\n                return False\n"),
+        new="",
+        tests=(
+            "tests/contract/test_leases.py::test_leases_are_not_written_on_a_version_that_is_over[memory]",
+        ),
+        why="tests on the memory leases prove nothing",
+    ),
+    Mutant(
+        name="a-lease-is-anothers",
+        file="layers/core/roundsman/leases.py",
+        old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
+        new="",
+        tests=("tests/unit/test_leases.py::test_what_another_is_in_is_left_to_it",),
+        why="supervisors ignore each other",
+    ),
+    Mutant(
+        name="newer-records-are-left",
+        file="layers/core/roundsman/aws/codec.py",
+        old="if schema is not None and schema > SCHEMA:",
+        new="if schema is not None and schema < 0:",
+        tests=("tests/unit/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",),
+        why="old code misreads what new code wrote",
+    ),
+    Mutant(
+        name="ttl-in-seconds",
+        file="layers/core/roundsman/aws/codec.py",
+        old='item["ExpiresAt"] = number(epoch_seconds(task.expires_at))',
+        new='item["ExpiresAt"] = number(task.expires_at)',
+        tests=("tests/unit/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",),
+        why="no record ever expires",
+    ),
+    Mutant(
+        name="a-broken-record-stops-nobody",
+        file="layers/core/roundsman/supervision.py",
+        old=(
+            "except Exception as problem:  # noqa: BLE001 - a record may break the "
+            "machine in any way"
+        ),
+        new="except ZeroDivisionError as problem:",
+        tests=(
+            "tests/unit/test_supervision.py::test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest",
+        ),
+        why="one bad record stops its shard",
+    ),
+    Mutant(
+        name="a-broken-record-is-put-off",
+        file="layers/core/roundsman/supervision.py",
+        old=(
+            "            self._on_trouble(entry.task_id, problem)\n"
+            "            self._postpone(entry.task_id, problem)\n"
+        ),
+        new="            self._on_trouble(entry.task_id, problem)\n",
+        tests=(
+            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_each_time",
+        ),
+        why="each pass begins at the same bad record",
+    ),
+    Mutant(
+        name="a-broken-record-is-told-of",
+        file="layers/core/roundsman/supervision.py",
+        old=(
+            "            self._outbox.publish(trouble_alert(task_id, "
+            "type(problem).__name__, now))\n"
+        ),
+        new="",
+        tests=(
+            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_each_time",
+        ),
+        why="a record that cannot be handled is nobody's",
+    ),
+    Mutant(
+        name="the-supervisor-raises-due-at",
+        file="layers/core/roundsman/supervision.py",
+        old="            moved_on = replace(moved_on, due_at=due(moved_on, now))\n",
+        new="            pass\n",
+        tests=(
+            "tests/unit/test_supervision.py::test_what_was_just_moved_on_is_not_looked_at_again_before_its_time",
+        ),
+        why="a task that was looked at is due again at once, for ever",
+    ),
+)

@@ -1,0 +1,245 @@
+"""Takes each guard out of the source, one at a time: the test named for it must fail.
+
+    python -m tools.mutation_check [--only NAME ...]
+
+All of it happens in copies of the tree in a temporary folder, one for each worker. The named tests
+run unmutated first, and must pass. A guard whose test passes without it has survived; so has one
+that was broken by an error of another kind, since that proves nothing. A mutant whose text is not
+in the source any more no longer applies, and must be brought up to date. Exits 1 for any of these.
+"""
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from enum import StrEnum
+from itertools import count
+from pathlib import Path
+from queue import SimpleQueue
+
+from tools.mutants import MUTANTS
+from tools.mutants.mutant import Mutant
+
+PROJECT = Path(__file__).parents[1]
+NOT_COPIED = (".git", ".venv", ".cache", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
+SOURCES = (".", "layers/core", "layers/workflows", "console")
+WORKERS = 2
+PATIENCE = 180.0  # seconds for one run of pytest; only ever used up where a mutant hangs
+TESTS_FAILED = 1  # pytest's exit code
+BROKEN = re.compile(r"(NameError|ImportError|ModuleNotFoundError|SyntaxError|UnboundLocalError)\b")
+
+
+class Verdict(StrEnum):
+    """What became of one mutant."""
+
+    KILLED = "killed"
+    SURVIVED = "SURVIVED"
+    NO_LONGER_APPLIES = "NO LONGER APPLIES"
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """A mutant with its verdict, in how many seconds, and what is to be said of it."""
+
+    mutant: Mutant
+    verdict: Verdict
+    seconds: float
+    said: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TestRun:
+    """pytest's exit code (None: it was ended), and each failed test with its error's text."""
+
+    exit_code: int | None
+    failed: dict[str, str]
+    last_words: str
+
+    def failure_of(self, test: str) -> str | None:
+        """The error of a test, or of the first of its parameters that failed; None if it passed."""
+        found = [said for node, said in self.failed.items() if node.partition("[")[0] == test]
+        return self.failed.get(test) or next(iter(found), None)
+
+
+class NotApplicable(Exception):
+    """The mutant's text is not in the source exactly once, or what it makes is no Python."""
+
+
+class Tree:
+    """A copy of the project, in which one guard at a time is missing."""
+
+    def __init__(self, project: Path, folder: Path) -> None:
+        self.folder = folder
+        shutil.copytree(project, folder, ignore=shutil.ignore_patterns(*NOT_COPIED), symlinks=True)
+        self._moments = count(1)
+
+    @contextmanager
+    def without(self, mutant: Mutant) -> Iterator[None]:
+        """The tree with the guard taken out. Raises NotApplicable."""
+        path = self.folder / mutant.file
+        before = path.read_text(encoding="utf-8") if path.is_file() else ""
+        mutated = before
+        for old, new in mutant.edits:
+            found = before.count(old)
+            if found != 1:
+                raise NotApplicable(f"{old!r} is {found} times in {mutant.file}, not once")
+            mutated = mutated.replace(old, new)
+        try:
+            compile(mutated, mutant.file, "exec")
+        except SyntaxError as error:
+            raise NotApplicable(f"what it makes is no Python: {error}") from error
+        self._write(path, mutated)
+        try:
+            yield
+        finally:
+            self._write(path, before)
+
+    def _write(self, path: Path, text: str) -> None:
+        """With a time of its own, since Python tells compiled files apart by second and size."""
+        at = path.stat().st_mtime + next(self._moments)
+        path.write_text(text, encoding="utf-8")
+        os.utime(path, (at, at))
+
+    def run(self, tests: Sequence[str]) -> TestRun:
+        """Run these tests here."""
+        paths = os.pathsep.join(str(self.folder / part) for part in SOURCES)
+        plain = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
+        plain.pop("PYTHONDONTWRITEBYTECODE", None)
+        # Wide, since pytest cuts its summary to the terminal's width; and no test needs a plugin.
+        settings = {"COLUMNS": "2000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+        environment = {**plain, **settings, "PYTHONPATH": paths}
+        quiet = ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--no-header"]
+        command = [sys.executable, "-m", "pytest", *quiet, *tests]
+        try:
+            ended = subprocess.run(
+                command,
+                cwd=self.folder,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+                timeout=PATIENCE,
+            )
+        except subprocess.TimeoutExpired:
+            return TestRun(None, {}, f"not over after {PATIENCE:.0f} s")
+        lines = ended.stdout.splitlines()
+        failed = dict(_named(line) for line in lines if line.startswith("FAILED "))
+        said = [line for line in lines if line.strip()] + ended.stderr.splitlines()
+        return TestRun(ended.returncode, failed, " / ".join(said[-2:]))
+
+
+def _named(line: str) -> tuple[str, str]:
+    """The test and its error in a line of pytest's summary."""
+    node, _, said = line.removeprefix("FAILED ").partition(" - ")
+    return node.strip(), said
+
+
+def judge(tree: Tree, mutant: Mutant) -> Judged:
+    """Take the guard out, run its tests, and say whether each of them noticed."""
+    began = time.monotonic()
+
+    def judged(verdict: Verdict, said: str = "") -> Judged:
+        return Judged(mutant, verdict, time.monotonic() - began, said)
+
+    try:
+        with tree.without(mutant):
+            run = tree.run(mutant.tests)
+    except NotApplicable as problem:
+        return judged(Verdict.NO_LONGER_APPLIES, str(problem))
+    for test in mutant.tests:
+        failure = run.failure_of(test)
+        if run.exit_code != TESTS_FAILED or failure is None:
+            why = f"pytest ended with {run.exit_code}, {test} did not fail: {run.last_words}"
+            return judged(Verdict.SURVIVED, why)
+        if BROKEN.match(failure):
+            return judged(Verdict.SURVIVED, f"{test} failed of another error: {failure}")
+    return judged(Verdict.KILLED)
+
+
+Report = Callable[[str], None]
+
+
+def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judged] | None:
+    """Judge each mutant, in their order; None where the tests do not pass unmutated."""
+    with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
+        trees = [Tree(project, Path(folder) / str(number)) for number in range(WORKERS)]
+        free: SimpleQueue[Tree] = SimpleQueue()
+        for tree in trees:
+            free.put(tree)
+        with ThreadPoolExecutor(WORKERS) as workers:
+            if not _pass_unmutated(trees, mutants, workers, report):
+                return None
+
+            def judge_one(mutant: Mutant) -> Judged:
+                tree = free.get()
+                try:
+                    found = judge(tree, mutant)
+                finally:
+                    free.put(tree)
+                report(f"{found.verdict}: {mutant.name} ({found.seconds:.1f} s){_said(found)}")
+                return found
+
+            return list(workers.map(judge_one, mutants))
+
+
+def _said(found: Judged) -> str:
+    return f": {found.said}" if found.said else ""
+
+
+def _pass_unmutated(
+    trees: Sequence[Tree], mutants: Sequence[Mutant], workers: ThreadPoolExecutor, report: Report
+) -> bool:
+    tests = sorted({test for mutant in mutants for test in mutant.tests})
+    report(f"{len(mutants)} guards, {len(tests)} tests, which must pass as they are")
+    shares = [tests[number :: len(trees)] for number in range(len(trees))]
+    runs = list(
+        workers.map(lambda pair: pair[0].run(pair[1]), zip(trees, shares, strict=True))
+        if len(tests) >= len(trees)
+        else [trees[0].run(tests)]
+    )
+    for run in runs:
+        if run.exit_code != 0:
+            report(f"they do not: {', '.join(run.failed) or run.last_words}")
+    return all(run.exit_code == 0 for run in runs)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """The command. Returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutation_check", description=__doc__)
+    parser.add_argument("--only", action="append", metavar="NAME", help="just this guard")
+    asked = parser.parse_args(arguments).only
+    chosen = [mutant for mutant in MUTANTS if not asked or mutant.name in asked]
+    strange = set(asked or ()) - {mutant.name for mutant in chosen}
+    if strange:
+        print(f"There is no guard {', '.join(sorted(strange))}. There are:")
+        print("\n".join(f"  {mutant.name}: {mutant.why}" for mutant in MUTANTS))
+        return 2
+    began = time.monotonic()
+    found = check(PROJECT, chosen, lambda line: print(line, flush=True))
+    if found is None:
+        return 1
+    return summed_up(found, time.monotonic() - began)
+
+
+def summed_up(found: Sequence[Judged], seconds: float) -> int:
+    """Print how many of each verdict, and those that are not killed; the exit code."""
+    print()
+    for verdict in Verdict:
+        print(f"{verdict:<18} {sum(each.verdict is verdict for each in found):>3}")
+    print(f"{'seconds':<18} {seconds:>3.0f}")
+    alive = [each for each in found if each.verdict is not Verdict.KILLED]
+    for each in alive:
+        print(f"\n{each.mutant.name} ({each.mutant.why})\n  {each.verdict}{_said(each)}")
+    return 1 if alive else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
