@@ -84,12 +84,12 @@ class PostOffice:
 
     def send_status(self, queue_url: str, body: str) -> bool:
         """Keep it; False, and nothing kept, for a dead queue."""
-        if queue_url in self.dead_queues:
-            return False
         said = json.loads(body)
         order_id, name = str(said["orderId"]), str(said["status"])
+        self.told.setdefault(order_id, set()).add(name)  # of a dead queue, as well as it can be
+        if queue_url in self.dead_queues:
+            return False
         self.statuses.append(Status(order_id, name, said["seq"], str(said["detail"]), queue_url))
-        self.told.setdefault(order_id, set()).add(name)
         return True
 
     def publish(self, alert: Alert) -> None:
