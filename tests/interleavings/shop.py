@@ -1,0 +1,84 @@
+"""What the stories are told with: short workflows, and the moments at which something meets."""
+
+import json
+from collections.abc import Callable
+from datetime import timedelta
+
+from roundsman.submission import CancelAsked, NewOrder
+from roundsman.testing import World
+from roundsman.testing.queues import REQUESTS, Mail
+from roundsman.testing.world import MORNING
+from roundsman.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
+
+MINUTE = timedelta(minutes=1)
+ONCE = Retry(max_attempts=1)
+MONEY = Compensation()
+"""A compensation of a service that does not fence: it does a perform whose key was undone."""
+FENCED = Compensation(fences_late_performs=True)
+
+
+def a_step(name: str, *after: Step, **more: object) -> Step:
+    """A step at an agent of its own name, with a minute for each attempt."""
+    said = {"agent": name, "complete_within": MINUTE, "after": after, **more}
+    return Step(name=name, **said)  # type: ignore[arg-type]  # a test's own shorthand
+
+
+def a_workflow(*steps: Step, on_failure: Strategy | None = None, **more: object) -> Workflow:
+    """Two hours for all of it, and undone when it fails."""
+    said = {"complete_within": timedelta(hours=2), "retain_for": timedelta(days=7), **more}
+    return Workflow(
+        name="story",
+        steps=steps,
+        on_failure=on_failure or Undo(),
+        **said,  # type: ignore[arg-type]  # a test's own shorthand
+    )
+
+
+def since_morning(world: World) -> timedelta:
+    """How long the world has been going on."""
+    return timedelta(milliseconds=world.now - MORNING)
+
+
+def meanwhile(world: World, call: str, act: Callable[[], object]) -> list[str]:
+    """Let another process act just before the next call of that name: the two race.
+
+    What is returned is empty until then.
+    """
+    done: list[str] = []
+
+    def meet(name: str) -> None:
+        if name == call and not done:
+            done.append(name)
+            act()
+
+    world.faults.before_each(meet)
+    return done
+
+
+def deliver(world: World, mail: Mail) -> None:
+    """Have a message handled now, by a process of its own."""
+    world.engine.handle(mail, world.post, _no_orders)
+    world.queues.delete(mail)
+
+
+def waiting(world: World, queue: str) -> list[Mail]:
+    """The messages that are in a queue, hidden ones included."""
+    return [mail for mail in world.queues.waiting if mail.queue == queue]
+
+
+def requests_sent(world: World) -> list[str]:
+    """From now on: the steps for which requests are sent, each time that one is."""
+    sent: list[str] = []
+    put = world.post.post
+
+    def post(queue: str, body: str, delay: int, to: str) -> None:
+        if queue == REQUESTS:
+            sent.append(str(json.loads(body)["step"]))
+        put(queue, body, delay, to)
+
+    world.post.post = post
+    return sent
+
+
+def _no_orders(body: str) -> NewOrder | CancelAsked:
+    raise AssertionError("an order does not meet anything in these stories")

@@ -1,0 +1,276 @@
+"""The interleavings that break systems like this one, and the tests that tell each of them.
+
+`python -m tests.interleavings.stories` writes them into docs/reliability.md, between its markers.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "reliability.md"
+BEGIN = "<!-- interleavings -->"
+END = "<!-- end of interleavings -->"
+
+EFFECTS = "tests/interleavings/test_effects.py"
+MESSAGES = "tests/interleavings/test_messages.py"
+SUPERVISION = "tests/interleavings/test_supervision.py"
+OVERLOAD = "tests/interleavings/test_overload.py"
+RECORDS = "tests/interleavings/test_records.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happens, in a sentence that ends in what must not; `tests` are node ids."""
+
+    sentence: str
+    tests: tuple[str, ...]
+
+
+STORIES = (
+    Story(
+        "A charge is given up by its agent and undone, because another branch failed or an "
+        "operator asked, and lands after that: undone, with the money taken.",
+        (
+            f"{EFFECTS}::test_a_charge_that_lands_late_is_refunded_though_a_parallel_step_failed_at_once",
+            f"{EFFECTS}::test_a_charge_that_lands_late_is_refunded_though_an_operator_asked_for_undo_before",
+            f"{EFFECTS}::test_where_the_service_fences_the_refund_is_sent_at_once_and_the_late_charge_is_refused",
+        ),
+    ),
+    Story(
+        "A charge succeeds and its answer is lost; its step waits to be repeated, or has no "
+        "attempt left, when the task is undone: the undo passes it over.",
+        (f"{EFFECTS}::test_a_charge_whose_answer_was_lost_is_refunded_be_it_requeued_or_given_up",),
+    ),
+    Story(
+        "One copy of a request is refused, the task is undone, and the other copy succeeds: "
+        "a refusal was taken for a proof.",
+        (
+            f"{EFFECTS}::test_a_refusal_is_no_proof_since_a_second_copy_of_the_request_may_find_funds",
+        ),
+    ),
+    Story(
+        "A request is delivered again when its step is done, and undone since, and the service "
+        "has forgotten the key: it is done anew.",
+        (
+            f"{EFFECTS}::test_a_perform_that_is_delivered_again_after_its_step_is_done_takes_no_money_that_stays",
+        ),
+    ),
+    Story(
+        "The function dies between writing that a task is completed and saying so; redelivered, "
+        "in the dead letters or with nothing retained, the reply is taken for a late one: the "
+        "application is never told.",
+        (
+            f"{MESSAGES}::test_completed_is_told_though_the_function_dies_between_its_write_and_the_status",
+        ),
+    ),
+    Story(
+        "The customer deletes the reply queue, or it fails: a status that cannot be sent keeps "
+        "the next request from being sent, and a healthy order is undone.",
+        (
+            f"{MESSAGES}::test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order",
+            f"{MESSAGES}::test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end",
+        ),
+    ),
+    Story(
+        "The due entry stands at a late deadline (of a long step, a long wait, a start next "
+        "month), then a step with an early one starts and its request is lost: nobody looks.",
+        (
+            f"{SUPERVISION}::test_a_step_with_an_early_deadline_is_found_though_the_entry_was_moved_to_a_late_one",
+            f"{SUPERVISION}::test_a_run_now_during_a_long_wait_is_watched_though_its_request_is_lost",
+            f"{SUPERVISION}::test_a_resubmitted_step_is_watched_though_its_request_is_lost",
+            f"{SUPERVISION}::test_a_task_of_next_month_that_is_run_now_is_watched_from_now_on",
+        ),
+    ),
+    Story(
+        "A supervisor has read a task and is about to move its entry to a late deadline when a "
+        "scheduler commits an early one: the early one is overwritten.",
+        (
+            f"{SUPERVISION}::test_a_supervisor_that_is_overtaken_does_not_move_the_entry_beyond_the_new_deadline",
+            "tests/contract/test_task_store.py::test_rearming_after_a_newer_decision_leaves_its_earlier_deadline",
+            "tests/contract/test_races.py::test_a_rearming_and_a_decision_at_once_leave_the_decisions_deadline",
+        ),
+    ),
+    Story(
+        "A step fails for good and the task is to be archived while another step is at work: the "
+        "task leaves the open lane, and that step is watched by nobody.",
+        (f"{SUPERVISION}::test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end",),
+    ),
+    Story(
+        "A supervisor stores that a step is to be repeated and dies before it sends: an attempt "
+        "is counted that was never made.",
+        (f"{SUPERVISION}::test_a_requeue_whose_supervisor_dies_before_it_sends_burns_no_attempt",),
+    ),
+    Story(
+        "A backlog is longer than a step may take: every request expires unread, every success "
+        "is late, and healthy orders are undone.",
+        (
+            f"{OVERLOAD}::test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_undone",
+            "tests/unit/test_machine_backlog.py::test_every_order_of_a_backlog_longer_than_its_time_completes_with_no_failure_counted",
+        ),
+    ),
+    Story(
+        "A circuit is open for ten minutes: every attempt is burned against it.",
+        (
+            f"{OVERLOAD}::test_ten_minutes_of_an_open_circuit_burn_no_attempt",
+            f"{OVERLOAD}::test_what_was_sent_before_its_circuit_opened_is_given_back_and_burns_none_either",
+        ),
+    ),
+    Story(
+        "A task is begun again after its undo, under the same keys: the service answers with the "
+        "old success of a charge that was refunded.",
+        (
+            f"{EFFECTS}::test_an_order_that_is_begun_again_after_its_undo_is_charged_under_a_key_of_its_own",
+        ),
+    ),
+    Story(
+        "A resubmission is delivered once more after the task has failed a second time: it acts "
+        "again, unasked.",
+        (
+            f"{EFFECTS}::test_a_resubmission_that_is_delivered_again_after_a_second_failure_does_nothing",
+        ),
+    ),
+    Story(
+        "A task that is over is removed, and its order event comes once more: the order is made, "
+        "and charged, anew.",
+        (
+            f"{MESSAGES}::test_an_order_event_that_comes_again_when_its_task_is_gone_creates_nothing",
+            "tests/contract/test_task_store.py::test_a_task_past_its_retention_is_not_made_anew_while_its_order_is_there",
+        ),
+    ),
+    Story(
+        "Two copies of an order event are handled at once, and a conflict of transactions is "
+        "taken for an order that exists: it is acknowledged, and never made.",
+        (
+            f"{MESSAGES}::test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken",
+            f"{MESSAGES}::test_an_order_whose_write_was_in_conflict_is_not_taken_for_one_that_exists",
+            "tests/unit/test_aws_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
+            "tests/contract/test_lost_answers.py::test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists",
+        ),
+    ),
+    Story(
+        "A record makes the machine fail and stands at the head of its shard: each pass begins, "
+        "and ends, there.",
+        (
+            f"{SUPERVISION}::test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard",
+            "tests/unit/test_supervision.py::test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest",
+        ),
+    ),
+    Story(
+        "One message kills the function: the nine others of its batch go to the dead letters with "
+        "it.",
+        (
+            "tests/unit/test_batch.py::test_a_message_that_kills_the_process_takes_no_innocent_along",
+            "tests/unit/test_batch.py::test_the_poison_ends_in_its_dead_letter_queue_alone",
+            "tests/moto/test_bad_messages.py::test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it",
+        ),
+    ),
+    Story(
+        "Twenty steps come after one whose reply is repeated: twenty requests become a hundred.",
+        (
+            f"{MESSAGES}::test_a_reply_that_comes_twice_does_not_multiply_the_requests_of_the_steps_behind_it",
+            f"{MESSAGES}::test_a_redelivered_reply_sends_again_only_what_it_has_claimed_itself",
+        ),
+    ),
+    Story(
+        "Results grow until no item holds them: the reply that crosses the line fails for ever.",
+        (
+            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said",
+            f"{RECORDS}::test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits",
+        ),
+    ),
+    Story(
+        "An order id has a slash, a line's end or letters beyond ASCII: its calls go elsewhere, "
+        "and its alert can never be published.",
+        (
+            f"{RECORDS}::test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_reason",
+            f"{RECORDS}::test_the_alert_about_an_order_of_people_with_any_names_is_one_that_sns_takes",
+            "tests/unit/test_alerts.py::test_an_id_of_any_length_and_script_has_a_subject_that_sns_takes",
+            "tests/unit/test_remote.py::test_each_part_of_the_path_is_one_segment_below_the_base",
+            "tests/unit/test_remote.py::test_a_key_that_does_not_fit_in_a_header_is_refused",
+        ),
+    ),
+    Story(
+        "A record's time to live is written in milliseconds: nothing is ever removed.",
+        ("tests/unit/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",),
+    ),
+    Story(
+        "The client repeats a write that had succeeded: its condition fails against itself, and "
+        "the winner stands back as if it had lost.",
+        (
+            f"{MESSAGES}::test_a_write_that_fails_its_own_condition_for_having_succeeded_is_known_by_its_claims",
+            "tests/contract/test_lost_answers.py::test_a_decision_whose_answer_was_lost_is_found_in_the_record",
+            "tests/contract/test_lost_answers.py::test_an_order_whose_answer_was_lost_is_there_with_the_same_content",
+        ),
+    ),
+    Story(
+        "A warm instance of older code reads a record of newer code: it writes back what it "
+        "understood of it.",
+        (
+            "tests/unit/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",
+            "tests/contract/test_task_store.py::test_a_record_of_newer_code_is_not_read_and_stays_due",
+            "tests/unit/test_scheduling.py::test_a_record_of_newer_code_is_left_alone_and_its_message_comes_again",
+            "tests/unit/test_supervision.py::test_a_record_of_newer_code_is_left_where_it_is_for_newer_code",
+        ),
+    ),
+    Story(
+        "Scheduler, agent, scheduler, agent is a loop to Lambda, which stops it after some sixteen "
+        "rounds; no emulator shows that.",
+        (
+            "tests/template/test_functions.py::test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway",
+        ),
+    ),
+    Story(
+        "A queue is longer than a request may wait: it is read too late, sent again to the "
+        "queue's end, and read too late for ever.",
+        (
+            f"{OVERLOAD}::test_a_request_that_is_always_read_too_late_is_given_the_time_of_its_queue",
+        ),
+    ),
+    Story(
+        "A held step is woken by nothing, or the task's time runs out while its agent is held.",
+        (
+            f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_though_nobody_tells_it",
+            f"{OVERLOAD}::test_a_task_whose_time_runs_out_while_its_agent_is_held_completes",
+            f"{OVERLOAD}::test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends",
+        ),
+    ),
+    Story(
+        "An undo finds its own key in its request and not that of what it undoes: it undoes "
+        "nothing.",
+        (
+            f"{EFFECTS}::test_an_undo_is_given_the_key_of_the_perform_in_the_first_round_and_in_the_second",
+        ),
+    ),
+)
+
+
+def table() -> str:
+    """The stories as the page has them: each with the names of its tests and their files."""
+    lines = ["| | what happens | held by |", "| --- | --- | --- |"]
+    for number, story in enumerate(STORIES, 1):
+        lines.append(f"| {number} | {story.sentence} | {'<br>'.join(map(_named, story.tests))} |")
+    return "\n".join(lines)
+
+
+def written(page: str) -> str:
+    """The page with its table as it is here.
+
+    Raises ValueError where it does not have each marker once, in this order.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end) or BEGIN in rest or END in after:
+        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r}, each once")
+    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+
+
+def _named(node: str) -> str:
+    file, _, name = node.partition("::")
+    return f"[`{name}`](../{file})"
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(written(text), encoding="utf-8")
+    sys.exit(0)

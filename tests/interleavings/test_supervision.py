@@ -1,0 +1,160 @@
+"""What is overdue is found: after late deadlines, lost races, deaths and broken records."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.birth import Wishes
+from roundsman.states import ProcessState, TaskState
+from roundsman.testing import Fault, World
+from roundsman.testing.queues import REPLIES
+from roundsman.testing.world import MORNING
+from roundsman.values import SECOND
+from roundsman.workflow import Archive, Retry, Undo, Wait
+from tests.interleavings.shop import (
+    FENCED,
+    MINUTE,
+    ONCE,
+    a_step,
+    a_workflow,
+    deliver,
+    meanwhile,
+    since_morning,
+    waiting,
+)
+
+SECONDS = timedelta(seconds=1)
+ITS_REQUEST = '"step":"charge"'
+
+press = a_step("press", complete_within=10 * MINUTE)
+charge = a_step("charge", press, complete_within=MINUTE / 2, compensation=FENCED)
+LATE_THEN_EARLY = a_workflow(press, charge)
+"""Ten minutes for the first step, half a minute for the second."""
+
+
+def test_a_step_with_an_early_deadline_is_found_though_the_entry_was_moved_to_a_late_one() -> None:
+    world = World(LATE_THEN_EARLY)
+    world.on("press").takes(5 * MINUTE)
+    world.mail("requests", ITS_REQUEST).is_lost()
+    order = world.submit()
+    world.run(for_=4 * MINUTE)
+    assert world.task(order).due_at == MORNING + 10 * 60 * SECOND + 10, "the end of press's time"
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert since_morning(world) < 6 * MINUTE
+
+
+def test_a_run_now_during_a_long_wait_is_watched_though_its_request_is_lost() -> None:
+    day = timedelta(days=1)
+    step = a_step("charge", compensation=FENCED, retry=ONCE, on_failure=Wait(day, 1, then=Undo()))
+    world = World(a_workflow(step, complete_within=2 * day))
+    world.on("charge").hangs()
+    order = world.submit()
+    world.run(for_=10 * MINUTE)
+    assert world.task(order).state is TaskState.RETRY
+    world.mail("requests", ITS_REQUEST).is_lost()
+    world.operator.run_now(order)
+    world.run(until=lambda: world.task(order).step("charge").locked_by is not None)
+    assert world.task(order).due_at <= world.now + 60 * SECOND, "and not at the end of the wait"
+    world.run()
+    assert world.task(order).ended
+    assert since_morning(world) < 15 * MINUTE
+
+
+def test_a_resubmitted_step_is_watched_though_its_request_is_lost() -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED), on_failure=Archive()))
+    world.on("charge").refuses("CardDeclined", times=1)
+    order = world.submit()
+    world.run(for_=10 * MINUTE)
+    assert world.task(order).state is TaskState.ARCHIVED
+    world.mail("requests", ITS_REQUEST).is_lost()
+    world.operator.resubmit(order)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert since_morning(world) < 12 * MINUTE
+
+
+@pytest.mark.parametrize("lost", ["commands", "requests"])
+def test_a_task_of_next_month_that_is_run_now_is_watched_from_now_on(lost: str) -> None:
+    step = a_step("charge", compensation=FENCED)
+    world = World(a_workflow(step))
+    next_month = MORNING + 30 * 24 * 3600 * SECOND
+    order = world.submit(wishes=Wishes(start_at=next_month))
+    world.run(for_=10 * MINUTE)
+    assert world.task(order).state is TaskState.SCHEDULED
+    world.mail("commands", '"kind":"start"').is_lost()
+    world.mail("requests", ITS_REQUEST).is_lost(times=int(lost == "requests"))
+    world.operator.run_now(order)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert since_morning(world) < 13 * MINUTE
+
+
+def test_a_supervisor_that_is_overtaken_does_not_move_the_entry_beyond_the_new_deadline() -> None:
+    world = World(LATE_THEN_EARLY)
+    world.on("press").takes(90 * SECONDS)
+    world.mail("requests", ITS_REQUEST).is_lost()
+    order = world.submit()
+    world.run(for_=50 * SECONDS)
+    [reply] = waiting(world, REPLIES)
+    met = meanwhile(world, "rearm", lambda: deliver(world, reply))
+    world.run(until=lambda: bool(met))
+    assert world.task(order).step("charge").process_state is ProcessState.PROCESSING
+    assert world.task(order).due_at <= world.now + 30 * SECOND
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert since_morning(world) < 3 * MINUTE
+
+
+@pytest.mark.parametrize("told", [True, False], ids=["it succeeds", "its answer is lost"])
+def test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end(told: bool) -> None:
+    beside = a_step("ship", complete_within=2 * MINUTE, retry=ONCE)
+    world = World(a_workflow(a_step("charge"), beside, on_failure=Archive()))
+    world.on("charge").refuses("CardDeclined")
+    if told:
+        world.on("ship").takes(1.5 * MINUTE)
+    else:
+        world.on("ship").loses_answer()
+    order = world.submit()
+    world.run(for_=MINUTE)
+    assert world.task(order).state is TaskState.ACTIVE, "ship is under way"
+    assert world.task(order).lane.startswith("open#")
+    world.run()
+    assert world.task(order).state is TaskState.ARCHIVED
+    ended = ProcessState.PROCESSED if told else ProcessState.ERROR
+    assert world.task(order).step("ship").process_state is ended
+
+
+def test_a_requeue_whose_supervisor_dies_before_it_sends_burns_no_attempt() -> None:
+    twice = Retry(max_attempts=2)
+    world = World(a_workflow(a_step("charge", compensation=FENCED, retry=twice)))
+    world.on("charge").hangs()
+    for nth in range(1, 50):  # whatever is to be looked at, supervisors find by themselves
+        world.faults.on("send_inspects", Fault.SWALLOWED, nth=nth)
+    order = world.submit()
+    world.run(for_=MINUTE / 2)
+    world.faults.on("send_start", Fault.CRASH_BEFORE, nth=1)
+    world.faults.on("send_start", Fault.CRASH_BEFORE, nth=2)
+    world.run(until=lambda: world.faults.count.get(Fault.CRASH_BEFORE) == 2)
+    assert world.task(order).step("charge").process_state is ProcessState.PENDING
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.task(order).step("charge").failure_count == 1, "the one attempt that was made"
+    assert since_morning(world) < 6 * MINUTE
+
+
+def test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard() -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED)))
+    world.mail("requests").is_lost(times=20)
+    orders = [world.submit() for _ in range(20)]
+    world.run(for_=MINUTE / 2)
+    broken = min(orders, key=lambda order: (world.task(order).due_at, order))
+    world.engine.store.make_unreadable(broken, ValueError("a record that breaks the machine"))  # type: ignore[arg-type]
+    for _ in range(3):
+        world.engine.make_pass(0, world.post)
+        world.now += 60 * SECOND
+    assert world.post.alerted[broken] == {"task_unreadable"}
+    assert world.engine.watch.due[broken] > world.now
+    assert {task_id for task_id, _ in world.engine.troubles} == {broken}
+    started = {mail.body for mail in waiting(world, "commands")}
+    assert all(any(f'"{order}"' in body for body in started) for order in orders if order != broken)
