@@ -6,7 +6,7 @@ the real adapters do with one call to AWS is one call here.
 
 from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 from roundsman.alerts import Alert
 from roundsman.commands import Command
@@ -53,24 +53,35 @@ class Fault(StrEnum):
 
 LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
-CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm")
+READS = ("load", "order", "plan", "due", "read_board", "read_holds", "read_leases")
+CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
+
+
+class Hit(NamedTuple):
+    """A call that failed: the n-th of all, counted from 1, its name, and how."""
+
+    number: int
+    name: str
+    fault: Fault
 
 
 class Faults:
     """Counts the calls of one process (or of several), and lets the chosen ones fail.
 
-    `calls` are the names of all that were made, in order; `count` says how many faults there were
-    of each kind.
+    `calls` are the names of all that were made, in order, `happened` those that failed; `count`
+    says how many faults there were of each kind.
     """
 
     def __init__(self) -> None:
         """Nothing fails yet."""
         self.calls: list[str] = []
         self.count: dict[Fault, int] = {}
+        self.happened: list[Hit] = []
         self.stopped = False
         self._at: dict[int, Fault] = {}
         self._named: list[tuple[str, int, Fault]] = []
         self._before_each: Callable[[str], None] = lambda _: None
+        self._on_hit: Callable[[Hit], None] = lambda _: None
 
     def at(self, number: int, fault: Fault) -> "Faults":
         """Let the n-th call of all fail, counted from 1."""
@@ -88,35 +99,42 @@ class Faults:
         self._before_each = hook
         return self
 
+    def on_hit(self, hook: Callable[[Hit], None]) -> "Faults":
+        """Run this for each call that fails, before it does."""
+        self._on_hit = hook
+        return self
+
     def stop(self) -> None:
         """From now on all is well."""
         self.stopped = True
 
-    def around(
-        self, name: str, call: Callable[[], T], *, lost: T | None = None, ignored: T | None = None
-    ) -> T:
+    def around(self, name: str, call: Callable[[], T], *, lost: T | None = None) -> T:
         """Make the call, or let it fail. `lost` is what a lost answer turns into."""
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
+        if fault is Fault.ANSWER_LOST and lost is None:
+            fault = None
+        if fault is Fault.SWALLOWED and name not in MESSAGES:
+            fault = None
         if fault is not None:
             self.count[fault] = self.count.get(fault, 0) + 1
+            self.happened.append(hit := Hit(len(self.calls), name, fault))
+            self._on_hit(hit)
         if fault is Fault.CRASH_BEFORE:
             raise Crash(name)
         if fault is Fault.NOT_DONE:
             raise TryAgain(f"{name}: throttled")
         if fault is Fault.REFUSED:
             raise CallRefused(f"{name}: AccessDenied", "AccessDenied")
-        if fault is Fault.SWALLOWED and name in MESSAGES:
-            return ignored  # type: ignore[return-value]  # these return nothing
+        if fault is Fault.SWALLOWED:
+            return None  # type: ignore[return-value]  # what these return
         answer = call()
         if fault is Fault.CRASH_AFTER:
             raise Crash(name)
         if fault is Fault.UNKNOWN:
             raise TryAgain(f"{name}: timed out")
-        if fault is Fault.ANSWER_LOST and lost is not None:
-            return lost
-        return answer
+        return answer if fault is not Fault.ANSWER_LOST else lost  # type: ignore[return-value]
 
     def choose(self, name: str) -> Fault | None:
         """What goes wrong with the call of that name that was just counted; None for nothing."""

@@ -80,6 +80,11 @@ class Script:
         """Every further call fails for now."""
         return self._always(End(done=False, error=TransientError("503")), FOR_EVER)
 
+    def is_up(self) -> "Script":
+        """Whatever was said before: every further call does its work, unless more is said."""
+        self._ends = deque()
+        return self
+
     def hangs(self, times: int = 1) -> "Script":
         """Without effect, until the agent's function is ended: nothing is answered."""
         return self._always(End(done=False, dies=True), times)

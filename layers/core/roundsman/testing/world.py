@@ -132,6 +132,11 @@ class World:
         self._ticked_at = self.now
         self._numbers = count(1)
         self._depth = 0
+        self.faults.on_hit(
+            lambda hit: self.trace.note(
+                self.now, "  call {}, {}: {}", hit.number, hit.name, hit.fault
+            )
+        )
         if mishaps.meetings:
             self.faults.before_each(self._meet)
 
