@@ -13,20 +13,18 @@ ends the run with the seed and the trace of all that happened. The same seed rep
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
-from itertools import count
 from random import Random
-from typing import TypeAlias
 
 from roundsman.agent import Agent
 from roundsman.birth import Wishes
 from roundsman.callbacks import failed_reply, succeeded_reply
 from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
 from roundsman.events import HistoryRow
-from roundsman.plan import plan_of
 from roundsman.ports import OPERATOR, Hold
-from roundsman.submission import CancelAsked, NewOrder
+from roundsman.submission import CancelAsked
 from roundsman.task import PERFORM, Task
 from roundsman.testing.agents import all_agents
+from roundsman.testing.application import Application, ReadEvent
 from roundsman.testing.engine import Engine
 from roundsman.testing.faults import Crash, Faults
 from roundsman.testing.invariants import Broken, Invariant
@@ -45,11 +43,8 @@ from roundsman.testing.queues import (
 )
 from roundsman.testing.services import EffectKey, Script
 from roundsman.testing.trace import Trace
-from roundsman.values import MINUTE, Json, canonical_json, milliseconds, parse_json, sha256
+from roundsman.values import MINUTE, Json, milliseconds, parse_json
 from roundsman.workflow import Workflow
-
-ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
-"""What submission reads events with: given a text, the present, and what is wrong with a URL."""
 
 MORNING = 1_800_000_000_000
 """When a world begins: 2027-01-15T08:00:00Z."""
@@ -100,14 +95,13 @@ class World:
         skew: Mapping[str, timedelta] | None = None,
         read: ReadEvent | None = None,
     ) -> None:
-        """Raises ValueError where there is no workflow."""
-        if not workflows:
-            raise ValueError("a world needs a workflow")
+        """Raises ValueError where there is no workflow, or two have one name."""
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
         self.chance = Random(seed)  # noqa: S311  # repeatable is what it must be
-        self.workflows = {workflow.name: workflow for workflow in workflows}
+        self._application = Application(workflows, read, self._send_order, self.clock)
+        self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
         self.trace = Trace(self.now)
@@ -125,12 +119,9 @@ class World:
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
         )
         self.operator = Operator(self._send_command, self.task, self.services.ledger)
-        self._read = read
-        self._orders: dict[str, NewOrder | CancelAsked] = {}
         self._interval = milliseconds(interval)
         self._supervisors = supervisors
         self._ticked_at = self.now
-        self._numbers = count(1)
         self._depth = 0
         self.faults.on_hit(
             lambda hit: self.trace.note(
@@ -163,30 +154,15 @@ class World:
     ) -> str:
         """Send an order; its id, which is made where `order` has no `orderId`.
 
-        With `read`, the order is sent as its event, and `wishes` must be in it.
+        Of several workflows it is for the first, unless `workflow` names another. With `read`,
+        the order is sent as its event, which says both workflow and wishes itself. Sending one
+        id twice is a repeated event, or with other content one that is put aside.
         """
-        content = dict(order or {})
-        order_id = str(content.setdefault("orderId", f"ord-{next(self._numbers)}"))
-        if self._read is not None:
-            self._post(ORDERS, canonical_json(content))
-            return order_id
-        made = self.workflows[workflow] if workflow else next(iter(self.workflows.values()))
-        new = NewOrder(
-            order_id=order_id,
-            content=content,
-            content_hash=sha256(canonical_json(content)),
-            plan=plan_of(made),
-            wishes=wishes or Wishes(),
-        )
-        self._orders[text := f"{order_id} #{len(self._orders)}"] = new
-        self._post(ORDERS, text)
-        return order_id
+        return self._application.submit(order, workflow, wishes)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """As the application that sent the order."""
-        asked = CancelAsked(order_id, undo, reason)
-        self._orders[text := f"{order_id} #{len(self._orders)}"] = asked
-        self._post(ORDERS, text)
+        self._application.cancel(CancelAsked(order_id, undo, reason))
 
     def answer(
         self,
@@ -307,7 +283,7 @@ class World:
             self._delete(mail)
 
     def _handle(self, mail: Mail) -> None:
-        said = self.engine.handle(mail, self.post, self._read_order)
+        said = self.engine.handle(mail, self.post, self._application.read)
         self.trace.note(self.now, "  {}: {}", mail, said)
 
     def _delete(self, mail: Mail) -> None:
@@ -349,13 +325,11 @@ class World:
             delay += some_delay(self.chance, self.mishaps.longest_delay)
         self.queues.send(queue, body, delay=delay, to=to)
 
+    def _send_order(self, body: str) -> None:
+        self._post(ORDERS, body)
+
     def _send_command(self, body: str) -> None:
         self._post(COMMANDS, body)
-
-    def _read_order(self, body: str) -> NewOrder | CancelAsked:
-        if body in self._orders or self._read is None:
-            return self._orders[body]
-        return self._read(body, self.now, lambda _: None)
 
     # --- holding it against the invariants ---------------------------------------------------
 

@@ -1,0 +1,87 @@
+"""The application that uses a world's stack: it sends orders and cancellations.
+
+What it sends is a text in the orders' queue. Without a `read` of the user's own, the text is only
+a name here, and what it stands for goes to submission as it is.
+"""
+
+from collections.abc import Callable, Collection, Mapping
+from itertools import count
+from typing import TypeAlias
+
+from roundsman.birth import Wishes
+from roundsman.plan import plan_of
+from roundsman.ports import Clock
+from roundsman.submission import CancelAsked, NewOrder
+from roundsman.values import Json, canonical_json, sha256
+from roundsman.workflow import Workflow
+
+ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
+"""What submission reads events with: given a text, the present, and what is wrong with a URL."""
+
+
+class Application:
+    """Sends orders to the workflows by `send`, and has them read by `read` as submission would."""
+
+    def __init__(
+        self,
+        workflows: Collection[Workflow],
+        read: ReadEvent | None,
+        send: Callable[[str], None],
+        clock: Clock,
+    ) -> None:
+        """Raises ValueError where there is no workflow, or two have one name."""
+        if not workflows:
+            raise ValueError("a world needs a workflow")
+        self.workflows = {workflow.name: workflow for workflow in workflows}
+        if len(self.workflows) < len(workflows):
+            raise ValueError(f"two workflows have one name, of {', '.join(self.workflows)}")
+        self._read = read
+        self._send = send
+        self._clock = clock
+        self._sent: dict[str, NewOrder | CancelAsked] = {}
+        self._numbers = count(1)
+
+    def submit(
+        self, order: Mapping[str, Json] | None, workflow: str | None, wishes: Wishes | None
+    ) -> str:
+        """Send it; its id. Raises ValueError for what cannot be sent."""
+        content = dict(order or {})
+        order_id = content.setdefault("orderId", f"ord-{next(self._numbers)}")
+        if not isinstance(order_id, str):
+            raise ValueError(f"orderId must be a text, not {order_id!r}")
+        if self._read is not None:
+            if workflow is not None or wishes is not None:
+                raise ValueError("with read, the event itself says the workflow and the wishes")
+            self._send(canonical_json(content))
+            return order_id
+        new = NewOrder(
+            order_id=order_id,
+            content=content,
+            content_hash=sha256(canonical_json(content)),
+            plan=plan_of(self._workflow(workflow)),
+            wishes=wishes or Wishes(),
+        )
+        self._send_as(order_id, new)
+        return order_id
+
+    def _workflow(self, name: str | None) -> Workflow:
+        if name is None:
+            return next(iter(self.workflows.values()))
+        if name not in self.workflows:
+            known = ", ".join(self.workflows)
+            raise ValueError(f"this world has no workflow {name!r}; it has {known}")
+        return self.workflows[name]
+
+    def cancel(self, asked: CancelAsked) -> None:
+        """Take an order back."""
+        self._send_as(asked.order_id, asked)
+
+    def _send_as(self, order_id: str, what: NewOrder | CancelAsked) -> None:
+        self._sent[text := f"{order_id} #{len(self._sent)}"] = what
+        self._send(text)
+
+    def read(self, body: str) -> NewOrder | CancelAsked:
+        """What a text in the orders' queue says. Raises what the user's own `read` raises."""
+        if body in self._sent or self._read is None:
+            return self._sent[body]
+        return self._read(body, self._clock(), lambda _: None)
