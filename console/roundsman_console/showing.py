@@ -15,13 +15,13 @@ from roundsman.events import HistoryRow
 from roundsman.held import HELD
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task
+from roundsman.task import StepRecord, Task, item_place
 from roundsman.values import clock_time, iso
 from roundsman_console.finding import find_task
 from roundsman_console.inert import plain
 from roundsman_console.sentences import sentences
 from roundsman_console.stack import StackOption, find_stack
-from roundsman_console.step_facts import agent_words, item_of, span, step_facts
+from roundsman_console.step_facts import agent_words, span, step_facts
 from roundsman_console.task_view import (
     STATE_STYLES,
     STEP_STYLES,
@@ -140,7 +140,7 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
     """The rows, those items of one fan-out put together that differ in locks and times only."""
     found: dict[object, list[_Row]] = {}
     for row in rows:
-        item, record = item_of(row.name), row.record
+        item, record = item_place(row.name), row.record
         shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
         like = (record.process_state, record.failure_count, *shown)
         found.setdefault((item[0], like) if item else row.name, []).append(row)

@@ -1,17 +1,15 @@
 """What a step waits for or has been through, in sentences for `roundsman show`; items in spans."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.plan import Plan, StepPlan
 from roundsman.ports import Hold
 from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, StepRecord, Task
+from roundsman.task import AfterUndo, StepRecord, Task, item_place
 from roundsman.values import clock_time, spoken
 from roundsman_console.agents import hold_words
 from roundsman_console.task_view import second, step_names
 
-_ITEM = re.compile(r"(.+)\[(\d+)\]")
 _LONGEST_SPAN = 40  # characters; beyond that the items are counted, not named
 
 _NEXT = {
@@ -44,6 +42,9 @@ def _facts(
     if record.spared:
         times = "1 time-out" if record.spared == 1 else f"{record.spared} time-outs"
         yield f"{times} not counted, since its agent was behind"
+    if record.in_vain:
+        calls = "1 call" if record.in_vain == 1 else f"{record.in_vain} calls"
+        yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"
 
@@ -80,17 +81,11 @@ def agent_words(record: StepRecord, step: StepPlan | None) -> str:
     return record.agent
 
 
-def item_of(name: str) -> tuple[str, int] | None:
-    """The step and the place of a fan-out's item, `pick[3]`; None for any other name."""
-    found = _ITEM.fullmatch(name)
-    return (found[1], int(found[2])) if found else None
-
-
 def span(names: Sequence[str]) -> str:
     """Steps by name, the items of one fan-out together: `pick[0-4,7], mail`."""
     found: dict[str, list[int]] = {}
     for name in names:
-        item = item_of(name)
+        item = item_place(name)
         step, place = item if item else (name, None)
         found.setdefault(step, []).extend([] if place is None else [place])
     return ", ".join(_places(step, places) for step, places in found.items())

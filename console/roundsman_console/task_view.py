@@ -114,6 +114,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "heardAt": _iso(record.heard_at),
         "waiting": record.waiting,
         "spared": record.spared,
+        "inVain": record.in_vain,
         "tried": list(record.tried),
         "afterUndo": record.after_undo.value if record.after_undo else None,
         "result": record.result,

@@ -70,6 +70,8 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             "not heard of yet; overdue unless it is heard of by 08:00:08",
         ),
         (replace(WORKING, spared=1), "1 time-out not counted, since its agent was behind"),
+        (replace(WORKING, in_vain=1), "1 call in a row found its service down, not counted"),
+        (replace(WORKING, in_vain=9), "9 calls in a row found its service down, not counted"),
         (replace(WORKING, spared=3), "3 time-outs not counted, since its agent was behind"),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),

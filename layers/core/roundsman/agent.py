@@ -30,8 +30,8 @@ from roundsman.messages import AgentRequest, Reply
 from roundsman.outcomes import Ended, held, permanent, progress, transient
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
-from roundsman.step_request import Perform, StepRequest, name_and_index, step_request
-from roundsman.task import PERFORM
+from roundsman.step_request import Perform, StepRequest, step_request
+from roundsman.task import PERFORM, step_of
 from roundsman.tries import (
     DEPLOYED_WITHIN,
     NO_TIME_RETRY_AFTER,
@@ -194,7 +194,7 @@ class Agent:
         return bind
 
     def _ended(self, request: AgentRequest, function_ends_at: int, means: "_Means") -> Ended:
-        name, _ = name_and_index(request.step)
+        name = step_of(request.step)
         function = self._functions.get((name, request.operation))
         if function is None:
             # Code older or newer than the plan: a deployment mends it, so nothing is given up.

@@ -1,6 +1,5 @@
 """What an author's function is given: one attempt at a step, and the time that it has."""
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -8,9 +7,8 @@ from typing import TypeAlias
 
 from roundsman.messages import AgentRequest
 from roundsman.ports import Clock
+from roundsman.task import item_place
 from roundsman.values import Json
-
-INSTANCE = re.compile(r"(?P<step>.+)\[(?P<index>[0-9]+)\]")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -80,7 +78,7 @@ def step_request(
     show_progress: Callable[[str], None],
 ) -> StepRequest:
     """The request as its function sees it, which may act until `ends_at` (epoch ms)."""
-    _, index = name_and_index(asked.step)
+    place = item_place(asked.step)
     return StepRequest(
         task_id=asked.task_id,
         workflow=asked.workflow,
@@ -94,18 +92,12 @@ def step_request(
         input=order,
         results=asked.results,
         item=asked.item,
-        index=index,
+        index=place[1] if place else None,
         callback_token=callback_token,
         ends_at=ends_at,
         clock=clock,
         show_progress=show_progress,
     )
-
-
-def name_and_index(step: str) -> tuple[str, int | None]:
-    """The name that a function is bound to, and which item it is for: `pick[3]` is pick's 3."""
-    found = INSTANCE.fullmatch(step)
-    return (found["step"], int(found["index"])) if found else (step, None)
 
 
 def _perform_key(key: str) -> str:

@@ -3,6 +3,7 @@
 An absent step record means a step that nothing has happened to: Pending, never claimed.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -222,9 +223,18 @@ def item_names(step: str, count: int) -> tuple[str, ...]:
     return tuple(f"{step}[{index}]" for index in range(count))
 
 
+def item_place(name: str) -> tuple[str, int] | None:
+    """The step and the place of a record that is one item's: `pick[3]` is pick's 3. Else None."""
+    found = _ITEM.fullmatch(name)
+    return (found[1], int(found[2])) if found else None
+
+
 def step_of(name: str) -> str:
     """The step that a record's name stands for: `pick` for `pick[3]`, and `pick` for itself."""
     return name.partition("[")[0]
+
+
+_ITEM = re.compile(r"(.+)\[([0-9]+)\]")
 
 
 PERFORM, UNDO = "perform", "undo"
