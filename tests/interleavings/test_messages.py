@@ -13,10 +13,8 @@ from tests.interleavings.shop import (
     MINUTE,
     a_step,
     a_workflow,
-    deliver,
     meanwhile,
     requests_sent,
-    since_morning,
     waiting,
 )
 
@@ -96,7 +94,7 @@ def test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken() -> Non
     world = one_step()
     sent = requests_sent(world)
     world.mail(ORDERS).comes_twice()
-    met = meanwhile(world, "create", lambda: world.run(for_=timedelta()))
+    met = meanwhile(world, "create", lambda: world.run(for_=SECOND))
     world.submit({"total": "39.80"})
     world.run(for_=SECOND)
     assert met
@@ -150,17 +148,3 @@ def test_a_write_that_fails_its_own_condition_for_having_succeeded_is_known_by_i
     assert world.faults.count == {Fault.ANSWER_LOST: 1}
     assert world.task(order).state is TaskState.COMPLETED, "and not a redelivery later"
     assert sent == ["charge", "ship"]
-
-
-def test_two_messages_of_one_task_at_once_are_one_claim_and_one_request() -> None:
-    world = one_step()
-    sent = requests_sent(world)
-    order = world.submit()
-    world.run(until=lambda: order in world.engine.watch.tasks)
-    world.queues.send("commands", waiting(world, "commands")[0].body)
-    [_, second] = waiting(world, "commands")
-    met = meanwhile(world, "save", lambda: deliver(world, second))
-    world.run()
-    assert met
-    assert sent == ["charge"]
-    assert since_morning(world) < MINUTE

@@ -129,11 +129,13 @@ def test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends() -> None:
     world = World(a_workflow(careful, a_step("ship", careful), complete_within=timedelta(hours=1)))
     world.on("ship").refuses("AddressUndeliverable")
     order = world.submit()
-    world.run(until=lambda: bool(world.standing("ord-1")))
+    world.run(until=lambda: bool(world.standing(order)))
     world.hold("charge", timedelta(hours=2))
+    sent = requests_sent(world)
     world.run(for_=timedelta(hours=1.5))
     assert world.task(order).state is TaskState.UNDOING
     world.run()
     assert world.task(order).state is TaskState.UNDONE
     assert world.standing(order) == []
+    assert sent == ["ship", "charge"], "the undo is asked for once, when it can be made"
     assert world.now - world.task(order).created_at < (2 * 3600 + 60) * SECOND

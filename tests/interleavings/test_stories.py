@@ -2,10 +2,14 @@
 
 import ast
 from functools import cache
+from pathlib import Path
 
 import pytest
 
 from tests.interleavings.stories import BEGIN, END, PAGE, ROOT, STORIES, written
+
+MYSELF = Path(__file__).resolve()
+HERE = MYSELF.parent
 
 
 @cache
@@ -27,8 +31,12 @@ def test_every_test_that_a_story_names_is_there(node: str) -> None:
     assert name in names_in(file)
 
 
-def test_every_story_has_a_test() -> None:
+def test_every_story_has_a_test_and_every_test_here_a_story() -> None:
     assert all(story.tests for story in STORIES)
+    named = {node for story in STORIES for node in story.tests}
+    files = [f"{HERE.name}/{path.name}" for path in HERE.glob("test_*.py") if path != MYSELF]
+    here = {f"tests/{file}::{name}" for file in files for name in names_in(f"tests/{file}")}
+    assert here <= named
 
 
 def test_the_page_holds_exactly_the_stories() -> None:
