@@ -147,7 +147,7 @@ def is_taken(world: World) -> None:
 
 def waits(world: World) -> None:
     """Run until the step that an outside system answers was begun there."""
-    world.run(until=lambda: (ORDER_ID, "charge") in world.engine.tokens)
+    world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
 
 
 def runs(world: World) -> None:

@@ -12,26 +12,32 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from roundsman.birth import Wishes
     from roundsman.states import ProcessState, TaskState
+    from roundsman.testing.crashes import StoryBroken, crash_everywhere
     from roundsman.testing.faults import Crash, Fault, Faults
     from roundsman.testing.invariants import Broken, Invariant
     from roundsman.testing.mishaps import Mishaps
+    from roundsman.testing.services import FOR_EVER
     from roundsman.testing.world import InvariantBroken, World
 
 _HOMES = {
     "Broken": "roundsman.testing.invariants",
     "Crash": "roundsman.testing.faults",
+    "FOR_EVER": "roundsman.testing.services",
     "Fault": "roundsman.testing.faults",
     "Faults": "roundsman.testing.faults",
     "Invariant": "roundsman.testing.invariants",
     "InvariantBroken": "roundsman.testing.world",
     "Mishaps": "roundsman.testing.mishaps",
     "ProcessState": "roundsman.states",
+    "StoryBroken": "roundsman.testing.crashes",
     "TaskState": "roundsman.states",
     "Wishes": "roundsman.birth",
     "World": "roundsman.testing.world",
+    "crash_everywhere": "roundsman.testing.crashes",
 }
 
 __all__ = [
+    "FOR_EVER",
     "Broken",
     "Crash",
     "Fault",
@@ -40,9 +46,11 @@ __all__ = [
     "InvariantBroken",
     "Mishaps",
     "ProcessState",
+    "StoryBroken",
     "TaskState",
     "Wishes",
     "World",
+    "crash_everywhere",
 ]
 
 

@@ -11,7 +11,9 @@ from typing import TypeAlias
 from roundsman.birth import Wishes
 from roundsman.plan import plan_of
 from roundsman.ports import Clock
+from roundsman.step_request import name_and_index
 from roundsman.submission import CancelAsked, NewOrder
+from roundsman.task import UNDO
 from roundsman.values import Json, canonical_json, sha256
 from roundsman.workflow import Workflow
 
@@ -63,6 +65,19 @@ class Application:
         )
         self._send_as(order_id, new)
         return order_id
+
+    def check_step(self, name: str, operation: str) -> None:
+        """Raises ValueError where no workflow has such a step, or none with such an operation."""
+        steps = [step for workflow in self.workflows.values() for step in workflow.steps]
+        plain, index = name_and_index(name)
+        found = [step for step in steps if step.name == plain]
+        if not found:
+            known = ", ".join(dict.fromkeys(step.name for step in steps))
+            raise ValueError(f"no workflow of this world has a step {plain!r}; there are {known}")
+        if index is not None and all(step.for_each is None for step in found):
+            raise ValueError(f"step {plain!r} has no for_each, so there is no {name!r}")
+        if operation == UNDO and all(step.compensation is None for step in found):
+            raise ValueError(f"step {plain!r} has no compensation: it is never undone")
 
     def _workflow(self, name: str | None) -> Workflow:
         if name is None:

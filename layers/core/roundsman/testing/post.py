@@ -33,6 +33,9 @@ class PutAside:
     body: str
     problems: tuple[Problem, ...]
 
+    def __str__(self) -> str:
+        return f"a message of {self.queue}, {'; '.join(map(str, self.problems))}"
+
 
 @dataclass
 class PostOffice:

@@ -18,6 +18,7 @@ from roundsman.values import milliseconds
 
 PROBE = "probe"
 FOR_EVER = 1_000_000
+"""Of ends: as often as there are calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +59,16 @@ class Script:
         return self._ends.popleft() if self._ends else DOES_IT
 
     def add(self, end: End, times: int = 1) -> "Script":
-        """Let so many calls end like this."""
-        self._ends.extend([end] * times)
+        """Let so many calls end like this; FOR_EVER: all further ones.
+
+        Raises ValueError after what is for ever: it would never be heard.
+        """
+        if isinstance(self._ends, _Endless):
+            raise ValueError("every further call has its end already; is_up() takes that back")
+        if times >= FOR_EVER:
+            self._ends = _Endless([*self._ends], end)
+        else:
+            self._ends.extend([end] * times)
         return self
 
     def does_it(self, times: int = 1) -> "Script":
@@ -74,11 +83,11 @@ class Script:
         self, error: str = "Refused", message: str = "", *, times: int = FOR_EVER
     ) -> "Script":
         """Without effect and for good: PermanentError(error, message)."""
-        return self._always(End(done=False, error=PermanentError(error, message)), times)
+        return self.add(End(done=False, error=PermanentError(error, message)), times)
 
     def is_down(self) -> "Script":
         """Every further call fails for now."""
-        return self._always(End(done=False, error=TransientError("503")), FOR_EVER)
+        return self.add(End(done=False, error=TransientError("503")), FOR_EVER)
 
     def is_up(self) -> "Script":
         """Whatever was said before: every further call does its work, unless more is said."""
@@ -87,11 +96,11 @@ class Script:
 
     def hangs(self, times: int = 1) -> "Script":
         """Without effect, until the agent's function is ended: nothing is answered."""
-        return self._always(End(done=False, dies=True), times)
+        return self.add(End(done=False, dies=True), times)
 
     def loses_answer(self, times: int = 1) -> "Script":
         """The work is done, and the agent dies before it could say so."""
-        return self._always(End(dies=True), times)
+        return self.add(End(dies=True), times)
 
     def fails_after_it(self, times: int = 1) -> "Script":
         """The work is done, and the agent's function gets an error."""
@@ -118,12 +127,6 @@ class Script:
         """
         later = None if answers_in is None else milliseconds(answers_in)
         return self.add(End(waits=milliseconds(within), answers_in=later), times)
-
-    def _always(self, end: End, times: int) -> "Script":
-        if times >= FOR_EVER:
-            self._ends = _Endless([*self._ends], end)
-            return self
-        return self.add(end, times)
 
 
 class _Endless(deque[End]):

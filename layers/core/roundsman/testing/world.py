@@ -123,6 +123,7 @@ class World:
         self._supervisors = supervisors
         self._ticked_at = self.now
         self._depth = 0
+        self._cause: Exception | None = None
         self.faults.on_hit(
             lambda hit: self.trace.note(
                 self.now, "  call {}, {}: {}", hit.number, hit.name, hit.fault
@@ -138,7 +139,11 @@ class World:
     # --- saying what happens -----------------------------------------------------------------
 
     def on(self, step: str, operation: str = PERFORM) -> Script:
-        """How the next calls of a step's operation (perform, undo, probe) end."""
+        """How a step's next calls (perform, undo, probe) end; `pick[1]` is an item's.
+
+        Raises ValueError for a step or an operation that there is not.
+        """
+        self._application.check_step(step, operation)
         return self.services.script(step, operation)
 
     def mail(self, queue: str, containing: str = "") -> Fate:
@@ -174,8 +179,10 @@ class World:
     ) -> None:
         """What an outside system answers to a step that waits for its callback.
 
-        Raises KeyError for a step that never waited.
+        Raises ValueError for a step that never waited (`waits_for_answer`).
         """
+        if not self.waits_for_answer(order_id, step):
+            raise ValueError(f"{step} of {order_id} has returned no Callback so far")
         token = self.engine.tokens[order_id, step]
         if error is not None:
             self._post(REPLIES, failed_reply(token, error, clock=self.clock))
@@ -185,8 +192,17 @@ class World:
         self.services.ledger.perform(EffectKey(order_id, step, key), fenced=False)
         self._post(REPLIES, reply)
 
+    def waits_for_answer(self, order_id: str, step: str) -> bool:
+        """Whether the step's agent has asked an outside system, and returned a Callback."""
+        return (order_id, step) in self.engine.tokens
+
     def hold(self, agent: str, for_: timedelta, reason: str = "", kind: str = OPERATOR) -> None:
-        """Let an agent take no work for so long; `kind` BREAKER: its circuit is open."""
+        """Let an agent take no work for so long; `kind` BREAKER: its circuit is open.
+
+        Raises ValueError for an agent that there is not.
+        """
+        if agent not in self.post.agents:
+            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.post.agents)}")
         until = self.now + milliseconds(for_)
         self.engine.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
         self.trace.note(self.now, "{} is held: {}", agent, reason)
@@ -267,7 +283,7 @@ class World:
     def _make_pass(self) -> None:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
         self.trace.note(self.now, "supervisor {} makes a pass", number + 1)
-        self._survives(lambda: self._pass(number))
+        self._survives(lambda: self._pass(number), f"supervisor {number + 1}")
 
     def _pass(self, number: int) -> None:
         report = self.engine.make_pass(number, self.post)
@@ -279,7 +295,7 @@ class World:
             self.trace.note(self.now, "{} was read {} times and is dead", mail, MOST_RECEIVES)
             return
         self.trace.note(self.now, "{}", mail)
-        if self._survives(lambda: self._handle(mail)):
+        if self._survives(lambda: self._handle(mail), mail):
             self._delete(mail)
 
     def _handle(self, mail: Mail) -> None:
@@ -293,7 +309,7 @@ class World:
             return
         self.queues.delete(mail)
 
-    def _survives(self, act: Callable[[], None]) -> bool:
+    def _survives(self, act: Callable[[], None], who: object) -> bool:
         """Whether an invocation came to its end; otherwise its message comes again."""
         try:
             act()
@@ -303,7 +319,15 @@ class World:
         except (TryAgain, CallRefused) as problem:
             self.trace.note(self.now, "  it comes again: {}", problem)
             return False
+        except Exception as problem:  # noqa: BLE001  # whatever breaks it, it must not
+            self._note_trouble(str(who), problem)
+            return False
         return True
+
+    def _note_trouble(self, where: str, problem: Exception) -> None:
+        self._cause = problem
+        what = f"{type(problem).__name__}: {problem}"
+        self.engine.watch.broken.append(Broken(Invariant.HANDLED, where, what))
 
     def _meet(self, name: str) -> None:
         """Before some call of a process, another one acts: they race."""
@@ -338,19 +362,17 @@ class World:
         watch.look(self.post)
         for task_id, problem in self.engine.troubles:
             if not isinstance(problem, CallRefused | TryAgain):
-                what = f"{type(problem).__name__}: {problem}"
-                watch.broken.append(Broken(Invariant.HANDLED, task_id, what))
+                self._note_trouble(task_id, problem)
         self.engine.troubles.clear()
         if watch.broken:
-            raise InvariantBroken(watch.broken, self.seed, self.trace)
+            raise InvariantBroken(watch.broken, self.seed, self.trace) from self._cause
 
     def _break(self, invariant: Invariant, task_id: str, what: str) -> None:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
 
     def check_all_ended(self) -> None:
         """Raises InvariantBroken where an order that was taken has not come to an end."""
-        still = self.engine.watch.open_tasks()
-        for task in still:
+        for task in self.engine.watch.open_tasks():
             self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
 
     # --- looking -----------------------------------------------------------------------------
@@ -358,8 +380,11 @@ class World:
     def task(self, order_id: str) -> Task:
         """The task's record as it is stored, or as it was when it was removed.
 
-        Raises KeyError for an order that was never taken.
+        Raises LookupError for an order that was never taken, with what was put aside.
         """
+        if order_id not in self.engine.watch.tasks:
+            aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
+            raise LookupError(f"{order_id} was never taken{aside}")
         return self.engine.watch.tasks[order_id]
 
     def history(self, order_id: str) -> list[HistoryRow]:
