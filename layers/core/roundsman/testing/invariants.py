@@ -30,6 +30,7 @@ class Invariant(StrEnum):
     TOLD = "every end was told to whoever asked for statuses"
     ENDS = "every accepted order reaches an end state in bounded time once faults stop"
     AGREES = "record and index agree"
+    NOT_LOST = "each version of a record follows the one before it, and none is overwritten"
     HANDLED = "no message breaks its handler, and none is put aside or dies"
 
 
@@ -104,7 +105,10 @@ def of_change(
 ) -> Iterator[Broken]:
     """What holds for two records of a task that follow each other; `before` is None at birth."""
     yield from of_record(after, now, slack=slack)
-    if before is None or before.version == after.version:
+    if before is None or before.created_at != after.created_at:
+        return
+    yield from _of_version(before, after)
+    if before.version == after.version:
         return
     expanded = plan.expanded(after.fan_outs)
     for name, record in after.steps.items():
@@ -124,6 +128,17 @@ def of_change(
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def _of_version(before: Task, after: Task) -> Iterator[Broken]:
+    """What was sent, and when to look again, is noted within a version; all else makes a next."""
+    same = (before.state, before.steps) == (after.state, after.steps)
+    if after.version == before.version and not same:
+        what = f"version {after.version} is written again, with other steps"
+        yield Broken(Invariant.NOT_LOST, after.task_id, what)
+    elif not before.version <= after.version <= before.version + 1:
+        what = f"version {after.version} follows version {before.version}"
+        yield Broken(Invariant.NOT_LOST, after.task_id, what)
 
 
 def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:

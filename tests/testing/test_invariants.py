@@ -1,0 +1,198 @@
+"""Each invariant is found broken, by its name, where a part of the stack is broken."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman import performing
+from roundsman.alerts import Alert
+from roundsman.case import Case
+from roundsman.events import Claimant, HistoryRow
+from roundsman.memory import MemoryStore
+from roundsman.plan import StepPlan
+from roundsman.ports import Saved, Superseded
+from roundsman.scheduling import Scheduler
+from roundsman.states import ProcessState, TaskState
+from roundsman.supervision import PassReport, Supervisor
+from roundsman.task import Task
+from roundsman.testing import Invariant, InvariantBroken, Mishaps, Wishes, World
+from roundsman.testing.agents import Visit
+from roundsman.testing.post import PostOffice
+from roundsman.testing.services import EffectKey, Ledger
+from roundsman.values import MINUTE
+from tests.testing.samples import BESIDE, SHOP
+
+Patch = pytest.MonkeyPatch
+Change = Callable[[Task], Task]
+
+
+def stores(patch: Patch, change: Change) -> None:
+    """A store that keeps another record than it was given."""
+    save = MemoryStore.save
+
+    def changed(
+        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        return save(self, change(task), seen=seen, history=history)
+
+    patch.setattr(MemoryStore, "save", changed)
+
+
+def looks_late(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, due_at=task.due_at + 10 * MINUTE))
+
+
+def gives_one_lock_twice(patch: Patch, world: World) -> None:
+    patch.setattr(Claimant, "token", lambda self, attempt: "the-lock.1")
+    world.on("reserve").hangs()
+
+
+def starts_everything(patch: Patch, _: World) -> None:
+    def pending(case: Case, step: StepPlan) -> bool:
+        return case.draft.step(step.name).process_state is ProcessState.PENDING
+
+    patch.setattr(performing, "_is_ready", pending)
+
+
+def forgets_what_it_saves(patch: Patch, _: World) -> None:
+    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history=(): Saved())
+
+
+def repeats_what_it_did(patch: Patch, world: World) -> None:
+    perform = Ledger.perform
+
+    def again(self: Ledger, effect: EffectKey, *, fenced: bool) -> bool:
+        done = perform(self, effect, fenced=fenced)
+        self.count[effect.key] += effect.step == "charge"
+        return done
+
+    patch.setattr(Ledger, "perform", again)
+
+
+def knows_no_fence(patch: Patch, world: World) -> None:
+    perform = Ledger.perform
+    patch.setattr(
+        Ledger, "perform", lambda self, effect, *, fenced: perform(self, effect, fenced=False)
+    )
+    world.on("charge").lands_late(timedelta(minutes=30)).refuses()
+
+
+def completes_at_once(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, state=TaskState.COMPLETED, ended_at=task.created_at))
+
+
+def alerts_nobody(patch: Patch, world: World) -> None:
+    def nothing(self: PostOffice, alert: Alert) -> None: ...
+
+    patch.setattr(PostOffice, "publish", nothing)
+    world.on("charge").refuses()
+    world.on("charge", "undo").refuses()
+
+
+def tells_nobody(patch: Patch, _: World) -> None:
+    patch.setattr(PostOffice, "send_status", lambda self, queue_url, body: True)
+
+
+def sleeps(patch: Patch, world: World) -> None:
+    patch.setattr(Supervisor, "make_pass", lambda self, *, stop_at: PassReport())
+    world.on("charge").hangs()
+
+
+def leaves_what_is_over(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, lane="done#0"))
+
+
+def skips_a_version(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, version=task.version + 1))
+
+
+def raises(patch: Patch, _: World) -> None:
+    def reply(self: Scheduler, *_: object) -> None:
+        raise ZeroDivisionError("by nought")
+
+    patch.setattr(Scheduler, "reply", reply)
+
+
+BREAK = {
+    Invariant.ALWAYS_DUE: looks_late,
+    Invariant.ONE_LOCK: gives_one_lock_twice,
+    Invariant.IN_ORDER: starts_everything,
+    Invariant.EXPLAINED: forgets_what_it_saves,
+    Invariant.ONCE: repeats_what_it_did,
+    Invariant.UNDONE: knows_no_fence,
+    Invariant.COMPLETED: completes_at_once,
+    Invariant.ALERTED: alerts_nobody,
+    Invariant.TOLD: tells_nobody,
+    Invariant.ENDS: sleeps,
+    Invariant.AGREES: completes_at_once,
+    Invariant.NOT_LOST: skips_a_version,
+    Invariant.HANDLED: raises,
+}
+
+
+def broken_run(world: World) -> InvariantBroken:
+    world.submit(wishes=Wishes(reply_to="https://queue.example/replies"))
+    with pytest.raises(InvariantBroken) as caught:
+        world.run()
+    return caught.value
+
+
+@pytest.mark.parametrize("invariant", Invariant)
+def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
+    invariant: Invariant, monkeypatch: Patch
+) -> None:
+    world = World(SHOP, seed=8)
+    BREAK[invariant](monkeypatch, world)
+    broken = broken_run(world)
+    assert invariant in {found.invariant for found in broken.broken}
+    said = str(broken)
+    assert f"{invariant.name}: {invariant}" in said
+    assert "seed=8" in said
+    assert "message-1 of orders: accepted" in said, "and all that happened"
+
+
+def test_an_effect_that_is_said_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(Visit, "leave_effect", lambda self: None)
+    world = World(SHOP)
+    broken = broken_run(world)
+    assert [found.invariant for found in broken.broken] == [Invariant.EXPLAINED]
+    assert "reserve is Processed" in broken.broken[0].what
+
+
+def test_a_task_that_is_not_over_never_leaves_its_open_lane(monkeypatch: Patch) -> None:
+    world = World(SHOP)
+    leaves_what_is_over(monkeypatch, world)
+    assert Invariant.ALWAYS_DUE in {found.invariant for found in broken_run(world).broken}
+
+
+def test_a_handler_that_breaks_says_by_what(monkeypatch: Patch) -> None:
+    world = World(SHOP)
+    raises(monkeypatch, world)
+    broken = broken_run(world)
+    assert "ZeroDivisionError: by nought" in str(broken)
+    assert isinstance(broken.__cause__, ZeroDivisionError)
+
+
+def test_a_store_that_minds_no_version_is_found_by_processes_that_meet(monkeypatch: Patch) -> None:
+    def found(seed: int) -> bool:
+        world = World(BESIDE, seed=seed, mishaps=Mishaps(meetings=0.3))
+        world.submit()
+        try:
+            world.run()
+        except InvariantBroken as broken:
+            return Invariant.NOT_LOST in {one.invariant for one in broken.broken}
+        return False
+
+    assert not any(found(seed) for seed in range(30))
+    monkeypatch.setattr(MemoryStore, "_is_at", lambda self, task_id, version: True)
+    assert any(found(seed) for seed in range(30))
+
+
+def test_an_order_that_was_taken_and_has_not_ended_is_named() -> None:
+    world = World(SHOP)
+    order_id = world.submit()
+    world.run(for_=timedelta(milliseconds=12))
+    with pytest.raises(InvariantBroken, match=f"ENDS.*{order_id}: it is Active"):
+        world.check_all_ended()
