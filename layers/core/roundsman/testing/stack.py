@@ -11,12 +11,12 @@ With pytest, the fixture `roundsman_stack` is this of the project's own template
 
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, cast
 
 import boto3
 from boto3.dynamodb.types import TypeDeserializer
@@ -27,10 +27,11 @@ from roundsman.aws.dynamodb import DynamoStore
 from roundsman.task import Task
 from roundsman.testing.stack_calls import Call, Fault, Killed, Strike
 from roundsman.testing.stack_driver import Driver
-from roundsman.testing.stack_environment import MORNING, Clock, taken_over
+from roundsman.testing.stack_environment import MORNING, Clock, forget_circuits, taken_over
 from roundsman.testing.stack_functions import Context, layers_on_the_path
 from roundsman.testing.stack_resources import EventSource, StackOnMoto, create_stack_on_moto
-from roundsman.testing.stack_template import Json, Template, TemplateProblem
+from roundsman.testing.stack_services import Services
+from roundsman.testing.stack_template import Template, TemplateProblem
 from roundsman.values import MINUTE, SECOND
 
 if TYPE_CHECKING:
@@ -52,31 +53,6 @@ __all__ = [
     "TemplateProblem",
     "deployed",
 ]
-
-
-class Ledger(Protocol):
-    """What remote services tell of themselves, and how they are told to fail."""
-
-    def effects(self, order_id: str | None = None) -> list[Json]:
-        """Each key's `service`, `operation` and how often it had its effect (`effects`)."""
-
-    def set_faults(self, document: Json) -> None:
-        """Replace the fault rules, `{"rules": [...]}`."""
-
-    def reset(self) -> None:
-        """Forget all effects, keys and calls."""
-
-
-class Services(Protocol):
-    """Remote services that keep a ledger of what really happened; RemoteServices does."""
-
-    @property
-    def url(self) -> str:
-        """Where they answer."""
-
-    @property
-    def application(self) -> Ledger:
-        """Their ledger."""
 
 
 class Stack(Driver):
@@ -186,13 +162,29 @@ class Stack(Driver):
         """
         end = self.clock() + round(seconds * SECOND)
         self.run()
-        while (at := self._next_event()) <= end:
-            self.clock.now = max(self.clock(), at)
-            if self.clock() >= self._next_tick():
-                self._ticked_at = self.clock()
-                self.supervise()
-            self.run()
+        while self._next_event() <= end:
+            self._go_on()
         self.clock.now = max(self.clock(), end)
+
+    def pass_time_until(self, condition: Callable[[], bool], *, within: float = 86_400) -> None:
+        """Let time pass until that holds; it is asked after each thing that falls due.
+
+        Raises AssertionError where it does not hold `within` so many seconds.
+        """
+        end = self.clock() + round(within * SECOND)
+        self.run()
+        while not condition():
+            if self._next_event() > end:
+                raise AssertionError(f"this did not come about within {within} seconds")
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Go to what falls due next, and let it happen."""
+        self.clock.now = max(self.clock(), self._next_event())
+        if self.clock() >= self._next_tick():
+            self._ticked_at = self.clock()
+            self.supervise()
+        self.run()
 
     def _next_event(self) -> int:
         at = self.next_message_at()
@@ -203,6 +195,23 @@ class Stack(Driver):
         settings = self.stack.function_environments[self._supervisor]
         interval = int(settings.get("SUPERVISOR_INTERVAL_SECONDS", "60")) * SECOND
         return self._ticked_at + max(MINUTE, interval)
+
+    def start_over(self) -> None:
+        """As if deployed just now: tables and queues are empty, and it is morning again.
+
+        Functions are new instances, services remember nothing, no fault waits any more. Far
+        cheaper than another deployment, for tests of many runs.
+        """
+        self.empty()
+        self.redeploy()
+        forget_circuits()
+        self.aws.calls.clear()
+        self.aws.strikes.clear()
+        self.clock.now, self.clock.spans = MORNING, []
+        self._ticked_at = MORNING
+        if self._services is not None:
+            self._services.application.set_faults({"rules": []})
+            self._services.application.reset()
 
     # ---- sending ----------------------------------------------------------------------------
 
@@ -255,17 +264,6 @@ class Stack(Driver):
         self.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
 
     # ---- looking ----------------------------------------------------------------------------
-
-    def bodies(self, queue_url: str) -> list[str]:
-        """Take every message of a queue that can be read."""
-        found: list[str] = []
-        while messages := self.sqs.receive_message(
-            QueueUrl=queue_url, MaxNumberOfMessages=10, VisibilityTimeout=30
-        ).get("Messages", []):
-            for message in messages:
-                found.append(message["Body"])
-                self.sqs.delete_message(QueueUrl=queue_url, ReceiptHandle=message["ReceiptHandle"])
-        return found
 
     def messages(self, queue_url: str) -> list["Message"]:
         """The same, each as JSON."""

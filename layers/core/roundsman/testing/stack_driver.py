@@ -12,6 +12,8 @@ from math import ceil
 from typing import TYPE_CHECKING
 
 import boto3
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
 from roundsman.testing.stack_calls import AwsCalls, Call, Killed
@@ -20,7 +22,7 @@ from roundsman.testing.stack_functions import Context, Event, Instance
 from roundsman.testing.stack_resources import EventSource, StackOnMoto
 
 if TYPE_CHECKING:
-    from moto.sqs.models import Message, Queue
+    from moto.sqs.models import Message, Queue, SQSBackend
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageTypeDef
 
@@ -118,8 +120,8 @@ class Driver:
         A batch whose function dies, or fails for an injected fault, stays hidden for its queue's
         visibility time-out, as on AWS. Any other exception is the code's own, and raised.
         """
-        if not self._queue(source).messages:
-            return False  # asking moto costs a hundred times as much as looking
+        if not self._queue(source.queue_url).messages:
+            return False  # to ask as a client costs a hundred times as much as to look
         messages = self.sqs.receive_message(
             QueueUrl=source.queue_url,
             MaxNumberOfMessages=source.batch_size,
@@ -131,8 +133,7 @@ class Driver:
         failed = self._survived(source.function, event)
         for message in messages:
             if failed is not None and message["MessageId"] not in failed:
-                receipt = message["ReceiptHandle"]
-                self.sqs.delete_message(QueueUrl=source.queue_url, ReceiptHandle=receipt)
+                self._queue(source.queue_url).delete_message(message["ReceiptHandle"])
         return True
 
     def _survived(self, function: str, event: Event) -> set[str] | None:
@@ -153,7 +154,7 @@ class Driver:
             (
                 _readable_at(message)
                 for source in self.stack.mappings
-                for message in self._queue(source)._messages
+                for message in self._queue(source.queue_url)._messages
             ),
             default=None,
         )
@@ -163,7 +164,7 @@ class Driver:
 
         Not those that are delayed: an Inspect sent ahead waits for its time.
         """
-        queues = [self._queue(source) for source in self.stack.mappings]
+        queues = [self._queue(source.queue_url) for source in self.stack.mappings]
         dead = [queue.dead_letter_queue for queue in queues if queue.dead_letter_queue]
         held = {
             queue.name: sum(not message.delayed for message in queue._messages)
@@ -171,10 +172,33 @@ class Driver:
         }
         return {name: count for name, count in held.items() if count}
 
-    def _queue(self, source: EventSource) -> "Queue":
-        *_, region, account, name = source.queue_arn.split(":")
-        queue: Queue = sqs_backends[account][region].queues[name]
+    def bodies(self, queue_url: str) -> list[str]:
+        """Take every message of a queue that can be read."""
+        queue = self._queue(queue_url)
+        found = queue.messages
+        queue._messages = [message for message in queue._messages if message not in found]
+        return [str(message.body) for message in found]
+
+    def empty(self) -> None:
+        """Remove every message of every queue, and every row of every table."""
+        for queue in self._sqs.queues.values():
+            queue._messages.clear()
+            queue._pending_messages.clear()
+        for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][self._region].tables.values():
+            table.items.clear()
+
+    def _queue(self, url: str) -> "Queue":
+        queue: Queue = self._sqs.queues[url.rpartition("/")[2]]
         return queue
+
+    @cached_property
+    def _sqs(self) -> "SQSBackend":
+        backend: SQSBackend = sqs_backends[DEFAULT_ACCOUNT_ID][self._region]
+        return backend
+
+    @cached_property
+    def _region(self) -> str:
+        return self.sqs.meta.region_name
 
 
 def _readable_at(message: "Message") -> int:

@@ -35,8 +35,13 @@ class Instance:
 
     name: str
     code: FunctionCode
+    _own: frozenset[str] = field(init=False)
     _modules: dict[str, ModuleType] = field(default_factory=dict)
     _handler: Handler | None = None
+
+    def __post_init__(self) -> None:
+        found = self.code.folder.iterdir()
+        self._own = frozenset(path.stem for path in found if path.is_dir() or path.suffix == ".py")
 
     def call(self, event: Event, context: Context) -> object:
         """Call the handler, which the first call imports. Raises what it raises."""
@@ -57,22 +62,23 @@ class Instance:
     @contextmanager
     def _importable(self) -> Iterator[None]:
         """Let `import` find what lies in this function's folder, as it was loaded before."""
-        folder = self.code.folder
-        own = {path.stem for path in folder.iterdir() if path.is_dir() or path.suffix == ".py"}
-        hidden = _taken_out(own)
+        folder = str(self.code.folder)
+        hidden = _taken_out(self._own)
         sys.modules.update(self._modules)
-        sys.path.insert(0, str(folder))
+        sys.path.insert(0, folder)
         try:
             yield
         finally:
-            sys.path.remove(str(folder))
-            self._modules = _taken_out(own)
+            sys.path.remove(folder)
+            self._modules = _taken_out(self._own)
             sys.modules.update(hidden)
 
 
-def _taken_out(names: set[str]) -> dict[str, ModuleType]:
+def _taken_out(names: frozenset[str]) -> dict[str, ModuleType]:
     """The modules of these names, and those within them, which are then not imported any more."""
-    found = [name for name in sys.modules if name.partition(".")[0] in names]
+    found = names & sys.modules.keys()
+    if any(hasattr(sys.modules[name], "__path__") for name in found):
+        found = frozenset(name for name in sys.modules if name.partition(".")[0] in found)
     return {name: sys.modules.pop(name) for name in found}
 
 

@@ -1,0 +1,80 @@
+"""A stage for a scenario: the template's stack, with the workflows that the scenarios ask for."""
+
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import TypeAlias
+from unittest.mock import patch
+
+import boto3
+import pytest
+
+import workflows.registry
+from roundsman.testing.stack import Clock
+from roundsman_console.services import RemoteServices
+from tests.crash.runs import Stage
+from tests.crash.scenarios import WORKFLOWS, Scenario
+from tests.project import deployed_project
+
+# One shard, since sixteen would be the same call sixteen times; and no logs to read.
+SMALL = {"DueShards": "1", "LogLevel": "ERROR"}
+
+COUNTED = "crash everywhere"  # the property of a test under which it says what it did
+
+Open: TypeAlias = Callable[[Scenario], AbstractContextManager[Stage]]
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say what was run; seconds are of processor time."""
+    reports = [each for kind in ("passed", "failed") for each in terminalreporter.getreports(kind)]
+    for report in reports:
+        for name, said in report.user_properties:
+            if name == COUNTED:
+                terminalreporter.write_line(f"{COUNTED}: {said}")
+
+
+@pytest.fixture(scope="session")
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture(scope="session")
+def services(clock: Clock) -> Iterator[RemoteServices]:
+    with RemoteServices(clock=clock.at_the_services) as started:
+        yield started
+
+
+@pytest.fixture
+def open_stage(services: RemoteServices, clock: Clock) -> Open:
+    """Opens a stage with the stack of a scenario."""
+
+    @contextmanager
+    def opened(scenario: Scenario) -> Iterator[Stage]:
+        known = {**workflows.registry.WORKFLOWS, **WORKFLOWS}
+        with (
+            patch.object(workflows.registry, "WORKFLOWS", known),
+            deployed_project(services, clock, {**SMALL, **scenario.parameters}) as stack,
+            cheap_clients(),
+        ):
+            yield Stage(stack)
+
+    return opened
+
+
+@contextmanager
+def cheap_clients() -> Iterator[None]:
+    """Clients that are made once and sign nothing: a third of the time that all would take.
+
+    New instances of functions get the clients of those before, which know nothing of what was
+    asked with them; and moto looks at no signature.
+    """
+    make, made = boto3.client, dict[tuple[object, ...], object]()
+
+    def client(*names: str, **options: object) -> object:
+        kind = (*names, *((name, id(option)) for name, option in options.items()))
+        if kind not in made:
+            made[kind] = make(*names, **options)  # type: ignore[call-overload]  # as it was called
+        return made[kind]
+
+    unsigned = patch("botocore.signers.RequestSigner.sign", lambda *_, **__: None)
+    with patch.object(boto3, "client", client), unsigned:
+        yield

@@ -1,0 +1,126 @@
+"""One order carried through the real functions with one fault at one of their calls to AWS."""
+
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import redirect_stdout
+from dataclasses import dataclass
+from io import StringIO
+
+from roundsman.states import TaskState
+from roundsman.testing.stack import Call, Fault, Stack, Strike
+from tests.crash.scenarios import ORDER, Scenario, ended
+
+# Each with how many tries of the call it strikes: one, which botocore's next try mends, or all.
+FAULTS: Mapping[str, tuple[Fault, int | None]] = {
+    "dies-before": (Fault.DIES_BEFORE, None),
+    "dies-after": (Fault.DIES_AFTER, None),
+    "throttled-once": (Fault.THROTTLED, 1),
+    "broken": (Fault.BROKEN, None),
+    "answer-lost": (Fault.ANSWER_LOST, 1),
+}
+READS = ("GetItem", "BatchGetItem", "Query", "GetQueueUrl", "GetQueueAttributes")
+PATIENCE = 6 * 3600  # seconds until an order that has not ended never will
+ROUNDS = 100
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How it came out, as far as it may not depend on what failed on the way."""
+
+    state: TaskState
+    steps: Mapping[str, str]
+    effects: Mapping[str, int]
+    statuses: tuple[str, ...]
+    alerts: frozenset[str]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One fault at one call, by its number in the undisturbed run."""
+
+    number: int
+    call: Call
+    fault: str
+
+    def strike(self) -> Strike:
+        fault, tries = FAULTS[self.fault]
+        return Strike(fault, after=self.number - 1, tries=tries)
+
+    def __str__(self) -> str:
+        return (
+            f"call {self.number}, {self.call.function} {self.call.operation}: "
+            f"{FAULTS[self.fault][0]} (CRASH_ONLY={self.number}:{self.fault})"
+        )
+
+
+def runs_of(calls: list[Call]) -> Iterator[Run]:
+    """Each call with each fault; a read whose answer is lost is as one that was refused."""
+    for number, call in enumerate(calls, start=1):
+        for name, (fault, _) in FAULTS.items():
+            if fault is not Fault.ANSWER_LOST or call.operation not in READS:
+                yield Run(number, call, name)
+
+
+class Stage:
+    """A stack on which orders are played, one after the other, each as the first there ever was."""
+
+    def __init__(self, stack: Stack) -> None:
+        self.stack = stack
+        self._replies = stack.reply_queue("web")
+        self._alerts = stack.alert_queue()
+
+    def play(self, scenario: Scenario, strike: Strike | None = None) -> Outcome:
+        """Carry one order to its end. Raises AssertionError for whatever must never be."""
+        stack = self.stack
+        stack.start_over()
+        stack.faults(*scenario.rules)
+        stack.clock.spans = list(scenario.takes)
+        if strike is not None:
+            stack.aws.strikes.append(strike)
+        with redirect_stdout(StringIO()):  # what functions log
+            stack.submit(scenario.event(self._replies))
+            scenario.story(stack)
+            stack.pass_time_until(lambda: ended(stack), within=PATIENCE)
+            stack.supervise()  # at least once in each run, so that its calls fail too
+            self._let_all_come_again()
+        assert not stack.aws.strikes, "the call was never made"
+        self._check()
+        return self._outcome()
+
+    def _let_all_come_again(self) -> None:
+        """What died messages were hidden for passes, and each is read again."""
+        for _ in range(ROUNDS):
+            at = self.stack.next_message_at()
+            if at is None:
+                return
+            self.stack.clock.now = max(self.stack.clock(), at)
+            self.stack.run()
+        raise AssertionError(f"messages come again and again: {self.stack.stuck()}")
+
+    def _check(self) -> None:
+        """What must be so at the end of every order."""
+        self.stack.assert_nothing_is_stuck()
+        assert not self.stack.rejected()
+        task = self.stack.task(ORDER)
+        assert not task.owed
+        assert not task.lane.startswith("open#")
+        for entry in self.stack.services.application.effects(ORDER):
+            assert isinstance(entry, dict)
+            assert entry["effects"] in (0, 1), f"an effect happened twice: {entry}"
+            if task.state is TaskState.UNDONE and entry["operation"] == "perform":
+                assert entry["undone"] or not entry["effects"], f"it stands: {entry}"
+
+    def _outcome(self) -> Outcome:
+        task = self.stack.task(ORDER)
+        told = self.stack.messages(self._replies)
+        seqs = {message.text("status"): message["seq"] for message in told}
+        assert all(message["seq"] == seqs[message.text("status")] for message in told), told
+        envelopes = [json.loads(body) for body in self.stack.bodies(self._alerts)]
+        kinds = {envelope["MessageAttributes"]["kind"]["Value"] for envelope in envelopes}
+        return Outcome(
+            state=task.state,
+            steps={name: str(record.process_state) for name, record in task.steps.items()},
+            effects=self.stack.effects(ORDER),
+            statuses=tuple(sorted(seqs, key=lambda status: int(str(seqs[status])))),
+            alerts=frozenset(kind for kind in kinds if kind.startswith("task_")),
+        )

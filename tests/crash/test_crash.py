@@ -1,0 +1,79 @@
+"""Whole orders on the template's stack with a fault at every single call to AWS of any function.
+
+For each scenario one run without faults lists the calls: those of submission, scheduler, agents
+(marks, circuits, rates, holds, replies) and supervisor. Then each call in turn meets each fault.
+A failure says how to repeat its run alone:
+
+    CRASH_ONLY=17:dies-after pytest "tests/crash/test_crash.py" -m verify -k "an-undo"
+"""
+
+import os
+import time
+from collections.abc import Callable
+
+import pytest
+
+from tests.crash.conftest import COUNTED, Open
+from tests.crash.runs import Run, Stage, runs_of
+from tests.crash.scenarios import SCENARIOS, Scenario
+
+Record = Callable[[str, object], None]
+
+QUICK = "a permanent fault of the first step"
+SHOWN = 20  # of the failures; more say no more
+
+
+def failures_of(stage: Stage, scenario: Scenario, chosen: list[Run]) -> list[str]:
+    """What came out otherwise than without faults, each with the run that shows it."""
+    expected, failures = stage.play(scenario), list[str]()
+    for run in chosen:
+        try:
+            outcome = stage.play(scenario, run.strike())
+            assert outcome == expected
+        except AssertionError as error:
+            failures.append(f"{run}\n    {error}")
+    return failures
+
+
+def chosen(runs: list[Run]) -> list[Run]:
+    """All, or the one that CRASH_ONLY names."""
+    only = os.environ.get("CRASH_ONLY")
+    return [run for run in runs if only in (None, f"{run.number}:{run.fault}")]
+
+
+def crash_everywhere(open_stage: Open, record_property: Record, name: str) -> None:
+    scenario, began = SCENARIOS[name], time.process_time()
+    with open_stage(scenario) as stage:
+        plain = stage.play(scenario)
+        assert (plain.state, plain.effects) == (scenario.end, scenario.effects)
+        assert plain.statuses == scenario.statuses
+        assert plain.alerts == frozenset(scenario.alerts)
+        calls = list(stage.stack.calls)
+        assert {"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"} <= {
+            call.function for call in calls
+        }
+        runs = chosen(list(runs_of(calls)))
+        failures = failures_of(stage, scenario, runs)
+    seconds = time.process_time() - began
+    record_property(COUNTED, f"{name}: {len(calls)} calls, {len(runs)} runs, {seconds:.1f} s")
+    assert not failures, f"{len(failures)} of {len(runs)} runs of {name!r} fail:\n" + "\n".join(
+        failures[:SHOWN]
+    )
+
+
+def id_of(name: str) -> str:
+    return name.replace(" ", "-")
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", [n for n in SCENARIOS if n != QUICK], ids=id_of)
+def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
+    open_stage: Open, record_property: Record, name: str
+) -> None:
+    crash_everywhere(open_stage, record_property, name)
+
+
+def test_an_order_that_is_refused_comes_to_its_end_whatever_call_to_aws_fails(
+    open_stage: Open, record_property: Record
+) -> None:
+    crash_everywhere(open_stage, record_property, QUICK)
