@@ -3,8 +3,11 @@
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from io import StringIO
+from typing import cast
+
+import boto3
 
 from roundsman.states import TaskState
 from roundsman.testing.stack import Call, Fault, Stack, Strike
@@ -25,13 +28,14 @@ ROUNDS = 100
 
 @dataclass(frozen=True)
 class Outcome:
-    """How it came out, as far as it may not depend on what failed on the way."""
+    """How it came out. Only `failures`, by step, may depend on what failed on the way."""
 
     state: TaskState
     steps: Mapping[str, str]
     effects: Mapping[str, int]
     statuses: tuple[str, ...]
     alerts: frozenset[str]
+    failures: Mapping[str, int] = field(compare=False)
 
 
 @dataclass(frozen=True)
@@ -46,11 +50,12 @@ class Run:
         fault, tries = FAULTS[self.fault]
         return Strike(fault, after=self.number - 1, tries=tries)
 
+    @property
+    def name(self) -> str:
+        return f"{self.number}:{self.fault}:{self.call.function}:{self.call.operation}"
+
     def __str__(self) -> str:
-        return (
-            f"call {self.number}, {self.call.function} {self.call.operation}: "
-            f"{FAULTS[self.fault][0]} (CRASH_ONLY={self.number}:{self.fault})"
-        )
+        return f"CRASH_ONLY={self.name}: {FAULTS[self.fault][0]}"
 
 
 def runs_of(calls: list[Call]) -> Iterator[Run]:
@@ -68,11 +73,16 @@ class Stage:
         self.stack = stack
         self._replies = stack.reply_queue("web")
         self._alerts = stack.alert_queue()
+        self._unfounded: list[str] = []
+        if boto3.DEFAULT_SESSION is not None:
+            events = boto3.DEFAULT_SESSION.events
+            events.register("provide-client-params.sqs.SendMessageBatch", self._look_at_requests)
 
     def play(self, scenario: Scenario, strike: Strike | None = None) -> Outcome:
         """Carry one order to its end. Raises AssertionError for whatever must never be."""
         stack = self.stack
         stack.start_over()
+        self._unfounded.clear()
         stack.faults(*scenario.rules)
         stack.clock.spans = list(scenario.takes)
         if strike is not None:
@@ -87,6 +97,16 @@ class Stage:
         self._check()
         return self._outcome()
 
+    def _look_at_requests(self, params: Mapping[str, object], **_rest: object) -> None:
+        """A request goes out only after its claim is stored: no effect without its record."""
+        self.stack.aws.running, running = "", self.stack.aws.running
+        task = self.stack.task(ORDER)
+        self.stack.aws.running = running
+        for entry in cast("list[dict[str, str]]", params["Entries"]):
+            request = json.loads(entry["MessageBody"])
+            if "lock" in request and task.step(request["step"]).locked_by != request["lock"]:
+                self._unfounded.append(f"{request['step']} was sent with no such claim stored")
+
     def _let_all_come_again(self) -> None:
         """What died messages were hidden for passes, and each is read again."""
         for _ in range(ROUNDS):
@@ -100,6 +120,7 @@ class Stage:
     def _check(self) -> None:
         """What must be so at the end of every order."""
         self.stack.assert_nothing_is_stuck()
+        assert not self._unfounded, self._unfounded
         assert not self.stack.rejected()
         task = self.stack.task(ORDER)
         assert not task.owed
@@ -123,4 +144,5 @@ class Stage:
             effects=self.stack.effects(ORDER),
             statuses=tuple(sorted(seqs, key=lambda status: int(str(seqs[status])))),
             alerts=frozenset(kind for kind in kinds if kind.startswith("task_")),
+            failures={name: record.failure_count for name, record in task.steps.items()},
         )
