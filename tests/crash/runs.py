@@ -1,7 +1,7 @@
 """One order carried through the real functions with one fault at one of their calls to AWS."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from io import StringIO
@@ -58,11 +58,11 @@ class Run:
         return f"CRASH_ONLY={self.name}: {FAULTS[self.fault][0]}"
 
 
-def runs_of(calls: list[Call]) -> Iterator[Run]:
+def runs_of(calls: list[Call], faults: Sequence[str]) -> Iterator[Run]:
     """Each call with each fault; a read whose answer is lost is as one that was refused."""
     for number, call in enumerate(calls, start=1):
-        for name, (fault, _) in FAULTS.items():
-            if fault is not Fault.ANSWER_LOST or call.operation not in READS:
+        for name in faults:
+            if FAULTS[name][0] is not Fault.ANSWER_LOST or call.operation not in READS:
                 yield Run(number, call, name)
 
 

@@ -9,19 +9,18 @@ A failure says how to repeat its run alone:
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from fnmatch import fnmatchcase
 
 import pytest
 
 from tests.crash.conftest import COUNTED, Open
-from tests.crash.runs import Run, Stage, runs_of
+from tests.crash.runs import FAULTS, Run, Stage, runs_of
 from tests.crash.scenarios import SCENARIOS, Scenario
 
 Record = Callable[[str, object], None]
 
 ENGINE = {"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"}
-QUICK = "a permanent fault of the first step"
 SHOWN = 20  # of the failures; more say no more
 
 
@@ -54,7 +53,9 @@ def chosen(runs: list[Run]) -> list[Run]:
     return [run for run in runs if fnmatchcase(run.name, f"{only}*")]
 
 
-def crash_everywhere(open_stage: Open, record_property: Record, name: str) -> None:
+def crash_everywhere(
+    open_stage: Open, record_property: Record, name: str, faults: Sequence[str]
+) -> None:
     scenario, began = SCENARIOS[name], time.process_time()
     with open_stage(scenario) as stage:
         plain = stage.play(scenario)
@@ -63,7 +64,7 @@ def crash_everywhere(open_stage: Open, record_property: Record, name: str) -> No
         assert plain.alerts == frozenset(scenario.alerts)
         calls = list(stage.stack.calls)
         assert {call.function for call in calls} >= ENGINE
-        runs = chosen(list(runs_of(calls)))
+        runs = chosen(list(runs_of(calls, faults)))
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
     record_property(COUNTED, f"{name}: {len(calls)} calls, {len(runs)} runs, {seconds:.1f} s")
@@ -77,14 +78,16 @@ def id_of(name: str) -> str:
 
 
 @pytest.mark.verify
-@pytest.mark.parametrize("name", [n for n in SCENARIOS if n != QUICK], ids=id_of)
+@pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
 def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
     open_stage: Open, record_property: Record, name: str
 ) -> None:
-    crash_everywhere(open_stage, record_property, name)
+    crash_everywhere(open_stage, record_property, name, tuple(FAULTS))
 
 
-def test_an_order_that_is_refused_comes_to_its_end_whatever_call_to_aws_fails(
+def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
     open_stage: Open, record_property: Record
 ) -> None:
-    crash_everywhere(open_stage, record_property, QUICK)
+    """The shortest of the scenarios, and the two worst of the faults."""
+    name = "a permanent fault of the first step"
+    crash_everywhere(open_stage, record_property, name, ("dies-before", "dies-after"))
