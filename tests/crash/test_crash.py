@@ -21,6 +21,9 @@ from tests.crash.scenarios import SCENARIOS, Scenario
 Record = Callable[[str, object], None]
 
 ENGINE = {"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"}
+DEATHS = ("dies-before", "dies-after")
+REFUSALS = ("throttled-once", "broken")
+LOSSES = ("answer-lost",)
 SHOWN = 20  # of the failures; more say no more
 
 
@@ -67,7 +70,8 @@ def crash_everywhere(
         runs = chosen(list(runs_of(calls, faults)))
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
-    record_property(COUNTED, f"{name}: {len(calls)} calls, {len(runs)} runs, {seconds:.1f} s")
+    said = f"{len(calls)} calls, {len(runs)} runs of {' and '.join(faults)}"
+    record_property(COUNTED, f"{name}, {said}, {seconds:.1f} s")
     assert not failures, f"{len(failures)} of {len(runs)} runs of {name!r} fail:\n" + "\n".join(
         failures[:SHOWN]
     )
@@ -79,10 +83,15 @@ def id_of(name: str) -> str:
 
 @pytest.mark.verify
 @pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
+@pytest.mark.parametrize("faults", [DEATHS, REFUSALS, LOSSES], ids=" and ".join)
 def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
-    open_stage: Open, record_property: Record, name: str
+    open_stage: Open, record_property: Record, name: str, faults: Sequence[str]
 ) -> None:
-    crash_everywhere(open_stage, record_property, name, tuple(FAULTS))
+    crash_everywhere(open_stage, record_property, name, faults)
+
+
+def test_each_fault_is_met_by_every_scenario() -> None:
+    assert {*DEATHS, *REFUSALS, *LOSSES} == set(FAULTS)
 
 
 def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
@@ -90,4 +99,4 @@ def test_an_order_that_is_refused_comes_to_its_end_wherever_a_process_dies(
 ) -> None:
     """The shortest of the scenarios, and the two worst of the faults."""
     name = "a permanent fault of the first step"
-    crash_everywhere(open_stage, record_property, name, ("dies-before", "dies-after"))
+    crash_everywhere(open_stage, record_property, name, DEATHS)

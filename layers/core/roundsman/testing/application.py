@@ -11,9 +11,8 @@ from typing import TypeAlias
 from roundsman.birth import Wishes
 from roundsman.plan import plan_of
 from roundsman.ports import Clock
-from roundsman.step_request import name_and_index
 from roundsman.submission import CancelAsked, NewOrder
-from roundsman.task import UNDO
+from roundsman.task import UNDO, item_place
 from roundsman.values import Json, canonical_json, sha256
 from roundsman.workflow import Workflow
 
@@ -69,7 +68,7 @@ class Application:
     def check_step(self, name: str, operation: str) -> None:
         """Raises ValueError where no workflow has such a step, or none with such an operation."""
         steps = [step for workflow in self.workflows.values() for step in workflow.steps]
-        plain, index = name_and_index(name)
+        plain, index = item_place(name) or (name, None)
         found = [step for step in steps if step.name == plain]
         if not found:
             known = ", ".join(dict.fromkeys(step.name for step in steps))
