@@ -94,15 +94,20 @@ class DeployedStack:
         """The process ids of the sandboxes of a function, named as in its output: `payment`."""
         return self.aws.worker_pids(self.output(f"{agent.capitalize()}FunctionName"))
 
-    def wait_for(self, what: str, true: Callable[[], bool], seconds: float = 60) -> None:
-        """Wait until `true()` is so; fails the test after that long, saying what was waited for."""
+    def wait_for(
+        self, what: str, true: Callable[[], bool], seconds: float = 60, *, every: float = 0.1
+    ) -> None:
+        """Wait until `true()` is so; fails the test after that long, saying what was waited for.
+
+        It is asked every so many seconds.
+        """
         end = time.monotonic() + seconds
         while not true():
             if time.monotonic() > end:
                 # The log goes when the emulator does, so its end is shown here.
                 tail = "\n".join(self.aws.log.read_text().splitlines()[-40:])
                 pytest.fail(f"waited {seconds:.0f} s for {what}; its last words:\n{tail}")
-            time.sleep(0.1)
+            time.sleep(every)
 
 
 @pytest.fixture(scope="session")

@@ -75,6 +75,20 @@ def steps_of(stack: DeployedStack, order_id: str) -> dict[str, dict[str, object]
     return cast("dict[str, dict[str, object]]", stack.task(order_id).get("Steps", {}))
 
 
+def circuit(stack: DeployedStack, agent: str) -> dict[str, object]:
+    """The breaker's row, as all instances of the agent share it."""
+    found = stack.dynamodb.get_item(
+        TableName=stack.output("ControlTableName"),
+        Key={"ControlId": {"S": f"breaker#{agent}"}},
+        ConsistentRead=True,
+    )
+    return {name: next(iter(value.values())) for name, value in found.get("Item", {}).items()}
+
+
+def is_open(stack: DeployedStack, agent: str) -> bool:
+    return circuit(stack, agent).get("State") in ("OPEN", "HALF_OPEN")
+
+
 def step_is(stack: DeployedStack, order_id: str, step: str, state: str) -> Callable[[], bool]:
     return lambda: steps_of(stack, order_id).get(step, {}).get("ProcessState") == state
 
@@ -109,6 +123,35 @@ def history_of(stack: DeployedStack, order_id: str) -> list[dict[str, object]]:
     )
     plain = TypeDeserializer()
     return [{name: plain.deserialize(v) for name, v in row.items()} for row in answer["Items"]]
+
+
+def states_of(stack: DeployedStack, order_ids: Sequence[str]) -> dict[str, str]:
+    """The states of up to a hundred tasks; none for one that is not there."""
+    table = stack.output("TasksTableName")
+    answer = stack.dynamodb.batch_get_item(
+        RequestItems={
+            table: {
+                "Keys": [{"TaskId": {"S": order_id}} for order_id in order_ids],
+                "ProjectionExpression": "TaskId, #state",
+                "ExpressionAttributeNames": {"#state": "State"},
+                "ConsistentRead": True,
+            }
+        }
+    )
+    return {item["TaskId"]["S"]: item["State"]["S"] for item in answer["Responses"][table]}
+
+
+def rows(stack: DeployedStack, table: str) -> list[dict[str, object]]:
+    """All rows of a table as plain values, by its output's name."""
+    pages = stack.dynamodb.get_paginator("scan").paginate(
+        TableName=stack.output(table), ConsistentRead=True
+    )
+    plain = TypeDeserializer()
+    return [
+        {name: plain.deserialize(value) for name, value in item.items()}
+        for page in pages
+        for item in page["Items"]
+    ]
 
 
 def types(stack: DeployedStack, *arguments: str) -> Result:

@@ -10,7 +10,15 @@ import pytest
 
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
-from tests.stack.helpers import faults, history_of, is_in, set_faults, steps_of, submit_many
+from tests.stack.helpers import (
+    faults,
+    history_of,
+    is_in,
+    is_open,
+    set_faults,
+    steps_of,
+    submit_many,
+)
 
 pytestmark = [pytest.mark.stack, pytest.mark.long]
 
@@ -19,20 +27,6 @@ HANGS, LOST = "outage-hangs", "outage-lost"
 DOWN_FOR = 120  # seconds
 LONG = 240  # seconds for each wait; only ever used up when something is broken
 DOWN = {"service": "payment", "status": 503}
-
-
-def circuit(stack: DeployedStack) -> dict[str, object]:
-    """The breaker's row, as all instances of the payment agent share it."""
-    found = stack.dynamodb.get_item(
-        TableName=stack.output("ControlTableName"),
-        Key={"ControlId": {"S": "breaker#payment"}},
-        ConsistentRead=True,
-    )
-    return {name: next(iter(value.values())) for name, value in found.get("Item", {}).items()}
-
-
-def is_open(stack: DeployedStack) -> bool:
-    return circuit(stack).get("State") in ("OPEN", "HALF_OPEN")
 
 
 def charges(stack: DeployedStack) -> list[dict[str, object]]:
@@ -69,12 +63,12 @@ def test_no_order_is_lost_and_no_attempt_spent_while_payment_is_down(
 ) -> None:
     down_at = time.monotonic()
     submit_many(stack, [order(order_id) for order_id in ORDERS])
-    stack.wait_for("the breaker to open by itself", lambda: is_open(stack), LONG)
+    stack.wait_for("the breaker to open by itself", lambda: is_open(stack, "payment"), LONG)
     stack.wait_for("every order to wait for payment", lambda: all_were_held(stack), LONG)
     counted, since = attempts_counted(stack), int(time.time() * 1000)
     while time.monotonic() - down_at < DOWN_FOR:  # the outage itself, not a wait for something
         time.sleep(1)
-        assert is_open(stack)
+        assert is_open(stack, "payment")
     spent, called = attempts_counted(stack) - counted, payment_calls(stack, since)
 
     set_faults(
@@ -84,7 +78,7 @@ def test_no_order_is_lost_and_no_attempt_spent_while_payment_is_down(
     )
     submit_many(stack, [order(HANGS), order(LOST)])
     stack.wait_for("every order's end", is_in(stack, "Completed", *ORDERS), LONG)
-    assert not is_open(stack)
+    assert not is_open(stack, "payment")
     stack.wait_for("the two others' end", is_in(stack, "Completed", HANGS, LOST), LONG)
 
     with capsys.disabled():

@@ -1,0 +1,178 @@
+"""The deployed stack under fire: 500 orders while AWS, its workers and the services fail.
+
+AWS's own failures come from a fault proxy between the functions and the emulator (proxy.py);
+`fire.py` says what else goes wrong, and when. Once it is out, each claim is a test of its own.
+
+The emulator keeps its state when it is asked to end, and only then: its restart is in the middle
+of the work, with calls and messages under way, but never a power cut, after which it is empty.
+"""
+
+import faulthandler
+import shutil
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping
+from typing import cast
+
+import pytest
+
+from roundsman_console.local import LocalAws
+from roundsman_console.local.emulator import free_port
+from roundsman_console.services import RemoteServices
+from tests.stack.aftermath import Aftermath, gather
+from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
+from tests.stack.fire import Fire, summed
+from tests.stack.proxy import KINDS, fault_proxy
+
+pytestmark = [pytest.mark.stack, pytest.mark.verify]
+
+SEED = 20261
+OPERATORS = "operators"
+PARAMETERS = {
+    "SupervisorIntervalSeconds": SUPERVISOR_INTERVAL,
+    # A call that hangs, on a busy machine, is not the end of its batch; a message whose worker
+    # died comes again soon.
+    "SubmissionTimeoutSeconds": 20,
+    "SchedulerTimeoutSeconds": 20,
+    "SubmissionVisibilitySeconds": 30,
+    "SchedulerVisibilitySeconds": 30,
+    # One attempt of one order opens a circuit, so an outage costs no order more than that.
+    "BreakerFailures": 3,
+    "BreakerRecoverySeconds": 5,
+    # What these allow together is some thirty sandboxes of 50 MB.
+    "SubmissionConcurrency": 2,
+    "SchedulerConcurrency": 3,
+    "InventoryConcurrency": 4,
+    "PaymentConcurrency": 4,
+    "ShippingConcurrency": 4,
+    "MailConcurrency": 4,
+    "AgentUrgentConcurrency": 2,
+}
+
+
+@pytest.fixture(scope="module")
+def aftermath(
+    session_without_real_aws: None,
+    tmp_path_factory: pytest.TempPathFactory,
+    request: pytest.FixtureRequest,
+) -> Iterator[Aftermath]:
+    # A test's bound is ten minutes; a busy machine needs more for this, whose waits have theirs.
+    faulthandler.cancel_dump_traceback_later()
+    capture = request.config.pluginmanager.getplugin("capturemanager")
+
+    def say(line: str) -> None:
+        with capture.global_and_fixture_disabled():
+            sys.stdout.write(f"\n  {line}")
+            sys.stdout.flush()
+
+    port, log = free_port(), tmp_path_factory.mktemp("fire") / "proxy.log"
+    with (
+        RemoteServices(port=0) as services,
+        fault_proxy(PROJECT, port, log, SEED) as proxy,
+        LocalAws.up(
+            port=port,
+            services=services.url,
+            parameters={name: str(value) for name, value in PARAMETERS.items()},
+            project=PROJECT,
+            emulator_environment={"AWS_ENDPOINT_URL": proxy.url, "PERSIST_STATE": "1"},
+        ) as aws,
+    ):
+        stack = DeployedStack(aws, services)
+        subscribe(stack)
+        name = f"{stack.output('ReplyQueuePrefix')}fire"
+        reply_to = stack.sqs.create_queue(QueueName=name)["QueueUrl"]
+        fire = Fire(stack, proxy, reply_to, SEED, say)
+        try:
+            fire.rage()
+            found = gather(fire, OPERATORS)
+        finally:
+            shutil.copy(aws.log, log.with_name("emulator.log"))  # it goes with the emulator
+        say(found.report())
+        say(f"the logs are in {log.parent}")
+        yield found
+
+
+def subscribe(stack: DeployedStack) -> None:
+    """The operators' queue gets what the AlertTopic is told."""
+    url = stack.sqs.create_queue(QueueName=OPERATORS)["QueueUrl"]
+    found = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+    stack.sns.subscribe(
+        TopicArn=stack.output("AlertTopicArn"),
+        Protocol="sqs",
+        Endpoint=found["Attributes"]["QueueArn"],
+    )
+
+
+def differing(found: Mapping[str, object], expected: Mapping[str, object]) -> list[str]:
+    return [name for name in {**found, **expected} if found.get(name) != expected.get(name)]
+
+
+def test_there_was_a_fire(aftermath: Aftermath) -> None:
+    """Or all that follows would prove little."""
+    fire = aftermath.fire
+    fired, calls = fire.proxy.fired(), fire.proxy.calls()
+    assert set(calls) == {"dynamodb", "sqs", "sns"}, "functions call nothing else"
+    assert set(summed(fired, 0)) == {"dynamodb", "sqs", "sns"}
+    assert set(summed(fired, 1)) == {kind.name for kind in KINDS}
+    assert fired.total() / calls.total() > 0.03
+    assert fire.kills.total() >= 10
+    assert len(fire.restarts) == 1
+    assert {"503", "loseAnswer", "truncate", "hang"} <= set(+fire.struck)
+    kinds = Counter(row["Kind"] for row in aftermath.history)
+    assert kinds["requeued"] > 0
+    assert kinds["held"] > 0, "payment was down"
+
+
+def test_no_order_is_lost_and_each_ends_as_its_kind_must(aftermath: Aftermath) -> None:
+    expected = {order_id: ending.state for order_id, ending in aftermath.fire.orders.items()}
+    states = {order_id: task["State"] for order_id, task in aftermath.tasks.items()}
+    assert states == expected, aftermath.stories(differing(states, expected))
+
+
+def test_no_effect_happened_twice_and_nothing_stands_of_what_was_undone(
+    aftermath: Aftermath,
+) -> None:
+    """By the services' own ledger: each effect of an order's kind once, and no other."""
+    endings = aftermath.fire.orders.items()
+    expected = {order_id: ending.effects for order_id, ending in endings if ending.effects}
+    found = {order_id: effects for order_id, effects in aftermath.ledger.items() if effects}
+    assert found == expected, aftermath.stories(differing(found, expected))
+
+
+def test_messages_that_come_again_when_all_is_over_have_no_effect(aftermath: Aftermath) -> None:
+    assert aftermath.duplicates.total() > 0, "no worker died over a message"
+    assert aftermath.ledger == aftermath.ledger_at_the_end
+
+
+def test_every_archived_order_was_alerted_with_its_reason_and_no_other(
+    aftermath: Aftermath,
+) -> None:
+    about_tasks = [alert for alert in aftermath.alerts if "taskId" in alert]
+    archived = {
+        order_id for order_id, task in aftermath.tasks.items() if task["State"] == "Archived"
+    }
+    assert {alert["taskId"] for alert in about_tasks} == archived
+    for alert in about_tasks:
+        assert (alert["alert"], alert["step"]) == ("task_archived", "send_confirmation")
+        assert (alert["severity"], alert["undoFailed"]) == ("error", [])
+
+
+def test_every_application_was_told_all_of_its_orders(aftermath: Aftermath) -> None:
+    """Each status at least once; one that came twice said the same."""
+    told: defaultdict[object, dict[int, object]] = defaultdict(dict)
+    for status in aftermath.statuses:
+        seq = cast("int", status["seq"])
+        assert told[status["orderId"]].setdefault(seq, status["status"]) == status["status"]
+    in_order = {task: [found[seq] for seq in sorted(found)] for task, found in told.items()}
+    assert in_order == {
+        order_id: ["received", "started", end] for order_id, end in aftermath.fire.told.items()
+    }
+
+
+def test_nothing_is_left_aside(aftermath: Aftermath) -> None:
+    """No message was unreadable; what was given up in the fire was handled once it was out.
+
+    On a calm machine nothing is given up. On one that is busy with other things, a function may
+    not come to its work five times in a row: such messages are redriven, counted and reported.
+    """
+    assert {queue: found for queue, found in aftermath.put_aside.items() if found} == {}
