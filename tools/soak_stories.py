@@ -193,7 +193,9 @@ class Story:
             lambda: operator.extend(order_id, timedelta(minutes=5)),
             lambda: operator.run_now(order_id),
             lambda: self.world.hold(
-                chance.choice(AGENTS), timedelta(minutes=chance.choice((1, 15))), "by chance"
+                chance.choice(sorted(self.world.post.agents)),
+                timedelta(minutes=chance.choice((1, 15))),
+                "by chance",
             ),
         ]
         chance.choice(acts)()

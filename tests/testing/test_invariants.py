@@ -104,8 +104,8 @@ def leaves_what_is_over(patch: Patch, _: World) -> None:
     stores(patch, lambda task: replace(task, lane="done#0"))
 
 
-def skips_a_version(patch: Patch, _: World) -> None:
-    stores(patch, lambda task: replace(task, version=task.version + 1))
+def counts_no_version(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, version=task.version - 1))
 
 
 def raises(patch: Patch, _: World) -> None:
@@ -127,7 +127,7 @@ BREAK = {
     Invariant.TOLD: tells_nobody,
     Invariant.ENDS: sleeps,
     Invariant.AGREES: completes_at_once,
-    Invariant.NOT_LOST: skips_a_version,
+    Invariant.NOT_LOST: counts_no_version,
     Invariant.HANDLED: raises,
 }
 
