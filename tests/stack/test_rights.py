@@ -5,6 +5,7 @@ of the ControlTable an agent may touch, since it does not evaluate `dynamodb:Lea
 """
 
 import io
+import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -36,11 +37,13 @@ from tests.stack.rights import (
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_iam import IAMClient
     from mypy_boto3_sqs import SQSClient
 
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
 Answers: TypeAlias = dict[str, dict[Call, bool]]  # by role, whether each call was allowed
+OTHER = {"orderId": "refused"}
 REPORT = PROJECT / ".cache" / "reports" / "rights.md"
 
 
@@ -106,6 +109,11 @@ def allowed(answers: Answers, role: str, *actions: str) -> set[str]:
     }
 
 
+def refusals(enforced: DeployedStack) -> int:
+    """How often a function has said that AWS refused it a call, for good."""
+    return enforced.aws.log.read_text().count("CallRefused from ClientError")
+
+
 def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedStack) -> None:
     sent = read_events(PROJECT / "events", CASES)
     said = io.StringIO()
@@ -114,9 +122,7 @@ def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedSta
         enforced.services.application.set_faults({"rules": fault_rules(CASES)})
         ended = send_and_watch(bench, sent, watch, PATIENCE * 2)
     assert ended.summary.all_differences() == [], said.getvalue()
-    log = enforced.aws.log.read_text()
-    assert "not authorized" not in log
-    assert "AccessDenied" not in log
+    assert refusals(enforced) == 0
 
 
 def test_each_role_may_make_exactly_the_calls_that_the_template_grants_it(
@@ -197,6 +203,28 @@ def test_nobody_but_the_timer_may_take_the_role_that_wakes_the_supervisor(
     assert roles == {*(f"{name}Role" for name in FUNCTIONS), "SupervisorScheduleRole"}
     with pytest.raises(ClientError, match="AccessDenied"):
         deployed.session("SupervisorScheduleRole")
+
+
+def test_a_function_can_do_nothing_once_its_role_grants_nothing(
+    enforced: DeployedStack, deployed: Deployed
+) -> None:
+    """So what the demo did, its functions did with their roles' rights and with no others."""
+    iam: IAMClient = boto3.client("iam")
+    role = deployed.resources["SubmissionRole"]
+    own = {"RoleName": role, "PolicyName": "WhatItMayDo"}
+    granted = iam.get_role_policy(**own)["PolicyDocument"]
+    before = refusals(enforced)
+    iam.delete_role_policy(**own)
+    try:
+        enforced.submit(json.loads((PROJECT / "events" / "good.json").read_text()) | OTHER)
+        enforced.wait_for(
+            "submission to be refused",
+            lambda: refusals(enforced) > before,
+            PATIENCE,
+        )
+        assert enforced.task(OTHER["orderId"]) == {}
+    finally:
+        iam.put_role_policy(**own, PolicyDocument=json.dumps(granted))
 
 
 def test_a_queue_of_the_stack_refuses_even_its_owner_without_tls(enforced: DeployedStack) -> None:
