@@ -12,6 +12,7 @@ what the engine is given. Three things are taken off a record:
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache
 from hashlib import sha256
 from typing import TypeAlias
 
@@ -35,6 +36,7 @@ SETTLED = (
 Key: TypeAlias = tuple[object, ...]
 
 
+@cache
 def nonce(name: str) -> str:
     """The nonce that the scheduler makes of a message of that id."""
     return sha256(name.encode()).hexdigest()[:10]
@@ -47,12 +49,14 @@ NAMES = tuple(f"n{number}" for number in range(40))
 NONCES = {nonce(name): name for name in (FRESH, *NAMES)}
 
 
+@cache
 def name_of(token: str) -> str:
     """Which nonce a canonical token is of: `n0`; of any other, its nonce as it is."""
     found = token.rpartition(".")[0].rpartition("-")[2]
     return NONCES.get(found, found)
 
 
+@cache
 def token_of(name: str, token: str) -> str:
     """The token with the nonce of another name."""
     return f"{INSTANCE}-{nonce(name)}.{token.rpartition('.')[2]}"

@@ -6,16 +6,18 @@ nothing about such a reply is not taken for granted: it is asked, each time, whe
 same for it as for a Start, which may come at any time anyway.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
+from functools import cache
 
 from roundsman.events import Outcome
 from roundsman.states import ProcessState
 from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of
-from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
+from tests.exploration.canonical import FRESH, NAMES, T0, Key, Records, name_of, token_of
 from tests.exploration.shells import TASK_ID, Shells
 from tests.exploration.state import START, Mail, Read, State
 
 STALE = "stale"
+ANSWERS = (Outcome.SUCCEEDED, Outcome.TRANSIENT, Outcome.PERMANENT)
 OVER = {
     PERFORM: (ProcessState.PROCESSED, ProcessState.SKIPPED),
     UNDO: (ProcessState.UNDONE,),
@@ -44,7 +46,8 @@ class Settling:
         mapping = dict(names)
         for read in reads:
             for name in (read.job.name, *self._records.names(read.record)):
-                _name(mapping, name)
+                if name not in mapping:
+                    mapping[name] = NAMES[len(set(mapping.values()))]
         mail = _named(mail, mapping)
         reads = tuple(
             read._replace(
@@ -79,22 +82,21 @@ class Settling:
         return [m for m in mail if m.kind != "pass"], tuple(reads)
 
     def _is_dead(self, state: State, mail: Mail) -> bool:
+        """Whether nothing can come of the message any more, whatever happens."""
         if mail.kind == "reply":
             return mail.name == FRESH and self._never_counts(state.record, mail)
         if mail.kind != "request":
             return False
         if mail.until:
             return mail.until <= T0
-        answers = list(Outcome)[:3]
-        if mail.operation == UNDO:
-            perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
-            if perform_key not in state.spent or (mail.step, perform_key) in state.standing:
-                return False
-        elif mail.step in self._fenced and mail.key in state.spent:
-            answers = [Outcome.PERMANENT]
-        elif (mail.step, mail.key) not in state.standing:
+        perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
+        stands, spent = (mail.step, perform_key) in state.standing, perform_key in state.spent
+        if mail.operation == PERFORM and mail.step in self._fenced and spent:
+            return self._never_counts(state.record, _answer(mail, Outcome.PERMANENT))
+        is_done = stands if mail.operation == PERFORM else spent and not stands
+        if not is_done:
             return False
-        replies = (mail._replace(kind="reply", outcome=answer.value) for answer in answers)
+        replies = (_answer(mail, outcome) for outcome in ANSWERS)
         return all(self._never_counts(state.record, reply) for reply in replies)
 
     def _never_counts(self, record: int, reply: Mail) -> bool:
@@ -122,43 +124,46 @@ def _is_past(task: Task, reply: Mail) -> bool:
     return record.process_state in OVER[reply.operation]
 
 
+@cache
+def _answer(request: Mail, outcome: Outcome) -> Mail:
+    return request._replace(kind="reply", outcome=outcome.value)
+
+
 def _named(mail: list[Mail], mapping: dict[str, str]) -> list[Mail]:
-    """The messages in an order that no name decides, with names that follow from it."""
-    locks = {name_of(m.lock) for m in mail if m.lock} | set(mapping)
-    found = [m if m.name in locks and m.name != FRESH else m._replace(name=FRESH) for m in mail]
-    found = [m for m in found if m.name != FRESH or m.kind not in ("start", "inspect")]
-    alive = set(mapping) | {m.name for m in found}
-    alive.discard(FRESH) if FRESH not in mapping else None
-    found.sort(key=lambda m: _unnamed(m, mapping, alive))
-    for m in found:
-        if m.name != FRESH:
-            _name(mapping, m.name)
-    return [_renamed(m, mapping, alive) for m in found]
+    """The messages in an order that no name decides, with names that follow from it.
+
+    The name of a message that was handled before is kept where a lock has it: the message knows
+    then which claims were its own. Without one, a Start or an Inspect is like any other.
+    """
+    locks = {name_of(m.lock) for m in mail if m.lock}
+    kept = {m.name for m in mail if m.name in locks or m.name in mapping} - {FRESH}
+    alive = kept | mapping.keys()
+    if kept:
+        mail = [m for m in mail if m.name in kept or m.kind not in ("start", "inspect")]
+        mail.sort(key=lambda m: _unnamed(m, mapping, alive))
+        for m in mail:
+            if m.name in kept and m.name not in mapping:
+                mapping[m.name] = NAMES[len(set(mapping.values()))]
+    else:
+        mail = [m for m in mail if m.kind not in ("start", "inspect")]
+    return [_renamed(m, mapping, kept) for m in mail]
 
 
-def _unnamed(m: Mail, mapping: Mapping[str, str], alive: set[str]) -> Mail:
-    name = mapping.get(m.name, "~") if m.name != FRESH else FRESH
-    lock_name = name_of(m.lock)
-    lock = mapping.get(lock_name, "~" if lock_name in alive else STALE)
-    return m._replace(name=name, lock=lock if m.lock else "")
+def _unnamed(m: Mail, mapping: Mapping[str, str], alive: Set[str]) -> Key:
+    name = name_of(m.lock)
+    lock = mapping.get(name, "~" if name in alive else STALE) if m.lock else ""
+    return m[:4], m.until, m.outcome, mapping.get(m.name, "~"), lock
 
 
-def _renamed(m: Mail, mapping: Mapping[str, str], alive: set[str]) -> Mail:
-    name = FRESH if m.name == FRESH else mapping[m.name]
-    return m._replace(name=name, lock=_lock(m, mapping) if name_of(m.lock) in alive else _stale(m))
+def _renamed(m: Mail, mapping: Mapping[str, str], kept: Set[str]) -> Mail:
+    name = mapping[m.name] if m.name in kept else FRESH
+    lock = _lock(m, mapping)
+    return m if m.name == name and m.lock == lock else m._replace(name=name, lock=lock)
 
 
 def _lock(m: Mail, mapping: Mapping[str, str]) -> str:
-    if not m.lock or m.lock == STALE:
-        return m.lock
+    """The lock under the present names; one that nobody can have any more is just that."""
+    if not m.lock:
+        return ""
     name = name_of(m.lock)
     return token_of(mapping[name], m.lock) if name in mapping else STALE
-
-
-def _stale(m: Mail) -> str:
-    return STALE if m.lock else ""
-
-
-def _name(mapping: dict[str, str], name: str) -> None:
-    if name not in mapping:
-        mapping[name] = NAMES[len(set(mapping.values()))]

@@ -105,7 +105,7 @@ class Shells:
             desk = self._desk(record, NO_FAULT, read)
             desk.probes = True
             try:
-                self._handle(desk, read.job)
+                self.handle(desk, read.job)
                 found = True  # there is nothing that it would write
             except Lost:
                 found = True
@@ -123,7 +123,7 @@ class Shells:
     def _make(self, record: int, job: Mail, fault: Fault, read: Read | None) -> Ran:
         desk = self._desk(record, fault, read)
         with suppress(Cut):
-            self._handle(desk, job)
+            self.handle(desk, job)
         stored = desk.tasks()[0]
         number, names = self._records.canonical(stored, desk.now)
         saves = desk.effects.count("save")
@@ -140,7 +140,8 @@ class Shells:
             desk.outbox.starts,
         )
 
-    def _handle(self, desk: "Desk", job: Mail) -> None:
+    def handle(self, desk: "Desk", job: Mail) -> None:
+        """Let the process at that desk do the job. Raises Defect where the engine is at a loss."""
         try:
             if job.kind == "pass":
                 self._supervisor(desk).make_pass(stop_at=desk.now + MINUTE)
@@ -189,7 +190,9 @@ class Shells:
 class Desk(MemoryStore):
     """The store with one record, seen by one process; counts what has an effect."""
 
-    def __init__(self, stored: Task, now: int, fault: Fault, read: Task | None) -> None:
+    def __init__(
+        self, stored: Task, now: int, fault: Fault = NO_FAULT, read: Task | None = None
+    ) -> None:
         super().__init__()
         self.now = now
         self.effects: list[str] = []

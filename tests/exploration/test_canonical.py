@@ -1,0 +1,104 @@
+"""A canonical record stands for every record that it was made of: the engine tells none apart.
+
+The explorer decides on canonical records only. Here a task lives on as it is stored, at any
+instant, beside its canonical record, and both must come to the same.
+"""
+
+from dataclasses import replace
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from roundsman.birth import Wishes, new_task
+from roundsman.draft import SKEW
+from roundsman.events import Outcome
+from roundsman.messages import AgentRequest
+from roundsman.plan import Plan
+from roundsman.task import Task
+from tests.exploration.canonical import T0, Records, name_of, token_of
+from tests.exploration.configurations import plan, row, unfenced, unfenced_row, waits
+from tests.exploration.model import REPLY_TO
+from tests.exploration.settling import STALE
+from tests.exploration.shells import TASK_ID, Desk, Shells
+from tests.exploration.state import INSPECT, PASS, START, Mail
+
+PLANS = (plan(*row), plan(*unfenced_row), plan(waits), plan(unfenced))
+WAITS = (0, 1, SKEW - 1, SKEW, SKEW + 1, 12_345, 29_999, 30_000, 30_001, 61_000)
+OUTCOMES = (Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.TRANSIENT, Outcome.PERMANENT)
+
+acts = st.tuples(
+    st.sampled_from(WAITS),
+    st.sampled_from(["start", "inspect", "pass", "reply", "reply", "reply"]),
+    st.integers(0, 5),
+    st.sampled_from(OUTCOMES),
+)
+
+
+class Life:
+    """One task as it is stored, what its agents were asked, and its canonical records."""
+
+    def __init__(self, made: Plan) -> None:
+        self.records = Records(made, near_end=False)
+        self.shells = Shells(self.records, {})
+        self.task: Task = replace(
+            new_task(made, TASK_ID, Wishes(reply_to=REPLY_TO), T0, shards=1), owed=()
+        )
+        self.now = T0
+        self.asked: list[AgentRequest] = []
+        self.messages = 0
+
+    def wait(self, by: int) -> None:
+        """Whether time passes for the record or for its canonical one makes no difference."""
+        before, _ = self.records.canonical(self.task, self.now)
+        self.now += by
+        after, _ = self.records.canonical(self.task, self.now)
+        assert self.records.canonical(self.records.tasks[before], T0 + by)[0] == after
+
+    def job(self, kind: str, which: int, outcome: Outcome) -> Mail:
+        if kind != "reply" or not self.asked:
+            return {"pass": PASS, "inspect": INSPECT}.get(kind, START)
+        request = self.asked[-1 - which % len(self.asked)]
+        return Mail(
+            "reply",
+            request.step,
+            request.operation,
+            request.idempotency_key,
+            request.lock,
+            outcome=outcome.value,
+        )
+
+    def do(self, job: Mail) -> None:
+        """The same job on the record and on the canonical one."""
+        number, names = self.records.canonical(self.task, self.now)
+        lock = job.lock
+        if lock:
+            known = names.get(name_of(lock))
+            lock = STALE if known is None else token_of(known, lock)
+        ran = self.shells.run(number, job._replace(lock=lock))
+        desk = Desk(self.task, self.now)
+        self.messages += 1
+        self.shells.handle(desk, job._replace(name=f"message {self.messages}"))
+        self.task = desk.tasks()[0]
+        self.asked += desk.outbox.requests
+        assert self.records.canonical(self.task, self.now)[0] == ran.record
+        assert tuple(desk.effects) == ran.effects
+        assert [self.seen(r, self.now) for r in desk.outbox.requests] == [
+            self.seen(r, T0) for r in ran.requests
+        ]
+        assert desk.outbox.starts == ran.starts
+
+    def seen(self, request: AgentRequest, now: int) -> tuple[str, str, int, int]:
+        """What a request says that is not a name."""
+        by = request.complete_by - now
+        return request.step, request.idempotency_key, request.attempt, by
+
+
+@given(st.sampled_from(PLANS), st.lists(acts, max_size=40))
+@example(PLANS[1], [(0, "start", 0, OUTCOMES[0]), (30_000, "inspect", 0, OUTCOMES[0])])
+def test_a_record_and_its_canonical_one_come_to_the_same(
+    made: Plan, story: list[tuple[int, str, int, Outcome]]
+) -> None:
+    life = Life(made)
+    for wait, kind, which, outcome in story:
+        life.wait(wait)
+        life.do(life.job(kind, which, outcome))
