@@ -14,6 +14,7 @@ from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import idempotency_key
 from roundsman.values import SECOND
+from roundsman.workflow import Compensation, Undo
 from tests.unit.machine_checks import OPEN
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 from tests.unit.operator_stories import HOUR, ONCE, archived, refusal, undone
@@ -69,6 +70,26 @@ def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
     assert decision.commands == (StartTask(),)
     assert due(world.task, world.now) <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["b"]
+
+
+def test_undos_that_failed_are_made_again_newest_first() -> None:
+    fenced = Compensation(fences_late_performs=True)
+    a = step("a", compensation=fenced)
+    b = step("b", a, compensation=fenced)
+    world = World(plan(a, b, on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.is_refused("b")  # and so is its undo
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    world.resubmit()
+    assert requests_in(world.start()) == ["b"]
+    world.wait(60)  # the agent of b takes its time, and nothing of a is asked for meanwhile
+    assert requests_in(world.start()) == []
+    assert requests_in(world.succeeds("b")) == ["a"]
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
 
 
 def test_a_fresh_key_is_given_after_a_definite_refusal_of_the_only_attempt() -> None:

@@ -164,4 +164,6 @@ def _is_ready(case: Case, step: StepPlan) -> bool:
     record = case.draft.step(step.name)
     if record.process_state is not ProcessState.UNDOING or record.locked_by is not None:
         return False
-    return record.not_before is None or record.not_before <= case.now
+    # Several undos that have failed are resubmitted at once, and are made in their order again.
+    due = record.not_before is None or record.not_before <= case.now
+    return due and _successors_settled(case, step)
