@@ -40,17 +40,19 @@ def step(name: str, *after: Step, fenced: bool = True, on_failure: Strategy | No
     )
 
 
-def plan(*steps: Step, on_failure: Strategy | None = None) -> Plan:
-    """A plan whose own complete-by and retention are never reached."""
-    return plan_of(
-        Workflow(
-            name="story",
-            steps=steps,
-            complete_within=timedelta(days=1000),
-            on_failure=on_failure or Undo(),
-            retain_for=timedelta(days=100),
-        )
+def workflow(*steps: Step, on_failure: Strategy | None = None) -> Workflow:
+    """A workflow whose own complete-by and retention are never reached."""
+    return Workflow(
+        name="story",
+        steps=steps,
+        complete_within=timedelta(days=1000),
+        on_failure=on_failure or Undo(),
+        retain_for=timedelta(days=100),
     )
+
+
+def plan(*steps: Step, on_failure: Strategy | None = None) -> Plan:
+    return plan_of(workflow(*steps, on_failure=on_failure))
 
 
 def asked(*names: str) -> dict[str, OperatorEvent]:
@@ -69,34 +71,77 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
 one = step("a")
 bare = replace(one, compensation=None)
 unfenced = step("a", fenced=False)
-pair = (step("a"), step("b"))
-joined = step("c", *pair)
-row = (one, two := step("b", one), step("c", two))
-unfenced_row = (unfenced, step("b", unfenced, fenced=False))
-kept = plan(one, on_failure=Archive())
 waits = step("a", on_failure=Wait(4 * HALF_A_MINUTE, times=1, then=Undo()))
+two = step("b", one)
+row = (one, two, step("c", two))
+pair = (step("a"), step("b"))
+unfenced_row = (unfenced, step("b", unfenced, fenced=False))
+
+A_STEP = Configuration(plan=plan(one))
+KEPT = Configuration(plan=plan(one, on_failure=Archive()))
+UNFENCED = Configuration(plan=plan(unfenced))
+A_ROW = Configuration(plan=plan(one, two))
+A_PAIR = Configuration(plan=plan(*pair))
+TOLD_TO_RUN = Configuration(plan=plan(waits), commands=asked("run"))
+
+
+def fewer(configuration: Configuration) -> Configuration:
+    """Without answers that a service is unavailable; a lost one leads to another attempt, too."""
+    return replace(configuration, endings=FEWER, undo_endings=UNDO_FEWER)
+
+
+def near_end(*steps: Step) -> Configuration:
+    """The task has time for three attempts, whichever they are."""
+    made = replace(workflow(*steps), complete_within=3 * HALF_A_MINUTE)
+    return Configuration(plan=plan_of(made), near_end=True)
+
 
 SMALL: dict[str, Configuration] = {
-    "one step, archived": Configuration(plan=kept),
-    "one step, undone": Configuration(plan=plan(one)),
-    "one step that waits, or is told to run": Configuration(
-        plan=plan(waits), commands=asked("run")
-    ),
-    "one step, a crash": Configuration(plan=plan(one), crashes=1),
-    "one step, a repeated message": Configuration(plan=plan(one), repeats=1),
-    "one step, two supervisors": Configuration(plan=plan(one), supervisors=2),
-    "one step, two schedulers": Configuration(plan=plan(one), schedulers=2),
-    "one step, resubmitted": Configuration(plan=kept, commands=asked("resubmit")),
-    "one step, cancelled": Configuration(plan=plan(one), commands=asked("cancel")),
-    "one unfenced step, a repeated message": Configuration(plan=plan(unfenced), repeats=1),
-    "two steps in a row, undone": Configuration(plan=plan(*row[:2])),
+    "one step, archived": KEPT,
+    "one step, undone": A_STEP,
+    "one step that waits, or is told to run": TOLD_TO_RUN,
+    "one step, a crash": replace(A_STEP, crashes=1),
+    "one step, a repeated message": replace(A_STEP, repeats=1),
+    "one step, two supervisors in pieces": replace(A_STEP, supervisors=2),
+    "one step, two schedulers, one in pieces": replace(fewer(A_STEP), schedulers=1),
+    "one step, resubmitted": replace(KEPT, commands=asked("resubmit")),
+    "one step, cancelled": replace(A_STEP, commands=asked("cancel")),
+    "one step, its task out of time": near_end(one),
+    "one unfenced step, its task out of time": near_end(unfenced),
+    "one unfenced step, every 15 s": replace(UNFENCED, tick=15_000),
+    "one unfenced step, a repeated message": replace(UNFENCED, repeats=1),
+    "two steps in a row": A_ROW,
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
-    "two parallel steps, undone": Configuration(plan=plan(*pair)),
-    "two parallel steps and one after both, undone": Configuration(plan=plan(*pair, joined)),
-    "three steps in a row, none unavailable": Configuration(
-        plan=plan(*row), endings=FEWER, undo_endings=UNDO_FEWER
+    "one step, a crash and a repeated message": replace(fewer(A_STEP), crashes=1, repeats=1),
+    "one step, two schedulers in pieces": replace(A_STEP, schedulers=2),
+    "one step, scheduler and supervisor in pieces": replace(
+        fewer(A_STEP), schedulers=1, supervisors=1
     ),
+    "one step, a scheduler in pieces and a crash": replace(fewer(A_STEP), schedulers=1, crashes=1),
+    "one step, resubmitted, a repeated message": replace(
+        KEPT, commands=asked("resubmit"), repeats=1
+    ),
+    "one step, all that a person may ask": replace(
+        fewer(KEPT), commands=asked("resubmit", "undo", "resubmit --again", "cancel")
+    ),
+    "two steps in a row, a crash": replace(fewer(A_ROW), crashes=1),
+    "two steps in a row, a repeated message": replace(fewer(A_ROW), repeats=1),
+    "two steps in a row, two supervisors in pieces": replace(fewer(A_ROW), supervisors=2),
+    "two steps in a row, resubmitted": replace(A_ROW, commands=asked("resubmit")),
+    "two steps in a row, cancelled": replace(A_ROW, commands=asked("cancel")),
+    "two steps in a row, their task out of time": near_end(one, two),
+    "two unfenced steps in a row": Configuration(plan=plan(*unfenced_row)),
+    "two unfenced steps in a row, a repeated message": replace(
+        fewer(Configuration(plan=plan(*unfenced_row))), repeats=1
+    ),
+    "three steps in a row": Configuration(plan=plan(*row)),
+    "two parallel steps": A_PAIR,
+    "two parallel steps, every 15 s": replace(fewer(A_PAIR), tick=15_000),
+    "two parallel steps after one": fewer(
+        Configuration(plan=plan(one, step("b", one), step("c", one)))
+    ),
+    "one step after two parallel ones": fewer(Configuration(plan=plan(*pair, step("c", *pair)))),
 }
 EVERY = SMALL | VERIFY

@@ -37,6 +37,9 @@ REPLY_TO = "https://queue.example/replies"
 HELD_FOR = 60_000
 """How long a process may sit on what it read: longer than any of the functions may run."""
 
+MOST_AT_ONCE = 2
+"""Decisions in one write: an inspection, and the Start that follows from it."""
+
 ENDINGS = ("done", "answer lost", "unavailable", "refused")
 HAS_EFFECT = ("done", "answer lost", "done, and says unavailable")
 SAYS = {
@@ -55,6 +58,8 @@ class Configuration:
     `repeats` messages come again without being acknowledged, and `crashes` processes die.
     `schedulers` and `supervisors` are how many of them may have read and not yet written at once;
     with none, each acts in one piece. `commands` are what a person asks, each once at most.
+    `near_end` says that the task's own complete-by is within reach. `tick` is the most ms that
+    pass at once, where things are to happen between the instants that matter, too.
     """
 
     plan: Plan
@@ -66,6 +71,7 @@ class Configuration:
     supervisors: int = 0
     commands: Mapping[str, OperatorEvent] = field(default_factory=dict)
     near_end: bool = False
+    tick: int | None = None
 
 
 class TaskModel:
@@ -150,7 +156,7 @@ class TaskModel:
     ) -> Iterator[tuple[str, State]]:
         """Well; or not acknowledged; or dead after any of its effects; or one of them failed."""
         ran = self.shells.run(state.record, job, read=read)
-        who = _who(job)
+        who = _who(job if read is None else read.job._replace(name=FRESH))
         if ran.effects or rest.mail != state.mail or read is not None:
             yield who, self.handled(state, job, rest, read)
         if ran.effects and state.repeats and job is not PASS:
@@ -186,6 +192,13 @@ class TaskModel:
             rest = state._replace(reads=_without(state.reads, read))
             for cause, after in self._done(state, read.job, rest, read):
                 yield f"{cause}, on what it read", after
+            ran = self.shells.run(state.record, read.job, read=read)
+            if not read.committed and ran.effects[:1] == ("save",) and len(ran.effects) > 1:
+                cut = self.shells.run(state.record, read.job, Fault(after=1), read)
+                committed = read._replace(committed=True)
+                after = self._after(rest._replace(reads=(*rest.reads, committed)), cut)
+                who = _who(read.job._replace(name=FRESH))
+                yield f"{who}, on what it read, and has yet to send", after
 
     def _after(self, rest: State, ran: Ran) -> State:
         """What a run has left, with what it sent."""
@@ -196,7 +209,7 @@ class TaskModel:
             record=ran.record,
             mail=rest.mail + sent,
             told=told | ran.tells if ended else told,
-            reads=tuple(r._replace(behind=r.behind + ran.decisions) for r in rest.reads),
+            reads=tuple(_behind(read, ran.decisions) for read in rest.reads),
         )
         names = dict(ran.names)
         if FRESH in names:
@@ -257,6 +270,8 @@ class TaskModel:
 
     def _later(self, state: State) -> Iterator[tuple[str, State]]:
         by = self.to_next_instant(state)
+        if self.configuration.tick is not None:
+            by = min(by, self.configuration.tick)
         if by and all(read.age + by <= HELD_FOR for read in state.reads):
             yield f"{by / 1000:g} s pass", self.later(state, by)
 
@@ -296,6 +311,12 @@ def _kept(state: State, job: Mail) -> State:
         return state
     again = job._replace(name=KEPT) if job.name == FRESH else job
     return state._replace(mail=(*state.mail, again))
+
+
+def _behind(read: Read, decisions: int) -> Read:
+    """Of a decision that is stored only whether another came after it is of interest."""
+    behind = read.behind + decisions
+    return read._replace(behind=min(behind, MOST_AT_ONCE + 1) if read.committed else behind)
 
 
 def _unused(state: State) -> str:

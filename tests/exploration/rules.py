@@ -68,7 +68,7 @@ class Rules:
         return all(
             self._is_settled(name, task.step(name))
             for undoing, record in task.steps.items()
-            if record.process_state is ProcessState.UNDOING
+            if record.process_state is ProcessState.UNDOING and record.under_way
             for name in self._plan.steps
             if undoing in self._plan.before(name)
         )

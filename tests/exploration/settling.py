@@ -75,7 +75,7 @@ class Settling:
         """A process whose reading is out of date begins again: its message is in its queue."""
         mail, reads = list(state.mail), []
         for read in state.reads:
-            if read.behind and self._shells.outdated(state.record, read):
+            if read.behind and not read.committed and self._shells.outdated(state.record, read):
                 mail.append(read.job)
             else:
                 reads.append(read)

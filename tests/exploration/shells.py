@@ -118,7 +118,9 @@ class Shells:
         now = T0 + (read.age if read else 0)
         version = VERSION + (read.behind if read else 0)
         stored = replace(moved(self._records.tasks[record], now - T0), version=version)
-        return Desk(stored, now, fault, self._records.tasks[read.record] if read else None)
+        desk = Desk(stored, now, fault, self._records.tasks[read.record] if read else None)
+        desk.committed = read is not None and read.committed
+        return desk
 
     def _make(self, record: int, job: Mail, fault: Fault, read: Read | None) -> Ran:
         desk = self._desk(record, fault, read)
@@ -198,6 +200,7 @@ class Desk(MemoryStore):
         self.effects: list[str] = []
         self.outbox = Mailbox(self)
         self.probes = False
+        self.committed = False
         self.ends_anew = False
         self._fault = fault
         self._read: Task | None = None
@@ -217,11 +220,22 @@ class Desk(MemoryStore):
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
+        if self.committed:
+            self._remember(task)
+            return Saved()
         saved = self._write("save", lambda: super(Desk, self).save(task, seen=seen))
         if isinstance(saved, Saved):
             self.ends_anew |= any(o.seq > seen and o.name in TELLS_AN_END for o in task.owed)
         self._after(saved)
         return saved
+
+    def _remember(self, task: Task) -> None:
+        """The decision was stored already; what it owed is what is still owed under that name."""
+        self.committed, self._wrote = False, True
+        own = {(owed.kind, owed.name): owed for owed in task.owed}
+        stored = self.tasks()[0]
+        same = tuple(own.get((owed.kind, owed.name), owed) for owed in stored.owed)
+        super().save(replace(stored, owed=same), seen=stored.version)
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
         cleared = self._write("clear_owed", lambda: super(Desk, self).clear_owed(task))

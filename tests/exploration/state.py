@@ -32,12 +32,16 @@ PASS, START, INSPECT = Mail("pass"), Mail("start"), Mail("inspect")
 
 
 class Read(NamedTuple):
-    """What a process has read and not acted on: a record of `age` ms and `behind` versions ago."""
+    """What a process has read and not acted on: a record of `age` ms and `behind` versions ago.
+
+    Once it has `committed` its decision, what it has not done is to send what follows from it.
+    """
 
     job: Mail
     record: int
     age: int = 0
     behind: int = 0
+    committed: bool = False
 
 
 class State(NamedTuple):
