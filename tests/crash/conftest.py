@@ -12,8 +12,7 @@ from botocore.useragent import UserAgentString
 from moto import backend_index
 
 import workflows.registry
-from roundsman.testing.stack import Clock
-from roundsman_console.services import RemoteServices
+from roundsman.testing.stack import Clock, Services
 from tests.crash.runs import Stage
 from tests.crash.scenarios import WORKFLOWS, Scenario
 from tests.project import deployed_project
@@ -36,27 +35,17 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
                 terminalreporter.write_line(f"{COUNTED}: {said}")
 
 
-@pytest.fixture(scope="session")
-def clock() -> Clock:
-    return Clock()
-
-
-@pytest.fixture(scope="session")
-def services(clock: Clock) -> Iterator[RemoteServices]:
-    with RemoteServices(clock=clock.at_the_services) as started:
-        yield started
-
-
 @pytest.fixture
-def open_stage(services: RemoteServices, clock: Clock) -> Open:
+def open_stage(roundsman_services: Services, roundsman_clock: Clock) -> Open:
     """Opens a stage with the stack of a scenario."""
 
     @contextmanager
     def opened(scenario: Scenario) -> Iterator[Stage]:
         known = {**workflows.registry.WORKFLOWS, **WORKFLOWS}
+        parameters = {**SMALL, **scenario.parameters}
         with (
             patch.object(workflows.registry, "WORKFLOWS", known),
-            deployed_project(services, clock, {**SMALL, **scenario.parameters}) as stack,
+            deployed_project(roundsman_services, roundsman_clock, parameters) as stack,
             cheap_clients(),
         ):
             yield Stage(stack)
