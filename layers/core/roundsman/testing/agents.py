@@ -33,10 +33,12 @@ def all_agents(workflows: Iterable[Workflow], given: Iterable[Agent]) -> dict[st
     """The agents by name: those given, and a stand-in for each name that is missing."""
     agents = {agent.name: agent for agent in given}
     stand_ins: dict[str, Agent] = {}
+    bound: set[tuple[str, str]] = set()
     for workflow in workflows:
         for step in workflow.steps:
             for name in step.agent_names():
-                if name not in agents:
+                if name not in agents and (name, step.name) not in bound:
+                    bound.add((name, step.name))  # workflows may share a step
                     _bind(stand_ins.setdefault(name, Agent(name)), step)
     return agents | stand_ins
 

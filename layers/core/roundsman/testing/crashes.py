@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS, Fault, Faults
 from roundsman.testing.world import InvariantBroken, World
 
-Story = Callable[[World], None]
+Story = Callable[[World], object]
 """What happens in a world, and what must be so then: it raises AssertionError where it is not."""
 
 PASSING = frozenset(Fault) - {Fault.REFUSED}
