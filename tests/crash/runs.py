@@ -10,16 +10,16 @@ from typing import cast
 import boto3
 
 from roundsman.states import TaskState
-from roundsman.testing.stack import Call, Fault, Stack, Strike
+from roundsman.testing.stack import AwsFault, Call, Stack, Strike
 from tests.crash.scenarios import ORDER, Scenario, ended
 
 # Each with how many tries of the call it strikes: one, which botocore's next try mends, or all.
-FAULTS: Mapping[str, tuple[Fault, int | None]] = {
-    "dies-before": (Fault.DIES_BEFORE, None),
-    "dies-after": (Fault.DIES_AFTER, None),
-    "throttled-once": (Fault.THROTTLED, 1),
-    "broken": (Fault.BROKEN, None),
-    "answer-lost": (Fault.ANSWER_LOST, 1),
+FAULTS: Mapping[str, tuple[AwsFault, int | None]] = {
+    "dies-before": (AwsFault.DIES_BEFORE, None),
+    "dies-after": (AwsFault.DIES_AFTER, None),
+    "throttled-once": (AwsFault.THROTTLED, 1),
+    "broken": (AwsFault.BROKEN, None),
+    "answer-lost": (AwsFault.ANSWER_LOST, 1),
 }
 READS = ("GetItem", "BatchGetItem", "Query", "GetQueueUrl", "GetQueueAttributes")
 PATIENCE = 6 * 3600  # seconds until an order that has not ended never will
@@ -62,7 +62,7 @@ def runs_of(calls: list[Call], faults: Sequence[str]) -> Iterator[Run]:
     """Each call with each fault; a read whose answer is lost is as one that was refused."""
     for number, call in enumerate(calls, start=1):
         for name in faults:
-            if FAULTS[name][0] is not Fault.ANSWER_LOST or call.operation not in READS:
+            if FAULTS[name][0] is not AwsFault.ANSWER_LOST or call.operation not in READS:
                 yield Run(number, call, name)
 
 

@@ -8,7 +8,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
-from roundsman.testing.stack import MORNING, Clock, Fault, Killed, Stack
+from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
 from roundsman.testing.stack_functions import Context, Instance
 from roundsman.testing.stack_template import FunctionCode, Template, TemplateProblem
 from roundsman_console.services import RemoteServices
@@ -55,9 +55,9 @@ def test_a_function_that_dies_before_a_call_has_not_done_it(stack: Stack) -> Non
     assert stack.effects("ord-1") == ALL_EFFECTS
 
 
-@pytest.mark.parametrize("how", [Fault.BROKEN, Fault.THROTTLED, Fault.ANSWER_LOST])
+@pytest.mark.parametrize("how", [AwsFault.BROKEN, AwsFault.THROTTLED, AwsFault.ANSWER_LOST])
 def test_a_call_that_fails_in_one_try_is_mended_by_botocore_and_no_real_time_passes(
-    stack: Stack, how: Fault
+    stack: Stack, how: AwsFault
 ) -> None:
     stack.fail("SubmissionFunction", at="SendMessage", tries=1, how=how)
     stack.submit(order("ord-1"))
@@ -86,7 +86,7 @@ def test_faults_are_raised_as_each_service_words_them(stack: Stack) -> None:
         ("sqs", "ListQueues", "RequestThrottled"),
         ("sns", "ListTopics", "Throttling"),
     ):
-        stack.fail("SubmissionFunction", at=operation, how=Fault.THROTTLED)
+        stack.fail("SubmissionFunction", at=operation, how=AwsFault.THROTTLED)
         client = boto3.client(service)  # type: ignore[call-overload]  # each in turn
         stack.aws.running = "SubmissionFunction"
         try:
@@ -99,7 +99,7 @@ def test_faults_are_raised_as_each_service_words_them(stack: Stack) -> None:
 
 
 def test_an_answer_that_is_lost_in_all_tries_ends_as_a_closed_connection(stack: Stack) -> None:
-    stack.fail("SubmissionFunction", at="CreateQueue", how=Fault.ANSWER_LOST)
+    stack.fail("SubmissionFunction", at="CreateQueue", how=AwsFault.ANSWER_LOST)
     stack.aws.running = "SubmissionFunction"
     try:
         with pytest.raises(ConnectionClosedError):

@@ -25,7 +25,7 @@ from moto import mock_aws
 from roundsman.aws.control import DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.task import Task
-from roundsman.testing.stack_calls import Call, Fault, Killed, Strike
+from roundsman.testing.stack_calls import AwsFault, Call, Killed, Strike
 from roundsman.testing.stack_driver import Driver
 from roundsman.testing.stack_environment import MORNING, Clock, forget_circuits, taken_over
 from roundsman.testing.stack_functions import Context, layers_on_the_path
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MORNING",
+    "AwsFault",
     "Call",
     "Clock",
     "Context",
-    "Fault",
     "Killed",
     "Message",
     "Services",
@@ -105,7 +105,9 @@ class Stack(Driver):
         It dies at the one after `after` others: just before it, or, where `done`, just after it,
         when all is done and nothing answered. Its next call is a new instance's.
         """
-        self._strike(Fault.DIES_AFTER if done else Fault.DIES_BEFORE, function, at, after, None)
+        self._strike(
+            AwsFault.DIES_AFTER if done else AwsFault.DIES_BEFORE, function, at, after, None
+        )
 
     def fail(
         self,
@@ -114,7 +116,7 @@ class Stack(Driver):
         at: str,
         after: int = 0,
         tries: int | None = None,
-        how: Fault = Fault.BROKEN,
+        how: AwsFault = AwsFault.BROKEN,
     ) -> None:
         """Let a call of a function to AWS (`UpdateItem`) fail, the one after `after` others.
 
@@ -122,7 +124,7 @@ class Stack(Driver):
         """
         self._strike(how, function, at, after, tries)
 
-    def _strike(self, how: Fault, function: str, at: str, after: int, tries: int | None) -> None:
+    def _strike(self, how: AwsFault, function: str, at: str, after: int, tries: int | None) -> None:
         if function not in self.stack.functions:
             known = ", ".join(self.stack.functions)
             raise ValueError(f"the template has no function {function}, but {known}")
@@ -364,4 +366,7 @@ def deployed(
         services.application.reset()
     functions = found.functions()
     with taken_over(clock), mock_aws(), layers_on_the_path(functions.values()):
-        yield Stack(create_stack_on_moto(found, parameters), services, clock)
+        try:
+            yield Stack(create_stack_on_moto(found, parameters), services, clock)
+        finally:
+            boto3.setup_default_session()  # nobody else's calls are this stack's

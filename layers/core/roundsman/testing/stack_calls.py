@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from botocore.awsrequest import AWSPreparedRequest
 
 
-class Fault(StrEnum):
+class AwsFault(StrEnum):
     """What happens to a call."""
 
     DIES_BEFORE = "the process dies just before the call"
@@ -30,18 +30,21 @@ class Fault(StrEnum):
     ANSWER_LOST = "AWS does what is asked, and the connection ends without its answer"
 
 
-DEATHS = (Fault.DIES_BEFORE, Fault.DIES_AFTER)
+DEATHS = (AwsFault.DIES_BEFORE, AwsFault.DIES_AFTER)
 
 # What the services say themselves; each is an error that botocore's standard mode tries again.
-ERRORS: Mapping[tuple[Fault, str], tuple[int, str]] = {
-    (Fault.THROTTLED, "dynamodb"): (400, "ThrottlingException"),
-    (Fault.THROTTLED, "sqs"): (400, "RequestThrottled"),
-    (Fault.THROTTLED, "sns"): (400, "Throttling"),
-    (Fault.BROKEN, "dynamodb"): (500, "InternalServerError"),
-    (Fault.BROKEN, "sqs"): (500, "InternalFailure"),
-    (Fault.BROKEN, "sns"): (500, "InternalError"),
+ERRORS: Mapping[tuple[AwsFault, str], tuple[int, str]] = {
+    (AwsFault.THROTTLED, "dynamodb"): (400, "ThrottlingException"),
+    (AwsFault.THROTTLED, "sqs"): (400, "RequestThrottled"),
+    (AwsFault.THROTTLED, "sns"): (400, "Throttling"),
+    (AwsFault.BROKEN, "dynamodb"): (500, "InternalServerError"),
+    (AwsFault.BROKEN, "sqs"): (500, "InternalFailure"),
+    (AwsFault.BROKEN, "sns"): (500, "InternalError"),
 }
-ELSEWHERE = {Fault.THROTTLED: (400, "ThrottlingException"), Fault.BROKEN: (500, "InternalFailure")}
+ELSEWHERE = {
+    AwsFault.THROTTLED: (400, "ThrottlingException"),
+    AwsFault.BROKEN: (500, "InternalFailure"),
+}
 
 XML_ERROR = (
     "<ErrorResponse><Error><Type>Sender</Type><Code>{code}</Code><Message>{said}</Message></Error>"
@@ -71,7 +74,7 @@ class Strike:
     (any, if None). `tries` is how many tries of it are struck; None: every one, so that it fails.
     """
 
-    fault: Fault
+    fault: AwsFault
     function: str | None = None
     operation: str | None = None
     after: int = 0
@@ -117,30 +120,30 @@ class AwsCalls:
         if self._striking is not None:
             self.strikes.remove(self._striking)
             self.struck += 1
-            if self._striking.fault is Fault.DIES_BEFORE:
+            if self._striking.fault is AwsFault.DIES_BEFORE:
                 self._die()
 
     def _sends(
         self, request: "AWSPreparedRequest", event_name: str, **_rest: object
     ) -> AWSResponse | None:
-        if self._strikes_now(Fault.THROTTLED, Fault.BROKEN) and self._striking is not None:
+        if self._strikes_now(AwsFault.THROTTLED, AwsFault.BROKEN) and self._striking is not None:
             botocore_stubber.enabled = False  # for this one try; see _answered
             return _refusal(self._striking.fault, event_name.split(".")[1], request)
         return None
 
     def _answered(self, request: "AWSPreparedRequest", **_rest: object) -> None:
-        botocore_stubber.enabled = True
-        if self._strikes_now(Fault.ANSWER_LOST):
+        if self._strikes_now(AwsFault.THROTTLED, AwsFault.BROKEN):
+            botocore_stubber.enabled = True
+            self._one_try_less()
+        elif self._strikes_now(AwsFault.ANSWER_LOST):
             self._one_try_less()
             raise ConnectionClosedError(endpoint_url=str(request.url))
-        if self._strikes_now(Fault.THROTTLED, Fault.BROKEN):
-            self._one_try_less()
 
     def _ends(self, **_rest: object) -> None:
-        if self.running and self._striking and self._striking.fault is Fault.DIES_AFTER:
+        if self.running and self._striking and self._striking.fault is AwsFault.DIES_AFTER:
             self._die()
 
-    def _strikes_now(self, *faults: Fault) -> bool:
+    def _strikes_now(self, *faults: AwsFault) -> bool:
         return bool(self.running) and self._striking is not None and self._striking.fault in faults
 
     def _one_try_less(self) -> None:
@@ -154,7 +157,7 @@ class AwsCalls:
         raise Killed(self.running)
 
 
-def _refusal(fault: Fault, service: str, request: "AWSPreparedRequest") -> AWSResponse:
+def _refusal(fault: AwsFault, service: str, request: "AWSPreparedRequest") -> AWSResponse:
     """An error as that service words it, in the protocol of the request."""
     status, code = ERRORS.get((fault, service), ELSEWHERE[fault])
     said = "made to fail by a test"
