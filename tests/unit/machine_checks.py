@@ -1,16 +1,19 @@
-"""What holds for every decision of the machine and for every stored task, in any story."""
+"""What holds for every decision of the machine and for every stored task, in any story.
 
-from roundsman.due import due
+The named invariants are the public ones, which worlds of whole stacks are held to as well; what is
+here beside them is the machine's own.
+"""
+
 from roundsman.events import Decision, Event, Inspect, SendRequest
-from roundsman.states import DONE, END_STATES, ProcessState, TaskState
+from roundsman.plan import Plan
+from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, Task, operation_of
-
-IDLE = (ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR)
+from roundsman.testing.invariants import of_change
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
 
 
-def check(before: Task, event: Event, decision: Decision, now: int) -> None:
+def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) -> None:
     """What holds for every decision whatever."""
     after = decision.task
     assert decision.reason.strip()
@@ -23,8 +26,9 @@ def check(before: Task, event: Event, decision: Decision, now: int) -> None:
     assert after != before
     assert after.version == before.version + 1
     assert len({row.seq for row in decision.history}) == len(decision.history)
-    check_record(after, now)
-    check_lane(before, after, now)
+    assert not list(of_change(plan, before, after, now))
+    check_record(after)
+    check_lane(before, after)
     if isinstance(event, Inspect):
         claimed = {n for n, r in after.steps.items() if r.locked_by} - {
             n for n, r in before.steps.items() if r.locked_by
@@ -38,12 +42,11 @@ def check(before: Task, event: Event, decision: Decision, now: int) -> None:
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 
-def check_record(task: Task, now: int) -> None:
+def check_record(task: Task) -> None:
     """What holds for every stored task."""
-    under_way = [record for record in task.steps.values() if record.under_way]
-    assert all(r.locked_by and r.complete_by and r.started_at for r in under_way)
-    found = {record.process_state for record in task.steps.values()}
     for record in task.steps.values():
+        if record.under_way:
+            assert record.started_at
         # An undo has its own time, which the record of a left-out item keeps.
         left_out = record.process_state is ProcessState.SKIPPED
         performs = operation_of(record) == PERFORM and not left_out
@@ -55,36 +58,24 @@ def check_record(task: Task, now: int) -> None:
         if record.heartbeat_by is not None:
             assert record.complete_by is not None
             assert record.heartbeat_by <= record.complete_by
-        if record.process_state in IDLE:
-            assert record.locked_by is None
         if record.process_state is ProcessState.PENDING:
             assert record.complete_by or not task.steps or record.started_at is None
     if not task.ended:
+        found = {record.process_state for record in task.steps.values()}
         goes_on = task.ending is None or not task.ending.undo  # and is undone on its way
         undoing = ProcessState.UNDOING in found and not goes_on
         assert (task.state is TaskState.UNDOING) == undoing
-        if task.state is not TaskState.UNDOING:
-            assert (task.state is TaskState.ACTIVE) == bool(under_way)
-    assert not (task.ended and under_way)
     if task.state is TaskState.COMPLETED:
-        assert all(record.process_state in DONE for record in task.steps.values())
         assert task.ending is None
     if task.state in (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED):
         assert task.ending is not None
-    if task.state is TaskState.UNDONE:
-        assert ProcessState.UNDO_ERROR not in found
-    assert (task.ended_at is not None) == (task.state in END_STATES)
 
 
-def check_lane(before: Task, after: Task, now: int) -> None:
-    """The due entry is early enough, and never rises within the open lane."""
+def check_lane(before: Task, after: Task) -> None:
+    """The due entry never rises within the open lane."""
     if after.ended and not after.owed:
-        lane = ARCHIVED if after.state is TaskState.ARCHIVED else DONE_LANE
-        assert after.lane == lane
         assert after.due_at == after.ended_at
         return
-    assert after.lane == OPEN
-    assert after.due_at <= due(after, now)
     assert after.expires_at is None
     if before.lane == OPEN:
         assert after.due_at <= before.due_at

@@ -122,7 +122,7 @@ class World:
         """Decide, check what holds for every decision, and store."""
         before = self.task
         decision = self.decide(event)
-        check(before, event, decision, self.now)
+        check(self.plan, before, event, decision, self.now)
         assert self.decide(event) == decision, "the same arguments give the same decision"
         self.decisions.append((before, event, decision))
         self.task = decision.task
