@@ -232,6 +232,12 @@ def test_a_world_needs_workflows_of_different_names() -> None:
         World(SHOP, SHOP)
 
 
+def test_faults_of_calls_are_chosen_or_left_to_chance() -> None:
+    with pytest.raises(ValueError, match="give either"):
+        World(SHOP, faults=Faults(), mishaps=Mishaps(crashes=0.1))
+    World(SHOP, faults=Faults(), mishaps=Mishaps(repeats=0.1, meetings=0.1))
+
+
 def test_workflows_may_share_a_step() -> None:
     world = World(SHOP, PICKING)
     one, two = world.submit(), world.submit({"lines": ["pen"]}, workflow="picking")

@@ -52,6 +52,11 @@ class Mishaps:
             refusals=share / 2,
         )
 
+    @property
+    def of_calls(self) -> bool:
+        """Whether any of them is of calls to AWS: those come from a world's own faults."""
+        return any((self.crashes, self.failures, self.lost_answers, self.losses))
+
     def but(self, **changes: float) -> "Mishaps":
         """The same with other shares."""
         return replace(self, **changes)  # type: ignore[arg-type]  # every share is a float

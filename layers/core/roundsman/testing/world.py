@@ -95,7 +95,9 @@ class World:
         skew: Mapping[str, timedelta] | None = None,
         read: ReadEvent | None = None,
     ) -> None:
-        """Raises ValueError where there is no workflow, or two have one name."""
+        """Raises ValueError for no workflow, two of one name, or mishaps of calls beside faults."""
+        if faults is not None and mishaps.of_calls:
+            raise ValueError("mishaps of calls are drawn where no faults are given: give either")
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
@@ -124,11 +126,7 @@ class World:
         self._ticked_at = self.now
         self._depth = 0
         self._cause: Exception | None = None
-        self.faults.on_hit(
-            lambda hit: self.trace.note(
-                self.now, "  call {}, {}: {}", hit.number, hit.name, hit.fault
-            )
-        )
+        self.faults.on_hit(lambda hit: self.trace.note(self.now, "  call {}, {}: {}", *hit))
         if mishaps.meetings:
             self.faults.before_each(self._meet)
 
