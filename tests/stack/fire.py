@@ -27,7 +27,7 @@ UNDER_WAY = 100  # orders at a time; more would only wait for each other
 DOWN_AT, DOWN_FOR = 60, 6  # orders that have ended; ticks with an open circuit
 RESTART_AT = 200  # orders that have ended
 CALM_AT = 450
-GUSTS, GUST, BREEZE = 0.15, 0.25, 0.015  # how often; the share of calls that fails: 5% in all
+GUSTS, GUST, BREEZE = 0.18, 0.25, 0.015  # how often; the share of calls that fails: 5% in all
 OF_ALERTS = 0.50  # there are so few that a smaller share would often strike none
 CALLS_PER_KILL = (200, 600)
 OLD_ENOUGH = 10.0  # seconds
@@ -201,10 +201,7 @@ class Fire:
             self._let_services_fail(down=False)
 
     def _let_services_fail(self, *, down: bool) -> None:
-        """No answer, a lost one or half of one, anywhere; some calls hang until they are late.
-
-        No refund hangs: its time is five minutes.
-        """
+        """No answer, a lost one or half of one, anywhere; some calls hang until they are late."""
         outage: list[Event] = [{"service": "payment", "status": 503}] if down else []
         hang: Event = {"hang": True, "times": 1}
         late = [

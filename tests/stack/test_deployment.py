@@ -1,7 +1,6 @@
 """A deployment of changed and removed workflows to a running stack, with tasks in flight."""
 
 import json
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,6 +16,7 @@ from roundsman_console.services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.helpers import PATIENCE, asks, faults, hanging, is_in, steps_of
+from tests.stack.projects import WORKFLOWS, copied, replace
 
 pytestmark = pytest.mark.stack
 
@@ -25,7 +25,6 @@ STEPS = {"reserve_stock", "charge_card", "create_shipment", "send_confirmation"}
 CHANGED_STEPS = STEPS - {"send_confirmation"} | {"thank_customer"}
 SHORT_STEPS = {"reserve_stock", "charge_card"}
 SHORT_EFFECTS = {"inventory perform": 1, "payment perform": 1}
-WORKFLOWS = Path("layers") / "workflows" / "workflows"
 LATER = {"operation": "POST /charges", "status": 503, "retryAfter": 3600}
 
 
@@ -39,18 +38,6 @@ def changing(session_without_real_aws: None, tmp_path: Path) -> Iterator[Deploye
         ) as aws,
     ):
         yield DeployedStack(aws, services)
-
-
-def copied(folder: Path) -> Path:
-    """The project as far as it is deployed."""
-    folder.mkdir()
-    shutil.copy(PROJECT / "template.yaml", folder)
-    for part in ("functions", "layers"):
-        ignored = shutil.ignore_patterns("__pycache__")
-        shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
-    for shared in ("requirements", ".cache"):  # so that the emulator is not installed once more
-        (folder / shared).symlink_to(PROJECT / shared)
-    return folder
 
 
 def before(folder: Path) -> Path:
@@ -84,12 +71,6 @@ def after(folder: Path) -> Path:
     bound = "@mail.performs(send_confirmation)\n"
     replace(mail, bound, f"{bound}@mail.performs(thank_customer)\n")
     return project
-
-
-def replace(path: Path, old: str, new: str) -> None:
-    text = path.read_text()
-    assert text.count(old) == 1, f"{path.name} no longer has {old!r}"
-    path.write_text(text.replace(old, new))
 
 
 def deploy(stack: DeployedStack, project: Path) -> None:

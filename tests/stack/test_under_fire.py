@@ -12,6 +12,7 @@ import shutil
 import sys
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import cast
 
 import pytest
@@ -22,6 +23,7 @@ from roundsman_console.services import RemoteServices
 from tests.stack.aftermath import Aftermath, gather
 from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.fire import Fire, summed
+from tests.stack.projects import WORKFLOWS, copied, replace
 from tests.stack.proxy import KINDS, fault_proxy
 
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
@@ -73,7 +75,7 @@ def aftermath(
             port=port,
             services=services.url,
             parameters={name: str(value) for name, value in PARAMETERS.items()},
-            project=PROJECT,
+            project=impatient(tmp_path_factory.mktemp("fire") / "project"),
             emulator_environment={"AWS_ENDPOINT_URL": proxy.url, "PERSIST_STATE": "1"},
         ) as aws,
     ):
@@ -90,6 +92,23 @@ def aftermath(
         say(found.report())
         say(f"the logs are in {log.parent}")
         yield found
+
+
+def impatient(folder: Path) -> Path:
+    """The project with shorter times for what a worker's death would make the test wait for.
+
+    And with more attempts: a call that hung, a worker that died, and a request that a busy machine
+    read too late can come together on one step, which then rightly fails after three.
+    """
+    project = copied(folder)
+    workflow = project / WORKFLOWS / "order_fulfilment.py"
+    for refund_or_shipment in ("minutes=5", "minutes=2"):
+        replace(workflow, refund_or_shipment, "minutes=1")
+    replace(workflow, "max_attempts=5", "max_attempts=10")
+    for agent in ("inventory", "shipping", "mail"):
+        bound = f'agent="{agent}",'
+        replace(workflow, bound, f"{bound} retry=Retry(max_attempts=10),")
+    return project
 
 
 def subscribe(stack: DeployedStack) -> None:
