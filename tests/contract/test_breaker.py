@@ -10,7 +10,7 @@ import pytest
 from roundsman.alerts import Alert
 from roundsman.aws.breaker import TRIED_FOR
 from roundsman.aws.guarding import AgentGuard
-from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.errors import Busy, PermanentError, TransientError, TryAgain
 from roundsman.guards import HeldBack, NotCalled
 from roundsman.ports import BREAKER
 from roundsman.values import MINUTE, SECOND
@@ -380,3 +380,21 @@ def test_an_alert_that_cannot_be_published_breaks_nothing(
     circuit.open(guard)
     guard.tell()
     assert "alert not published" in capsys.readouterr().out
+
+
+def test_an_alert_that_could_not_be_published_is_told_with_the_next_request(
+    circuit: Circuit,
+) -> None:
+    told: list[Alert] = []
+
+    def fails_once(alert: Alert) -> None:
+        told.append(alert)
+        if len(told) == 1:
+            raise TryAgain("throttled")
+
+    circuit.publish = fails_once
+    guard = circuit.instance()
+    circuit.open(guard)
+    for _ in range(3):
+        guard.tell()
+    assert [alert.attributes["kind"] for alert in told] == ["breaker_opened"] * 2

@@ -17,6 +17,7 @@ from roundsman.values import SECOND
 
 RENEWED_EVERY = 5 * SECOND  # by one instance; as often as the scheduler reads the holds
 BY = "the circuit breaker"
+KEPT = 10  # alerts that could not be published
 
 
 class CircuitNews:
@@ -90,8 +91,11 @@ class CircuitNews:
             self._renew(until, why)
 
     def tell(self) -> None:
-        """Publish what there is to tell. What cannot be published is logged, and not kept."""
-        alerts, self._alerts = self._alerts, []
+        """Publish what there is to tell. What cannot be published is logged, and told next time.
+
+        The next time is this instance's next request; the newest KEPT are kept until then.
+        """
+        alerts, self._alerts = self._alerts[-KEPT:], []
         for alert in alerts:
             try:
                 self._publish(alert)
@@ -99,6 +103,7 @@ class CircuitNews:
                 count("AlertsFailed")
                 told = {"kind": alert.attributes["kind"], "agent": self._agent}
                 logger().error("alert not published", extra={**told, **where(error)})
+                self._alerts.append(alert)
 
     def _renew(self, until: int, why: str) -> None:
         """Hold the agent until then, as since the circuit first opened, if it is not yet."""

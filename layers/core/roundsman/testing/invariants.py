@@ -31,7 +31,7 @@ class Invariant(StrEnum):
     ENDS = "every accepted order reaches an end state in bounded time once faults stop"
     AGREES = "record and index agree"
     NOT_LOST = "no version of a record is overwritten by another of its number, or an older one"
-    HANDLED = "no message breaks its handler, and none is put aside or dies"
+    HANDLED = "no message breaks its handler"
 
 
 @dataclass(frozen=True, slots=True)
