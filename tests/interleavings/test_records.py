@@ -1,5 +1,7 @@
 """What is stored of an order: results that grow, and ids that nothing can spell."""
 
+from datetime import timedelta
+
 import pytest
 
 from functions.submission.app import read
@@ -60,7 +62,7 @@ def test_answers_that_fill_the_record_together_fail_the_one_too_many_before_noth
         return False
 
     order = world.submit()
-    world.run(until=measured)
+    world.run(for_=timedelta(hours=1), until=measured)
     assert world.task(order).state is TaskState.UNDONE
     assert world.standing(order) == []
     assert world.task(order).step("step_7").process_state is ProcessState.PENDING

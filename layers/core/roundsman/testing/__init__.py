@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from roundsman.testing.invariants import Broken, Invariant
     from roundsman.testing.mishaps import Mishaps
     from roundsman.testing.services import FOR_EVER
-    from roundsman.testing.world import InvariantBroken, World
+    from roundsman.testing.trace import InvariantBroken
+    from roundsman.testing.world import World
 
 _HOMES = {
     "Broken": "roundsman.testing.invariants",
@@ -26,7 +27,7 @@ _HOMES = {
     "Fault": "roundsman.testing.faults",
     "Faults": "roundsman.testing.faults",
     "Invariant": "roundsman.testing.invariants",
-    "InvariantBroken": "roundsman.testing.world",
+    "InvariantBroken": "roundsman.testing.trace",
     "Mishaps": "roundsman.testing.mishaps",
     "ProcessState": "roundsman.states",
     "StoryBroken": "roundsman.testing.crashes",

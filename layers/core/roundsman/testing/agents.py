@@ -1,6 +1,6 @@
 """Runs agents in a world: the real ones, and stand-ins for steps that none was given for."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, TypeVar, cast
@@ -29,9 +29,23 @@ FUNCTION_LASTS = 15 * MINUTE
 """A function's own limit does not come before complete-by: that is the template's to see to."""
 
 
-def all_agents(workflows: Iterable[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
-    """The agents by name: those given, and a stand-in for each name that is missing."""
-    agents = {agent.name: agent for agent in given}
+def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
+    """The agents by name: those given, and a stand-in for each name that is missing.
+
+    Raises ValueError for two of one name, and for one that no step is of.
+    """
+    agents: dict[str, Agent] = {}
+    for agent in given:
+        if agents.setdefault(agent.name, agent) is not agent:
+            raise ValueError(
+                f"two agents are named {agent.name!r}; give one that does all its steps"
+            )
+    asked = {
+        name for workflow in workflows for step in workflow.steps for name in step.agent_names()
+    }
+    if idle := sorted(agents.keys() - asked):
+        known = ", ".join(sorted(asked))
+        raise ValueError(f"no step of this world is of agent {idle[0]!r}; the steps' are {known}")
     stand_ins: dict[str, Agent] = {}
     bound: set[tuple[str, str]] = set()
     for workflow in workflows:
@@ -72,6 +86,7 @@ class Visit:
     lands_late: Callable[[EffectKey, bool, int], None]
     spent: int = 0
     answers_in: int | None = None
+    unforeseen: Exception | None = None
 
     def clock(self) -> int:
         """The agent's: the world's, and the time that this visit has taken."""
@@ -89,6 +104,7 @@ class Visit:
                 asked,
                 clock=self.clock,
                 function_ends_at=self.clock() + FUNCTION_LASTS,
+                report=self._report,
                 guard=self,
                 say=say,
                 sleep=self.sleep,
@@ -96,6 +112,10 @@ class Visit:
             )
 
         return answer_again(self.request, attempt) if redelivered else attempt(self.request)
+
+    def _report(self, error: Exception) -> None:
+        """An exception that nobody foresaw: its text goes into no reply, and into the trace."""
+        self.unforeseen = error
 
     # --- Guard -------------------------------------------------------------------------------
 

@@ -6,18 +6,27 @@ a name here, and what it stands for goes to submission as it is.
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import count
-from typing import TypeAlias
+from typing import TypeAlias, cast
 
 from roundsman.birth import Wishes
 from roundsman.plan import plan_of
 from roundsman.ports import Clock
 from roundsman.submission import CancelAsked, NewOrder
 from roundsman.task import UNDO, item_place
-from roundsman.values import Json, canonical_json, sha256
+from roundsman.values import Json, canonical_json, parse_json, sha256
 from roundsman.workflow import Workflow
 
 ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
 """What submission reads events with: given a text, the present, and what is wrong with a URL."""
+
+
+def _as_json(order: Mapping[str, Json]) -> dict[str, Json]:
+    """What arrives of an order: a text's worth, which the test that sent it cannot change."""
+    try:
+        arrives = parse_json(canonical_json(dict(order)))
+    except (TypeError, ValueError) as problem:
+        raise ValueError(f"an order must be a JSON object: {problem}") from problem
+    return cast("dict[str, Json]", arrives)
 
 
 class Application:
@@ -46,7 +55,7 @@ class Application:
         self, order: Mapping[str, Json] | None, workflow: str | None, wishes: Wishes | None
     ) -> str:
         """Send it; its id. Raises ValueError for what cannot be sent."""
-        content = dict(order or {})
+        content = _as_json(order or {})
         order_id = content.setdefault("orderId", f"ord-{next(self._numbers)}")
         if not isinstance(order_id, str):
             raise ValueError(f"orderId must be a text, not {order_id!r}")

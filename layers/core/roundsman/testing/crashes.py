@@ -18,13 +18,17 @@ from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS, Fault, Faults
-from roundsman.testing.world import InvariantBroken, World
+from roundsman.testing.trace import InvariantBroken
+from roundsman.testing.world import World
 
 Story = Callable[[World], object]
 """What happens in a world, and what must be so then: it raises AssertionError where it is not."""
 
 PASSING = frozenset(Fault) - {Fault.REFUSED}
 """The faults that pass. What AWS refuses for good is for people to mend, who are alerted."""
+
+
+NEVER_HIT = "no call was hit; has `make` given the faults to its World?"
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +62,18 @@ def crash_everywhere(
 
     With `then`, the process crashes once more after so many further calls, for each number in
     turn: the recovery is hit as well. `make` makes the world, with the faults that it is given.
-    Raises what the story raises without faults, and StoryBroken with the call, the fault and the
-    trace where the story fails with one, an invariant is broken, an order has not ended or a
-    message is dead.
+    Raises what the story raises without faults; ValueError where no call can have one of these
+    faults; and StoryBroken with the call, the fault and the trace where the story fails with one,
+    an invariant is broken, an order has not ended or a message is dead.
     """
     world = make(Faults())
     _tell(story, world)
     calls, runs = tuple(world.faults.calls), 0
-    for number, fault in _hits(calls, faults):
+    if not (hits := list(_hits(calls, faults))):
+        raise ValueError(
+            f"no fault can be tried: of {len(calls)} calls none has one of these faults"
+        )
+    for number, fault in hits:
         for later in then or (0,):
             chosen = Faults().at(number, fault)
             said = f"Faults().at({number}, Fault.{fault.name})"
@@ -105,7 +113,8 @@ def _tell_hit(story: Story, world: World, call: str, faults: str, fault: Fault) 
         raise StoryBroken(world, hit, faults, error) from error
     happened = [hit.name for hit in world.faults.happened[:1]]
     if happened != [call]:
-        other = AssertionError(f"the story is not the same twice: hit was {happened}, not {call}")
+        what = f"hit was {happened}, not {call}" if happened else NEVER_HIT
+        other = AssertionError(f"the story is not the same twice: {what}")
         raise StoryBroken(world, hit, faults, other)
 
 

@@ -5,8 +5,10 @@ An engine handles one message, or makes one pass, as the functions do. When, it 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from itertools import count
 from random import Random
+from traceback import format_exception
 
 from roundsman.agent import Agent
 from roundsman.callbacks import callback_token, succeeded_reply
@@ -40,6 +42,20 @@ SHARDS = 4
 
 ReadOrder = Callable[[str], NewOrder | CancelAsked]
 """Reads what an application sent. Raises RejectedOrder, or another InvalidMessage."""
+
+
+CLOCKS = ("submission", "scheduler", "supervisor")
+"""The parts whose clocks may differ from the world's."""
+
+
+def check_settings(supervisors: int, interval: timedelta, skew: Mapping[str, timedelta]) -> None:
+    """Raises ValueError for what nothing would come of."""
+    if supervisors < 1 or interval <= timedelta():
+        raise ValueError(
+            f"a world needs a supervisor and an interval, not {supervisors}, {interval}"
+        )
+    if strange := sorted(skew.keys() - set(CLOCKS)):
+        raise ValueError(f"no part {strange[0]!r} has a clock; there are {', '.join(CLOCKS)}")
 
 
 class Engine:
@@ -197,6 +213,8 @@ class Engine:
                 post.post(REPLIES, body, visit.spent + visit.answers_in, "")
         say(answer)
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
+        if visit.unforeseen is not None:
+            why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
 
     def _note_read(self, agent: str, priority: str, sent_at: int) -> None:
@@ -220,6 +238,11 @@ class Engine:
         done = self.services.ledger.perform(effect, fenced=found["fenced"])
         self.watch.touched(effect.task_id)
         return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
+
+
+def _where(error: Exception) -> str:
+    """An author's exception and where it was raised, as the agent's log has it."""
+    return "".join(format_exception(error, limit=-2)).rstrip()
 
 
 def _effect_text(effect: EffectKey, fenced: bool) -> str:

@@ -55,6 +55,14 @@ LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
 READS = ("load", "order", "plan", "due", "read_board", "read_holds", "read_leases")
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
+CALLS = (
+    *CONDITIONAL_WRITES,
+    *MESSAGES,
+    *READS,
+    *("put_plan", "add_history", "trouble", "postpone", "note_read"),
+    *("send_command", "send_status", "publish", "reject"),
+)
+"""The names of all calls to AWS."""
 
 
 class Hit(NamedTuple):
@@ -84,12 +92,23 @@ class Faults:
         self._on_hit: Callable[[Hit], None] = lambda _: None
 
     def at(self, number: int, fault: Fault) -> "Faults":
-        """Let the n-th call of all fail, counted from 1."""
+        """Let the n-th call of all fail, counted from 1. Raises ValueError for a lower number."""
+        _check_number(number)
         self._at[number] = fault
         return self
 
     def on(self, name: str, fault: Fault, *, nth: int | None = None) -> "Faults":
-        """Let the n-th call of that name fail from now on; without a number, each of them."""
+        """Let the n-th call of that name fail from now on; without a number, each of them.
+
+        Raises ValueError for a name that no call has, and for a fault that such a call cannot have.
+        """
+        if name not in CALLS:
+            raise ValueError(f"no call is named {name!r}; there are {', '.join(CALLS)}")
+        able = {Fault.ANSWER_LOST: CONDITIONAL_WRITES, Fault.SWALLOWED: MESSAGES}.get(fault, CALLS)
+        if name not in able:
+            raise ValueError(f"{fault.name} cannot hit {name}; it hits {', '.join(able)}")
+        if nth is not None:
+            _check_number(nth)
         already = self.calls.count(name)
         self._named.append((name, 0 if nth is None else already + nth, fault))
         return self
@@ -142,6 +161,11 @@ class Faults:
             if wanted == name and number in (0, self.calls.count(name)):
                 return fault
         return self._at.get(len(self.calls))
+
+
+def _check_number(number: int) -> None:
+    if number < 1:
+        raise ValueError(f"calls are counted from 1, so there is no call {number}")
 
 
 class FaultyStore:

@@ -1,7 +1,7 @@
 """Chance: what goes wrong, how often, all of it drawn from one seed."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import timedelta
 from random import Random
 
@@ -36,6 +36,12 @@ class Mishaps:
     refusals: float = 0.0
     longest_delay: timedelta = timedelta(minutes=2)
 
+    def __post_init__(self) -> None:
+        """Raises ValueError for a share that is none."""
+        for name in SHARES:
+            if not 0 <= (share := getattr(self, name)) <= 1:
+                raise ValueError(f"{name} must be a share from 0 to 1, not {share}")
+
     @classmethod
     def some(cls, share: float = 0.03) -> "Mishaps":
         """Something of everything."""
@@ -62,6 +68,7 @@ class Mishaps:
         return replace(self, **changes)  # type: ignore[arg-type]  # every share is a float
 
 
+SHARES = tuple(field.name for field in fields(Mishaps) if field.name != "longest_delay")
 NONE = Mishaps()
 REFUSED = End(done=False, error=PermanentError("Refused", "by chance"))
 

@@ -75,8 +75,14 @@ class Operator:
         self.ask(order_id, RunNow(self.asked()))
 
     def resolve(self, order_id: str, step: str, *, did: bool, result: Json = None) -> None:
-        """Say how a step ended. What the person says, they have seen to at the service first."""
+        """Say how a step ended. What the person says, they have seen to at the service first.
+
+        Raises ValueError for a step that was never begun.
+        """
         task = self._task(order_id)
+        if step not in task.steps:
+            begun = ", ".join(task.steps)
+            raise ValueError(f"{order_id} has begun no step {step!r}; it has {begun}")
         record = task.step(step)
         key = idempotency_key(order_id, step, PERFORM, record)
         undoes = record.process_state in UNDOES

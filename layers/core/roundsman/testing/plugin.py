@@ -19,6 +19,7 @@ import pytest
 if TYPE_CHECKING:
     from roundsman import Agent, Workflow
     from roundsman.testing import Faults, Mishaps, World
+    from roundsman.testing.application import ReadEvent
     from roundsman.testing.stack import Clock, Services, Stack
 
 INI = "roundsman_template"
@@ -48,6 +49,8 @@ class MakeWorld(Protocol):
         faults: "Faults | None" = None,
         supervisors: int = 1,
         interval: timedelta = timedelta(minutes=1),
+        skew: "Mapping[str, timedelta] | None" = None,
+        read: "ReadEvent | None" = None,
     ) -> "World":
         """A world in memory that carries this workflow; steps of other agents have a stand-in."""
 
@@ -64,6 +67,8 @@ def roundsman_world() -> MakeWorld:
         faults: "Faults | None" = None,
         supervisors: int = 1,
         interval: timedelta = timedelta(minutes=1),
+        skew: "Mapping[str, timedelta] | None" = None,
+        read: "ReadEvent | None" = None,
     ) -> "World":
         from roundsman.testing import Mishaps, World
 
@@ -75,6 +80,8 @@ def roundsman_world() -> MakeWorld:
             faults=faults,
             supervisors=supervisors,
             interval=interval,
+            skew=skew,
+            read=read,
         )
 
     return make

@@ -78,6 +78,11 @@ class Fate:
         self._copies.extend([(0,)] * times)
         return self
 
+    @property
+    def over(self) -> bool:
+        """Whether it has befallen all the messages that it was said of."""
+        return not self._copies
+
     def next(self) -> tuple[int, ...]:
         """By how many ms each copy of the message that is sent now is late."""
         return self._copies.popleft() if self._copies else (0,)
@@ -99,7 +104,9 @@ class Queues:
         return tuple(sorted(self._mail))
 
     def fate(self, queue: str, containing: str = "") -> Fate:
-        """Of what is sent to a queue from now on and has this in its text. The first rule counts.
+        """Of what is sent to a queue from now on and has this in its text.
+
+        The first rule counts that is not used up.
 
         Raises ValueError for a queue that there is not.
         """
@@ -120,7 +127,7 @@ class Queues:
 
     def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
         for about, containing, fate in self._fates:
-            if about == queue and containing in body:
+            if about == queue and containing in body and not fate.over:
                 return fate.next()
         return (0,)
 

@@ -61,8 +61,10 @@ class Script:
     def add(self, end: End, times: int = 1) -> "Script":
         """Let so many calls end like this; FOR_EVER: all further ones.
 
-        Raises ValueError after what is for ever: it would never be heard.
+        Raises ValueError after what is for ever (it would never be heard), and for no times.
         """
+        if times < 1:
+            raise ValueError(f"times must be 1 or more, not {times}")
         if isinstance(self._ends, _Endless):
             raise ValueError("every further call has its end already; is_up() takes that back")
         if times >= FOR_EVER:

@@ -1,8 +1,9 @@
 """What happened in a world, one line an event: what a failed test prints."""
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
+from roundsman.testing.invariants import Broken
 from roundsman.values import SECOND
 
 KEPT = 10_000
@@ -31,6 +32,20 @@ class Trace:
 
     def __str__(self) -> str:
         return "\n".join(self.lines())
+
+
+class InvariantBroken(AssertionError):
+    """Something does not hold that must: what, and how it came about.
+
+    `broken` are the invariants, `seed` repeats the run, `trace` is what happened.
+    """
+
+    def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:
+        self.broken = tuple(broken)
+        self.seed = seed
+        self.trace = trace
+        what = "\n".join(map(str, self.broken))
+        super().__init__(f"{what}\n\nWhat happened (seed={seed} repeats it):\n{trace}")
 
 
 def _since(passed: int) -> str:

@@ -20,12 +20,12 @@ from roundsman.birth import Wishes
 from roundsman.callbacks import failed_reply, succeeded_reply
 from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
 from roundsman.events import HistoryRow
-from roundsman.ports import OPERATOR, Hold
+from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.submission import CancelAsked
 from roundsman.task import PERFORM, Task
 from roundsman.testing.agents import all_agents
 from roundsman.testing.application import Application, ReadEvent
-from roundsman.testing.engine import Engine
+from roundsman.testing.engine import Engine, check_settings
 from roundsman.testing.faults import Crash, Faults
 from roundsman.testing.invariants import Broken, Invariant
 from roundsman.testing.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
@@ -42,7 +42,7 @@ from roundsman.testing.queues import (
     Queues,
 )
 from roundsman.testing.services import EffectKey, Script
-from roundsman.testing.trace import Trace
+from roundsman.testing.trace import InvariantBroken, Trace
 from roundsman.values import MINUTE, Json, milliseconds, parse_json
 from roundsman.workflow import Workflow
 
@@ -57,20 +57,6 @@ LOOKS_AHEAD = MINUTE
 
 MOST_EVENTS = 2_000
 """For each order: what takes more goes on for ever."""
-
-
-class InvariantBroken(AssertionError):
-    """Something does not hold that must: what, and how it came about.
-
-    `broken` are the invariants, `seed` repeats the run, `trace` is what happened.
-    """
-
-    def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:
-        self.broken = tuple(broken)
-        self.seed = seed
-        self.trace = trace
-        what = "\n".join(map(str, self.broken))
-        super().__init__(f"{what}\n\nWhat happened (seed={seed} repeats it):\n{trace}")
 
 
 class World:
@@ -98,6 +84,7 @@ class World:
         """Raises ValueError for no workflow, two of one name, or mishaps of calls beside faults."""
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
+        check_settings(supervisors, interval, skew or {})
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
@@ -199,16 +186,22 @@ class World:
 
         Raises ValueError for an agent that there is not.
         """
-        if agent not in self.post.agents:
-            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.post.agents)}")
+        self._check_hold(agent, kind)
         until = self.now + milliseconds(for_)
         self.engine.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
         self.trace.note(self.now, "{} is held: {}", agent, reason)
 
     def release(self, agent: str, kind: str = OPERATOR) -> None:
-        """End a hold."""
+        """End a hold. Raises ValueError for an agent that there is not."""
+        self._check_hold(agent, kind)
         self.engine.holds.release(agent, kind)
         self.trace.note(self.now, "{} is released", agent)
+
+    def _check_hold(self, agent: str, kind: str) -> None:
+        if agent not in self.post.agents:
+            raise ValueError(f"no agent {agent!r}; there are {', '.join(self.post.agents)}")
+        if kind not in (OPERATOR, BREAKER):
+            raise ValueError(f"a hold is of kind {OPERATOR} or {BREAKER}, not {kind!r}")
 
     def all_is_well(self) -> None:
         """From now on nothing goes wrong any more: no fault, no trouble at a service."""
@@ -231,12 +224,14 @@ class World:
     ) -> "World":
         """Until nothing is on its way and nothing is watched, or so long, or until that is so.
 
-        Raises InvariantBroken.
+        Raises InvariantBroken, and AssertionError where all is over and `until` is still not so.
         """
         end = None if for_ is None else self.now + milliseconds(for_)
         most = self.events + MOST_EVENTS * (len(self.engine.watch.tasks) + len(self.queues.waiting))
         while not (until is not None and until()):
             if not self._step(end):
+                if until is not None and end is None:
+                    raise AssertionError(f"what was waited for never is so\n\n{self.trace}")
                 break
             self._check()
             if self.events > most:
@@ -382,7 +377,8 @@ class World:
         """
         if order_id not in self.engine.watch.tasks:
             aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
-            raise LookupError(f"{order_id} was never taken{aside}")
+            waits = "; run() has it taken" if self.queues.waiting and not aside else ""
+            raise LookupError(f"{order_id} was never taken{aside}{waits}")
         return self.engine.watch.tasks[order_id]
 
     def history(self, order_id: str) -> list[HistoryRow]:
