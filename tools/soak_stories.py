@@ -23,8 +23,12 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 )
 
 
+GONE = "retention is over"
+"""Why a command may be put aside: what it is about is over and gone."""
+
+
 class Lost(AssertionError):
-    """An order was sent, and there is no task of it."""
+    """An order was sent, and there is no task of it; or a good message was put aside."""
 
 
 @dataclass
@@ -157,6 +161,9 @@ class Story:
         lost = [order_id for order_id in self.sent if order_id not in taken]
         if lost:
             raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
+        for aside in self.world.post.put_aside:
+            if not any(GONE in str(problem) for problem in aside.problems):
+                raise Lost(f"seed={self.seed} repeats it: put aside: {aside}\n{self.world.trace}")
 
     def _wait(self) -> None:
         self.world.run(for_=timedelta(seconds=self.chance.choice((0, 1, 10, 60))))

@@ -68,6 +68,7 @@ def crash_everywhere(
         calls = list(stage.stack.calls)
         assert {call.function for call in calls} >= ENGINE
         runs = chosen(list(runs_of(calls, faults)))
+        assert runs or os.environ.get("CRASH_ONLY"), "nothing was tried"
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
     said = f"{len(calls)} calls, {len(runs)} runs of {' and '.join(faults)}"

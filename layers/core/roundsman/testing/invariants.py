@@ -24,7 +24,7 @@ class Invariant(StrEnum):
     IN_ORDER = "a step starts only after its predecessors"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
-    UNDONE = "Undone means that nothing stands"
+    UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
     COMPLETED = "Completed means that every step is Processed or Skipped"
     ALERTED = "every Archived task was alerted, or owes the alert"
     TOLD = "every end was told to whoever asked for statuses"
@@ -105,6 +105,7 @@ def of_change(
 ) -> Iterator[Broken]:
     """What holds for two records of a task that follow each other; `before` is None at birth."""
     yield from of_record(after, now, slack=slack)
+    yield from _of_completed(plan, after)
     if before is None or before.created_at != after.created_at:
         return
     yield from _of_version(before, after)
@@ -130,6 +131,15 @@ def of_change(
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
 
 
+def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
+    """Also of steps that were never begun, of which a record says nothing."""
+    if task.state is not TaskState.COMPLETED:
+        return
+    for name in plan.expanded(task.fan_outs).steps:
+        if task.step(name).process_state not in DONE:
+            yield Broken(Invariant.COMPLETED, task.task_id, f"{name} is not done")
+
+
 def _of_version(before: Task, after: Task) -> Iterator[Broken]:
     """What was sent, and when to look again, is noted within a version; all else makes a next."""
     same = (before.state, before.steps) == (after.state, after.steps)
@@ -144,6 +154,8 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
 def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
     """What holds between a record and what stands of it at the services."""
     expanded = plan.expanded(task.fan_outs)
+    taken_back = task.state is TaskState.CANCELLED and task.ending is not None and task.ending.undo
+    is_undone = task.state is TaskState.UNDONE or taken_back
     by_step: dict[str, list[str]] = {}
     for effect in standing:
         by_step.setdefault(effect.step, []).append(effect.key)
@@ -156,8 +168,7 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
             continue
         if len(keys) > 1:
             yield Broken(Invariant.ONCE, task.task_id, f"{name} stands as {' and '.join(keys)}")
-        undone = task.state is TaskState.UNDONE or record.process_state in NOTHING_STANDS
-        if undone:
+        if is_undone or record.process_state in NOTHING_STANDS:
             yield Broken(Invariant.UNDONE, task.task_id, f"{name} is undone and stands")
     for name, record in task.steps.items():
         if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
@@ -170,7 +181,7 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
 def of_ended(task: Task, told: Collection[str], alerts: Collection[str]) -> Iterator[Broken]:
     """What holds of a task that owes nothing: its end was told, and alerted where it must be.
 
-    `told` are the statuses and `alerts` the kinds of alerts that were sent of it so far.
+    `told` are the statuses and `alerts` the kinds of alerts that were sent since it last went on.
     """
     if not settled(task):
         return

@@ -53,6 +53,11 @@ class PostOffice:
     told: dict[str, set[str]] = field(default_factory=dict)
     alerted: dict[str, set[str]] = field(default_factory=dict)
 
+    def reopened(self, task_id: str) -> None:
+        """Its end was none: the next one is to be told, and alerted, anew."""
+        self.told.pop(task_id, None)
+        self.alerted.pop(task_id, None)
+
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send each; raises UnknownAgent after all, where one has no queue."""
         unknown: list[UnknownAgent] = []

@@ -41,11 +41,14 @@ class Watch:
         self.tasks: dict[str, Task] = {}
         self.due: dict[str, int] = {}
         self.broken: list[Broken] = []
+        self.on_reopened: Callable[[str], None] = lambda _: None
 
     def on_write(self, task: Task) -> None:
         """A record is stored, or removed as it is."""
         before = self.tasks.get(task.task_id)
         self.tasks[task.task_id] = task
+        if before is not None and before.ended and not task.ended:
+            self.on_reopened(task.task_id)
         if task.lane.startswith("open#"):
             self.due[task.task_id] = task.due_at
         else:

@@ -107,6 +107,7 @@ class World:
             interval=milliseconds(interval),
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
         )
+        self.engine.watch.on_reopened = self.post.reopened
         self.operator = Operator(self._send_command, self.task, self.services.ledger)
         self._interval = milliseconds(interval)
         self._supervisors = supervisors

@@ -1,0 +1,101 @@
+"""Bugs that no promise was broken by, in the eyes of worlds and soaks, until these were planted."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.alerts import Alert
+from roundsman.draft import Draft
+from roundsman.errors import InvalidMessage
+from roundsman.messages import Reply, read_reply
+from roundsman.plan import Plan, plan_of
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord, Task
+from roundsman.testing import Invariant, InvariantBroken, TaskState, World, engine
+from roundsman.testing.invariants import of_change
+from roundsman.testing.post import PostOffice
+from roundsman.workflow import Archive, Workflow
+from tests.testing.samples import SHOP
+from tools.soak import run_stories
+
+Patch = pytest.MonkeyPatch
+
+
+def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
+    monkeypatch: Patch,
+) -> None:
+    def unfinished(self: Draft, _plan: Plan | None) -> bool:
+        return any(record.under_way for record in self.steps.values())
+
+    world = World(SHOP)
+    world.on("charge").hangs()
+    order_id = world.submit()
+    world.run(until=lambda: bool(world.standing(order_id)))
+    world.run(for_=timedelta(seconds=1))
+    assert world.standing(order_id) == ["reserve"]
+    monkeypatch.setattr(Draft, "_unfinished", unfinished)
+    monkeypatch.setattr("roundsman.undoing.ready_to_undo", lambda _: [])
+    world.cancel(order_id)
+    with pytest.raises(InvariantBroken) as found:
+        world.run()
+    assert Invariant.UNDONE in {broken.invariant for broken in found.value.broken}
+
+
+def test_an_order_that_is_archived_once_more_without_an_alert_is_found(monkeypatch: Patch) -> None:
+    publish = PostOffice.publish
+
+    def once(self: PostOffice, alert: Alert) -> None:
+        if not self.alerts:
+            publish(self, alert)
+
+    monkeypatch.setattr(PostOffice, "publish", once)
+    archives = Workflow(
+        name="archives",
+        steps=SHOP.steps,
+        complete_within=timedelta(hours=1),
+        on_failure=Archive(),
+        retain_for=timedelta(days=1),
+    )
+    world = World(archives)
+    world.on("charge").refuses("CardDeclined")
+    order_id = world.submit()
+    world.run()
+    assert world.task(order_id).state is TaskState.ARCHIVED
+    world.operator.resubmit(order_id)
+    with pytest.raises(InvariantBroken, match="nobody was alerted"):
+        world.run()
+
+
+def test_an_order_that_is_completed_with_a_step_never_begun_is_found() -> None:
+    world = World(SHOP)
+    order_id = world.submit()
+    world.run()
+    whole = world.task(order_id)
+    lacking = replace(whole, steps=without(whole.steps, "mail"))
+    assert lacking.state is TaskState.COMPLETED
+    assert names_of(whole) == set()
+    assert names_of(lacking) == {Invariant.COMPLETED}
+
+
+def without(steps: Mapping[str, StepRecord], name: str) -> dict[str, StepRecord]:
+    assert steps[name].process_state is ProcessState.PROCESSED
+    return {other: record for other, record in steps.items() if other != name}
+
+
+def names_of(task: Task) -> set[Invariant]:
+    return {broken.invariant for broken in of_change(plan_of(SHOP), None, task, task.due_at)}
+
+
+def test_a_soak_finds_that_good_messages_are_put_aside(monkeypatch: Patch) -> None:
+    def rejects(body: str) -> Reply:
+        reply = read_reply(body)
+        if reply.error is not None:
+            raise InvalidMessage([])
+        return reply
+
+    monkeypatch.setattr(engine, "read_reply", rejects)
+    found = run_stories(range(8))
+    assert found.broken
+    assert all("put aside: a message of replies" in why for _, why in found.broken)
