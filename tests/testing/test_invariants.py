@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import performing
+from roundsman import performing, undoing
 from roundsman.alerts import Alert
 from roundsman.case import Case
 from roundsman.events import Claimant, HistoryRow
@@ -54,6 +54,11 @@ def starts_everything(patch: Patch, _: World) -> None:
         return case.draft.step(step.name).process_state is ProcessState.PENDING
 
     patch.setattr(performing, "_is_ready", pending)
+
+
+def undoes_in_any_order(patch: Patch, world: World) -> None:
+    patch.setattr(undoing, "_successors_settled", lambda case, step: True)
+    world.on("charge").refuses()
 
 
 def forgets_what_it_saves(patch: Patch, _: World) -> None:
@@ -119,6 +124,7 @@ BREAK = {
     Invariant.ALWAYS_DUE: looks_late,
     Invariant.ONE_LOCK: gives_one_lock_twice,
     Invariant.IN_ORDER: starts_everything,
+    Invariant.UNDO_IN_ORDER: undoes_in_any_order,
     Invariant.EXPLAINED: forgets_what_it_saves,
     Invariant.ONCE: repeats_what_it_did,
     Invariant.UNDONE: knows_no_fence,

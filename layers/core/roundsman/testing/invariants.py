@@ -12,7 +12,7 @@ from enum import StrEnum
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.plan import Plan
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import PERFORM, Task, idempotency_key
+from roundsman.task import PERFORM, StepRecord, Task, idempotency_key
 from roundsman.testing.services import EffectKey
 
 
@@ -22,6 +22,7 @@ class Invariant(StrEnum):
     ALWAYS_DUE = "an open task has a due entry, and it is early enough"
     ONE_LOCK = "a step has one current lock, and a lock is given once"
     IN_ORDER = "a step starts only after its predecessors"
+    UNDO_IN_ORDER = "an undo begins once what came after it is settled"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
@@ -47,6 +48,7 @@ class Broken:
 
 
 IDLE = frozenset({ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR})
+SETTLED = frozenset({ProcessState.UNDONE, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
 NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 
 
@@ -117,6 +119,7 @@ def of_change(
         if record.locked_by is None or record.locked_by == earlier.locked_by:
             continue
         if record.process_state is not ProcessState.PROCESSING:
+            yield from _of_undo(expanded, after, name)
             continue
         if before.ending is not None and after.ending is not None:
             what = f"{name} is claimed though the task is ending"
@@ -129,6 +132,21 @@ def of_change(
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
+    """An undo that was just claimed. One that lets its task go on has nothing after it."""
+    later = [other for other in plan.steps if name in plan.before(other)]
+    ahead = [other for other in later if not _is_settled(plan, other, task.step(other))]
+    if ahead:
+        what = f"{name} is undone before {' and '.join(ahead)}"
+        yield Broken(Invariant.UNDO_IN_ORDER, task.task_id, what)
+
+
+def _is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
+    if record.started_at is None or plan.steps[name].compensation is None:
+        return not record.under_way
+    return record.process_state in SETTLED
 
 
 def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
