@@ -192,7 +192,8 @@ SCENARIOS: Mapping[str, Scenario] = {
     "a cancellation": Scenario(
         TaskState.CANCELLED,
         {"inventory perform": 1, "inventory undo": 1},
-        rules=(once("POST /charges", status=503, retryAfter=600),),
+        # Each time: an attempt whose reply is lost must not find it mended, and never wait.
+        rules=({"operation": "POST /charges", "status": 503, "retryAfter": 600},),
         story=is_cancelled,
         statuses=told("cancelled"),
     ),
