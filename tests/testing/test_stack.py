@@ -163,6 +163,21 @@ def test_each_function_has_the_modules_of_its_own_folder(tmp_path: Path) -> None
     assert said == ["one", "two", "one"]
 
 
+def test_a_function_logs_by_its_own_stacks_level_whatever_an_earlier_one_had(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    says = """
+        from roundsman.aws.observability import logger
+        def handler(event, context):
+            logger().info("heard")
+        """
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "levels")
+    for level in ("ERROR", "INFO"):
+        monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", level)
+        function(tmp_path, f"at_{level}", says).call({}, Context())
+    assert capsys.readouterr().out.count("heard") == 1
+
+
 def test_a_function_without_its_handler_is_told_of(tmp_path: Path) -> None:
     with pytest.raises(TemplateProblem, match=r"empty has no handler app\.handler"):
         function(tmp_path, "empty", "").call({}, Context())

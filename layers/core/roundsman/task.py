@@ -231,7 +231,8 @@ def item_place(name: str) -> tuple[str, int] | None:
 
 def step_of(name: str) -> str:
     """The step that a record's name stands for: `pick` for `pick[3]`, and `pick` for itself."""
-    return name.partition("[")[0]
+    found = item_place(name)
+    return found[0] if found else name
 
 
 _ITEM = re.compile(r"(.+)\[([0-9]+)\]")

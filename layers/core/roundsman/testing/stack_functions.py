@@ -5,6 +5,8 @@ own folder and no other's. Layers are shared by all, as one import path.
 """
 
 import importlib
+import logging
+import os
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
@@ -51,6 +53,9 @@ class Instance:
             return self._handler(event, context)
 
     def _load(self) -> Handler:
+        # Powertools sets a logger's level once in a process, which here is that of many stacks.
+        if level := os.environ.get("POWERTOOLS_LOG_LEVEL"):
+            logging.getLogger(os.environ.get("POWERTOOLS_SERVICE_NAME")).setLevel(level)
         module, _, name = self.code.handler.rpartition(".")
         importlib.invalidate_caches()
         found = getattr(importlib.import_module(module), name, None)
