@@ -38,13 +38,17 @@ def test_supervisors_that_overlap_count_each_overdue_attempt_once_and_repeat_no_
             "the supervisors", lambda: len(stack.worker_pids("supervisor")) >= AT_ONCE, PATIENCE
         )
 
+    def recovered() -> bool:
+        """What was written stays to be seen, however slow the machine is."""
+        return all(history_of(stack, order_id) for order_id in HANGS)
+
     with faults(stack, *(hang(order_id, times) for order_id, times in HANGS.items())):
         for order_id in HANGS:
             stack.submit(order(order_id))
         stack.wait_for("the first calls", hanging(stack, len(HANGS)), PATIENCE)
         lose_the_agents()
         let_supervisors_run()
-        stack.wait_for("the second calls", hanging(stack, sum(HANGS.values())), PATIENCE)
+        stack.wait_for("every order's first recovery", recovered, PATIENCE)
         let_supervisors_run()
         stack.wait_for("every order's end", is_in(stack, "Completed", *HANGS), PATIENCE)
     for order_id, times in HANGS.items():

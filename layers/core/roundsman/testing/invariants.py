@@ -179,7 +179,9 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
         by_step.setdefault(effect.step, []).append(effect.key)
     for name, keys in by_step.items():
         step, record = expanded.steps.get(name), task.step(name)
-        if step is None or record.started_at is None:
+        # What nothing undoes stands on when its task is begun again, in a new round.
+        earlier = step is not None and step.compensation is None and record.round > 1
+        if step is None or (record.started_at is None and not earlier):
             yield Broken(Invariant.EXPLAINED, task.task_id, f"{name} stands and was never claimed")
             continue
         if step.compensation is None:

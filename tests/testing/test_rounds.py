@@ -1,0 +1,32 @@
+"""A task that is begun again, over what an earlier round of it has left."""
+
+from datetime import timedelta
+
+from roundsman import Step, Undo, Workflow
+from roundsman.states import TaskState
+from roundsman.testing import World
+
+note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))
+pay = Step(name="pay", agent="bank", after=(note,), complete_within=timedelta(seconds=30))
+WORKFLOW = Workflow(
+    name="rounds",
+    steps=(note, pay),
+    complete_within=timedelta(hours=1),
+    on_failure=Undo(),
+    retain_for=timedelta(days=1),
+)
+
+
+def test_what_nothing_undoes_stands_on_while_its_new_round_waits() -> None:
+    world = World(WORKFLOW)
+    world.on("pay").refuses(times=1)
+    order_id = world.submit()
+    world.run()
+    assert world.task(order_id).state is TaskState.UNDONE
+    assert world.standing(order_id) == ["note"], "it has no compensation"
+    world.hold("clerk", timedelta(minutes=5), "stocktaking")
+    world.operator.resubmit(order_id, again=True)
+    world.run(for_=timedelta(minutes=1))
+    assert world.task(order_id).step("note").started_at is None
+    world.run()
+    assert world.task(order_id).state is TaskState.COMPLETED
