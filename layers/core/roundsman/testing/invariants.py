@@ -12,7 +12,7 @@ from enum import StrEnum
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.plan import Plan
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import PERFORM, StepRecord, Task, idempotency_key
+from roundsman.task import PERFORM, StepRecord, Task, idempotency_key, step_of
 from roundsman.testing.services import EffectKey
 
 
@@ -178,7 +178,9 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
     for effect in standing:
         by_step.setdefault(effect.step, []).append(effect.key)
     for name, keys in by_step.items():
-        step, record = expanded.steps.get(name), task.step(name)
+        # A task that is begun again does not know its items yet.
+        step = expanded.steps.get(name) or plan.steps.get(step_of(name))
+        record = task.step(name)
         # What nothing undoes stands on when its task is begun again, in a new round.
         earlier = step is not None and step.compensation is None and record.round > 1
         if step is None or (record.started_at is None and not earlier):
