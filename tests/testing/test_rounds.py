@@ -33,17 +33,19 @@ def test_what_nothing_undoes_stands_on_while_its_new_round_waits() -> None:
 
 
 def test_so_do_items_of_which_the_new_round_does_not_know_yet() -> None:
-    note_all = Step(
-        name="note", agent="clerk", for_each="input.lines", complete_within=timedelta(seconds=30)
-    )
     sign = Step(name="sign", agent="bank", complete_within=timedelta(seconds=30))
-    book = Step(
-        name="book", agent="bank", after=(note_all, sign), complete_within=timedelta(seconds=30)
+    note_all = Step(
+        name="note",
+        agent="clerk",
+        after=(sign,),
+        for_each="input.lines",
+        complete_within=timedelta(seconds=30),
     )
+    book = Step(name="book", agent="bank", after=(note_all,), complete_within=timedelta(seconds=30))
     world = World(
         Workflow(
             name="items",
-            steps=(note_all, sign, book),
+            steps=(sign, note_all, book),
             complete_within=timedelta(hours=1),
             on_failure=Undo(),
             retain_for=timedelta(days=1),
@@ -52,7 +54,7 @@ def test_so_do_items_of_which_the_new_round_does_not_know_yet() -> None:
     world.on("book").refuses(times=1)
     order_id = world.submit({"lines": ["a", "b"]})
     world.run()
-    world.hold("clerk", timedelta(minutes=5), "stocktaking")
+    world.hold("bank", timedelta(minutes=5), "stocktaking")
     world.operator.resubmit(order_id, again=True)
     world.run(for_=timedelta(minutes=1))
     assert {"note[0]", "note[1]"} <= set(world.standing(order_id))
