@@ -62,7 +62,7 @@ def test_a_relative_path_or_a_url_is_no_path_of_one_machine(text: str) -> None:
     "host", ["pypi" + ".org", "files.python" + "hosted.org", "registry.npmjs" + ".org"]
 )
 def test_a_registry_host_is_found(host: str) -> None:
-    text = f"see https://{host}/simple"
+    text = f"see https://{host}/"
     assert rules_broken("requirements/dev.txt", text) == ["registry-host"]
 
 
