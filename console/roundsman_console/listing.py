@@ -1,8 +1,7 @@
-"""`roundsman ls`: tasks by state, from the due index; the table is never scanned."""
+"""`roundsman ls`: tasks by a filter, what needs a person first; the table is never scanned."""
 
-import heapq
 import json
-from collections.abc import Iterator
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
@@ -10,63 +9,98 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.due import Lane, lane_key
-from roundsman.states import TaskState
 from roundsman.task import Task
 from roundsman.values import iso, spoken
-from roundsman_console.inert import plain
+from roundsman_console.filters import (
+    AfterCursor,
+    ErrorFilter,
+    GroupFilter,
+    NewerFilter,
+    OlderFilter,
+    StateFilter,
+    StepFilter,
+    TagFilter,
+    WorkflowFilter,
+    read_selection,
+)
+from roundsman_console.inert import inert, plain
+from roundsman_console.selecting import BUDGET, Page, find
 from roundsman_console.sentences import sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import StackOption, find_stack
 from roundsman_console.task_view import STATE_STYLES, task_summary
 
-END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
-
-_LANES = {
-    TaskState.ARCHIVED: (Lane.ARCHIVED, Lane.OPEN),
-    TaskState.COMPLETED: (Lane.DONE, Lane.OPEN),
-    TaskState.UNDONE: (Lane.DONE, Lane.OPEN),
-    TaskState.CANCELLED: (Lane.DONE, Lane.OPEN),
-}
+LONGEST_PAGE = 10_000  # tasks; more is what `roundsman export` is for
 
 
 def ls_command(
-    state: Annotated[TaskState | None, typer.Option(help="Only tasks in this state.")] = None,
-    limit: Annotated[int, typer.Option(min=1, help="How many at most.")] = 50,
+    state: StateFilter = None,
+    workflow: WorkflowFilter = None,
+    step: StepFilter = None,
+    error: ErrorFilter = None,
+    older: OlderFilter = None,
+    newer: NewerFilter = None,
+    group: GroupFilter = None,
+    tag: TagFilter = None,
+    limit: Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="How many at most.")] = 50,
+    look: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many tasks to look at, at most.")
+    ] = BUDGET,
+    after: AfterCursor = None,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """List tasks, what needs a person first. Example: roundsman ls --state Archived"""
     with sentences():
-        found = list(list_tasks(find_stack(stack), state, limit + 1))
-        more, tasks = len(found) > limit, found[:limit]
-        if as_json:
-            print(json.dumps({"tasks": [task_summary(task) for task in tasks], "more": more}))
-            return
-        console = Console(highlight=False)
-        console.print(_table(tasks) if tasks else "No tasks.")
-        if more:
-            console.print(f"There are more than these {limit}: raise --limit.")
-
-
-def list_tasks(stack: Stack, state: TaskState | None, limit: int) -> Iterator[Task]:
-    """Tasks in that state: archived ones first, then open ones, then finished ones, by age."""
-    lanes = tuple(Lane) if state is None else _LANES.get(state, (Lane.OPEN,))
-    order = (Lane.ARCHIVED, Lane.OPEN, Lane.DONE)
-    for lane in sorted(lanes, key=order.index):
-        shards = (
-            stack.tasks.due(lane_key(lane, shard), END_OF_TIME) for shard in range(stack.shards)
+        selection = read_selection(
+            state=state,
+            workflow=workflow,
+            step=step,
+            error=error,
+            older=older,
+            newer=newer,
+            group=group,
+            tag=tag,
         )
-        for entry in heapq.merge(*shards, key=lambda entry: entry.due_at):
-            task = stack.tasks.load(entry.task_id, now())
-            if task is None or (state is not None and task.state is not state):
-                continue
-            yield task
-            limit -= 1
-            if not limit:
-                return
+        budget = max(look, limit) if selection.everything else look
+        page = find(find_stack(stack), selection, after=after, limit=limit, budget=budget)
+        if as_json:
+            print(json.dumps(_document(page)))
+        else:
+            _print(page, limit)
 
 
-def _table(tasks: list[Task]) -> Table:
+def _document(page: Page) -> dict[str, object]:
+    return {
+        "tasks": [task_summary(task) for task in page.tasks],
+        "more": not page.whole,
+        "cursor": page.cursor,
+        "lookedAt": page.looked_at,
+        "unreadable": [
+            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+        ],
+    }
+
+
+def _print(page: Page, limit: int) -> None:
+    console = Console(highlight=False)
+    if page.tasks:
+        console.print(_table(page.tasks))
+    elif page.whole:
+        console.print("No tasks.")
+    for order, problem in page.unreadable.items():
+        console.print(plain(f"{order} cannot be read: {problem}", "red"))
+    if page.whole:
+        return
+    # One line whatever the terminal's width, so that the cursor is copied whole.
+    going_on = f"go on with --after {page.cursor}"
+    if len(page.tasks) == limit:
+        said = f"There are more than these {limit}: raise --limit, or {going_on}"
+    else:
+        said = f"Only {page.looked_at} tasks were looked at: raise --look, or {going_on}"
+    console.print(inert(said), markup=False, soft_wrap=True)
+
+
+def _table(tasks: Sequence[Task]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("Order", "Workflow", "State", "Age", "Reason"):
         table.add_column(heading, overflow="fold")

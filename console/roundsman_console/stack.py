@@ -14,6 +14,7 @@ from roundsman.aws.clock import now
 from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.holds import DynamoHolds
+from roundsman_console.records import Records
 from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
@@ -55,6 +56,11 @@ class Stack:
             orders_table=self.output("OrdersTableName"),
             history_table=self.output("HistoryTableName"),
         )
+
+    @cached_property
+    def records(self) -> Records:
+        """The same tasks as lists read them: many at once."""
+        return Records(boto3.client("dynamodb"), tasks_table=self.output("TasksTableName"))
 
     @cached_property
     def plans(self) -> DynamoPlans:

@@ -18,7 +18,7 @@ from roundsman.plan import Plan
 from roundsman.task import Task
 from roundsman.values import SECOND
 from roundsman_console.finding import plan_of
-from roundsman_console.listing import END_OF_TIME
+from roundsman_console.records import END_OF_TIME
 from roundsman_console.stack import Stack
 
 HOLDS_ARE_KNOWN_AFTER = SEEN_BY_NOW + SECOND

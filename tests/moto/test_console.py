@@ -89,7 +89,10 @@ def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world
     assert listed("--state", "Completed") == ["good"]
     assert listed("--state", "Active") == []
     assert "send_confirmation: failed for good" in roundsman("ls", "--state", "Archived").stdout
-    assert "There are more than these 1: raise --limit." in roundsman("ls", "--limit", "1").stdout
+    assert (
+        "There are more than these 1: raise --limit, or go on with --after "
+        in roundsman("ls", "--limit", "1").stdout
+    )
 
 
 def test_an_unknown_order_is_a_sentence_with_an_exit_code_of_its_own(world: Stack) -> None:

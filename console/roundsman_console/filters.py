@@ -1,0 +1,154 @@
+"""The filter's options, the same for every verb that takes a filter, and what they mean together.
+
+A verb declares those it takes, by these types, and passes them to `read_selection`.
+"""
+
+import re
+from collections.abc import Sequence
+from typing import Annotated, TypeAlias
+
+import typer
+
+from roundsman.states import TaskState
+from roundsman.values import SECOND, spoken
+from roundsman.workflow import Priority
+from roundsman_console.arguments import read_duration
+from roundsman_console.inert import inert
+from roundsman_console.selecting import TAGS, Selection
+from roundsman_console.sentences import USAGE, ConsoleError
+
+LONGEST_AGE = 3_660 * 86_400  # seconds; ten years, the longest that a task is kept for
+LONGEST_WORD = 200  # characters
+
+StateFilter: TypeAlias = Annotated[
+    TaskState | None,
+    typer.Option("--state", case_sensitive=False, help="Only tasks in this state."),
+]
+WorkflowFilter: TypeAlias = Annotated[
+    str | None, typer.Option("--workflow", help="Only tasks of this workflow.", metavar="NAME")
+]
+StepFilter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--step", help="Only tasks that stand or failed at this step.", metavar="NAME"),
+]
+ErrorFilter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--error", help="Only where this went wrong: CardDeclined.", metavar="TYPE"),
+]
+OlderFilter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--older", help="Only submitted longer ago than: 90s, 2h, 1d.", metavar="TIME"),
+]
+NewerFilter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--newer", help="Only submitted within the last: 90s, 2h, 1d.", metavar="TIME"),
+]
+GroupFilter: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--group", help="Only of this failure group: f-1a2b3c4d.", metavar="GROUP"),
+]
+TagFilter: TypeAlias = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        help="Only where the order said so: tenant=shop-1, correlationId=web-7 or "
+        "priority=urgent. May be repeated.",
+        metavar="NAME=VALUE",
+    ),
+]
+AfterCursor: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--after", help="Go on after the page that ended so.", metavar="CURSOR"),
+]
+
+_GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
+_FAILED = (TaskState.ARCHIVED, TaskState.UNDONE)
+
+
+def read_selection(
+    *,
+    state: TaskState | None = None,
+    workflow: str | None = None,
+    step: str | None = None,
+    error: str | None = None,
+    older: str | None = None,
+    newer: str | None = None,
+    group: str | None = None,
+    tag: Sequence[str] | None = None,
+) -> Selection:
+    """The filter that was typed. Raises ConsoleError where it cannot fit any task."""
+    selection = Selection(
+        state=state,
+        workflow=_word("--workflow", workflow),
+        step=_word("--step", step),
+        error=_word("--error", error),
+        older=_age(older),
+        newer=_age(newer),
+        group=_group(group),
+        tags=_tags(tag or ()),
+    )
+    _check(selection)
+    return selection
+
+
+def _check(selection: Selection) -> None:
+    older, newer, state = selection.older, selection.newer, selection.state
+    if older is not None and newer is not None and newer <= older:
+        raise ConsoleError(
+            f"No order is older than {spoken(older)} and newer than {spoken(newer)}: for those "
+            "between two ages, --newer is the greater.",
+            USAGE,
+        )
+    if selection.group is not None and state is not None and state not in _FAILED:
+        raise ConsoleError(
+            f"No {state} task stands in a failure group: those are Archived, or Undone.", USAGE
+        )
+    if state is TaskState.SCHEDULED and (selection.step or selection.error):
+        raise ConsoleError("A Scheduled task is at no step, and nothing went wrong yet.", USAGE)
+
+
+def _word(option: str, text: str | None) -> str | None:
+    if text is None:
+        return None
+    said = text.strip()
+    if not said or len(said) > LONGEST_WORD:
+        raise ConsoleError(f"{option} wants a name of 1 to {LONGEST_WORD} characters.", USAGE)
+    return said
+
+
+def _age(text: str | None) -> int | None:
+    return None if text is None else read_duration(text, most=LONGEST_AGE) * SECOND
+
+
+def _group(text: str | None) -> str | None:
+    if text is not None and not _GROUP.fullmatch(text):
+        raise ConsoleError(
+            f"{inert(text[:50])!r} is no failure group: it is f- and eight of 0-9 and a-f, as "
+            "roundsman groups lists them.",
+            USAGE,
+        )
+    return text
+
+
+def _tags(texts: Sequence[str]) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for text in texts:
+        name, is_said, value = text.partition("=")
+        if not is_said or not value:
+            raise ConsoleError(
+                f"--tag {inert(text[:50])!r} wants a name and a value: tenant=shop-1.", USAGE
+            )
+        if name not in TAGS:
+            raise ConsoleError(
+                f"There is no tag {inert(name[:50])!r}: an order's tags are {', '.join(TAGS)}.",
+                USAGE,
+            )
+        if found.setdefault(name, value) != value:
+            raise ConsoleError(f"No order has two values of {name}.", USAGE)
+    priority = found.get("priority")
+    if priority is not None and priority not in tuple(Priority):
+        raise ConsoleError(
+            f"No order has the priority {inert(priority[:50])!r}: it is {' or '.join(Priority)}.",
+            USAGE,
+        )
+    return found

@@ -1,0 +1,73 @@
+"""A stack whose tasks lie in memory as lists find them, for tests of what finds them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from roundsman.birth import Wishes, new_task
+from roundsman.due import Lane, lane_key
+from roundsman.ports import DueEntry
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Ending, StepError, StepRecord, Task
+from roundsman_console.records import Loaded
+from roundsman_console.stack import Stack
+from tests.console.step_samples import AT, plan
+
+DECLINED = StepError("CardDeclined", "POST answered 402")
+
+
+@dataclass
+class Shelves:
+    """Stands in for `Records`; `looked` are the ids of each read of many."""
+
+    tasks: dict[str, Task] = field(default_factory=dict)
+    unreadable: dict[str, str] = field(default_factory=dict)
+    looked: list[Sequence[str]] = field(default_factory=list)
+    begun_at: list[int] = field(default_factory=list)
+
+    def entries(
+        self, lane: str, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[DueEntry]:
+        self.begun_at.append(since)
+        found = [task for task in self.tasks.values() if task.lane == lane and task.due_at >= since]
+        # Within one instant in whatever order, as in an index.
+        found.sort(key=lambda task: (task.due_at, hash(task.task_id)), reverse=newest_first)
+        yield from (DueEntry(task.task_id, task.due_at) for task in found)
+
+    def load_many(self, task_ids: Sequence[str], at: int) -> Loaded:
+        self.looked.append(task_ids)
+        found = {one: self.tasks[one] for one in task_ids if one in self.tasks}
+        return Loaded(
+            {one: task for one, task in found.items() if one not in self.unreadable},
+            {one: why for one, why in self.unreadable.items() if one in task_ids},
+        )
+
+    def stack(self, shards: int = 2) -> Stack:
+        """A stack that reads from here."""
+        found = Stack("roundsman", {}, {"DueShards": str(shards)})
+        found.__dict__["records"] = self  # where cached_property would keep the real ones
+        return found
+
+    def put(self, *tasks: Task) -> None:
+        """Store these."""
+        self.tasks |= {task.task_id: task for task in tasks}
+
+
+def open_task(task_id: str, at: int = AT, steps: Mapping[str, StepRecord] | None = None) -> Task:
+    """A task that was submitted at that instant and is in the open lane."""
+    born = new_task(plan(), task_id, Wishes(tenant="shop-1"), at, shards=2)
+    return replace(born, steps=steps or {})
+
+
+def archived(task_id: str, ended_at: int = AT) -> Task:
+    """A task whose charge was declined, submitted a minute before it ended."""
+    born = open_task(task_id, ended_at - 60_000)
+    record = StepRecord(process_state=ProcessState.ERROR, error=DECLINED, started_at=ended_at)
+    return replace(
+        born,
+        state=TaskState.ARCHIVED,
+        lane=lane_key(Lane.ARCHIVED, born.shard),
+        due_at=ended_at,
+        ended_at=ended_at,
+        ending=Ending(TaskState.ARCHIVED, "charge: failed for good", "charge"),
+        steps={"charge": record},
+    )
