@@ -16,6 +16,8 @@ from typer.testing import CliRunner, Result
 from roundsman.aws.holds import DynamoHolds
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
+from tests.console.schemas import assert_schema
+from tests.console.verbs import schema_of, split_verb
 from tests.moto.orders import order
 
 DECLINED = {"paymentToken": "tok_declined"}
@@ -53,10 +55,13 @@ class Operator:
     patience: Patience
 
     def types(self, *arguments: str, answer: str | None = None) -> Result:
-        """Run one command; `answer` is what is typed when asked."""
-        verb, *rest = arguments
-        typed = [verb, "--stack", "roundsman", *rest]
-        return CliRunner(env={"COLUMNS": "100"}).invoke(app, typed, input=answer)
+        """Run one command; `answer` is what is typed when asked. Its JSON is as its schema says."""
+        verb, rest = split_verb(arguments)
+        typed = [*verb.split(), "--stack", "roundsman", *rest]
+        result = CliRunner(env={"COLUMNS": "100"}).invoke(app, typed, input=answer)
+        if "--json" in rest and result.stdout:
+            assert_schema(schema_of(verb), document(result))
+        return result
 
     def asks(self, *arguments: str) -> Result:
         """The same by a person called ops, without being asked back."""

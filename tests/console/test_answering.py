@@ -19,6 +19,7 @@ from roundsman.testing.stack import MORNING
 from roundsman.workflow import Workflow
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
+from tests.console.schemas import assert_schema
 from tests.console.step_samples import PICK
 from tests.moto.orders import order
 
@@ -71,6 +72,7 @@ def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Ope
     assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
     again = operator.types(*answers(token), "--json")
     assert (again.exit_code, document(again)["outcome"]) == (1, "refused")
+    assert_schema("answer", document(again))
     assert again.stderr == (
         "The answer to charge_card of ord-1 is not sent: nothing waits for it, the step is "
         "Processed.\n"

@@ -13,6 +13,7 @@ from roundsman_console.local.command import local_app
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import Instances
 from tests.console.local_tools import Tools, make_project
+from tests.console.schemas import assert_schema
 
 
 @pytest.fixture
@@ -41,11 +42,13 @@ def test_status_as_json_is_one_object_even_when_nothing_runs(project: Path) -> N
     result = local("status", "--json")
     assert result.exit_code == 3
     assert json.loads(result.stdout) == {"instances": []}
+    assert_schema("local-status", {"instances": []})
 
 
 def test_status_of_what_is_well(running: LocalAws) -> None:
     result = local("status", "--port", str(running.record.port), "--json")
     assert result.exit_code == 0
+    assert_schema("local-status", json.loads(result.stdout))
     [instance] = json.loads(result.stdout)["instances"]
     assert instance["state"] == "healthy"
     assert instance["endpoint"] == running.endpoint
@@ -75,6 +78,7 @@ def test_status_of_what_is_being_brought_up(project: Path) -> None:
     Instances(project).claim(4510)
     result = local("status", "--json")
     assert result.exit_code == 4
+    assert_schema("local-status", json.loads(result.stdout))
     assert json.loads(result.stdout)["instances"][0]["state"] == "starting"
 
 

@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 import roundsman_console.services.command as command_module
 from roundsman_console.services import PortUnavailable, RemoteServices
+from tests.console.schemas import assert_schema
 from tests.services.client import Client, charge_body, send_on
 
 CONSOLE = Path(command_module.__file__).parents[2]
@@ -127,7 +128,9 @@ def test_the_command_prints_its_url_as_json_and_stops_cleanly(number: signal.Sig
         env={"PYTHONPATH": str(CONSOLE)},
     ) as process:
         assert process.stdout is not None
-        client = Client(json.loads(process.stdout.readline())["url"])
+        announced = json.loads(process.stdout.readline())
+        assert_schema("services", announced)
+        client = Client(announced["url"])
         client.set_faults({"hang": True})
         with pytest.raises(TimeoutError):
             Client(f"http://{client.address}", timeout=0.05).charge("key")

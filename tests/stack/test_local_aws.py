@@ -12,6 +12,7 @@ import pytest
 
 from roundsman_console.local.emulator import check_port, free_port
 from roundsman_console.local.process import command_lines, identify
+from tests.console.schemas import assert_schema
 from tests.stack.conftest import PROJECT, DeployedStack
 
 pytestmark = pytest.mark.stack
@@ -117,7 +118,7 @@ def test_a_second_one_runs_side_by_side_and_leaves_nothing_behind(stack: Deploye
     port = described["endpoint"].rpartition(":")[2]
     folder = PROJECT / ".cache" / "local" / port
     try:
-        assert set(described) == {"endpoint", "stack", "region", "outputs", "services"}
+        assert_schema("local-up", described)
         assert described["outputs"]["SubmissionQueueUrl"].startswith(described["endpoint"])
         assert described["services"]["mail"] == "http://127.0.0.1:9"
         status = roundsman_local("status", "--port", port, "--json")

@@ -35,6 +35,8 @@ def demo_command(
 
     Exits 0 only if every order, effect, alert and queue is as expected. Ctrl-C leaves nothing
     running.
+
+    Example: roundsman demo --json
     """
     with sentences(), _ended_by_any_signal():
         console = Console(stderr=as_json, highlight=False)

@@ -57,7 +57,10 @@ def up(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Start a local AWS, build the project and deploy it there."""
+    """Start a local AWS, build the project and deploy it there.
+
+    Example: roundsman local up --param LogLevel=DEBUG
+    """
     with _sentences(), shown_progress() as progress:
         if services is not None:
             parse_base_url(services)
@@ -92,7 +95,10 @@ def status(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting."""
+    """Say what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting.
+
+    Example: roundsman local status --json
+    """
     with _sentences():
         home = find_project(project or Path.cwd()).resolve()
         instances = _chosen(Instances(home), port)
@@ -117,7 +123,10 @@ def down(
     everything: Annotated[bool, typer.Option("--all", help="All of this project's.")] = False,
     project: ProjectOption = None,
 ) -> None:
-    """End a local AWS and remove all it left."""
+    """End a local AWS and remove all it left.
+
+    Example: roundsman local down --port 4510
+    """
     with _sentences():
         found = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
         if port is not None and not found:

@@ -24,7 +24,10 @@ def services_command(
         bool, typer.Option("--json", help="Print one line of JSON when ready.")
     ] = False,
 ) -> None:
-    """Run the example's remote services (inventory, payment, shipping, mail) until Ctrl-C."""
+    """Run the example's remote services (inventory, payment, shipping, mail) until Ctrl-C.
+
+    Example: roundsman services --port 8780
+    """
     if host != HOST:
         typer.echo(f"The remote services listen on {HOST} only, not on {host}.", err=True)
         raise typer.Exit(1)

@@ -1,0 +1,57 @@
+"""`--help` of every verb: it fits a terminal, and its example is one that the verb takes."""
+
+import re
+import shlex
+
+import pytest
+from typer.testing import CliRunner
+
+from roundsman_console.main import app
+from tests.console.verbs import VERBS
+
+WIDTH = 80
+_EXAMPLE = re.compile(r"Example: (.+?)(?:\n\n|\Z)", re.DOTALL)
+
+
+def examples(verb: str) -> list[str]:
+    """The examples in the verb's help, each as one line to type."""
+    return [" ".join(found.split()) for found in _EXAMPLE.findall(VERBS[verb].help or "")]
+
+
+def help_of(*words: str, width: int = WIDTH) -> str:
+    """What `--help` prints on a terminal so wide."""
+    result = CliRunner(env={"COLUMNS": str(width)}).invoke(app, [*words, "--help"])
+    assert result.exit_code == 0, result.output
+    return result.stdout
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_each_verb_has_an_example_that_the_verb_takes(verb: str) -> None:
+    assert examples(verb), f"the help of {verb} has no line `Example: roundsman {verb} ...`"
+    for example in examples(verb):
+        words = shlex.split(example)
+        start = ["roundsman", *verb.split()]
+        assert words[: len(start)] == start
+        # Reads and checks the arguments as a call would, and calls nothing.
+        VERBS[verb].make_context(verb, words[len(start) :])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_of_each_verb_fits_eighty_columns(verb: str) -> None:
+    shown = help_of(*verb.split())
+    assert max(map(len, shown.splitlines())) <= WIDTH
+    assert "…" not in shown, "something is cut off"
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_the_help_shows_the_example_as_it_is_typed(verb: str) -> None:
+    # Brackets are markup to what draws the help, and would be left out.
+    shown = " ".join(help_of(*verb.split(), width=400).split())
+    for example in examples(verb):
+        assert example in shown
+
+
+def test_the_list_of_verbs_fits_eighty_columns() -> None:
+    groups = {verb.split()[0] for verb in VERBS if " " in verb}
+    for words in ((), *((group,) for group in sorted(groups))):
+        assert max(map(len, help_of(*words).splitlines())) <= WIDTH
