@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans, DynamoReadNotes
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.holds import DynamoHolds
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
@@ -18,7 +19,16 @@ from roundsman.memory import (
     MemoryPlans,
     MemoryStore,
 )
-from roundsman.ports import AgentBoard, HoldStore, LeaseStore, OrderStore, PlanStore, TaskStore
+from roundsman.memory_groups import MemoryGroups
+from roundsman.ports import (
+    AgentBoard,
+    GroupStore,
+    HoldStore,
+    LeaseStore,
+    OrderStore,
+    PlanStore,
+    TaskStore,
+)
 from tests.contract.tables import Tables
 
 if TYPE_CHECKING:
@@ -51,6 +61,9 @@ class World(ABC):
     def leases(self) -> LeaseStore: ...
 
     @abstractmethod
+    def groups(self) -> GroupStore: ...
+
+    @abstractmethod
     def make_newer(self, task_id: str) -> None:
         """As if newer code had written the record."""
 
@@ -71,6 +84,7 @@ class MemoryWorld(World):
         self.store = self._memory
         self._plans = MemoryPlans()
         self._leases = MemoryLeases()
+        self._groups = MemoryGroups()
         self._holds: MemoryHolds | None = None
 
     def plans(self) -> PlanStore:
@@ -86,6 +100,9 @@ class MemoryWorld(World):
 
     def leases(self) -> LeaseStore:
         return self._leases
+
+    def groups(self) -> GroupStore:
+        return self._groups
 
     def make_newer(self, task_id: str) -> None:
         self._memory.make_unreadable(task_id, SchemaTooNew(task_id))
@@ -130,6 +147,9 @@ class DynamoWorld(World):
 
     def leases(self) -> LeaseStore:
         return DynamoLeases(self.client, control_table=self.tables.control)
+
+    def groups(self) -> DynamoGroups:
+        return DynamoGroups(self.client, control_table=self.tables.control)
 
     def item(self, task_id: str) -> "dict[str, AttributeValueTypeDef]":
         key = {"TaskId": {"S": task_id}}

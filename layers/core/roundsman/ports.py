@@ -12,6 +12,7 @@ from roundsman.alerts import Alert
 from roundsman.commands import Command
 from roundsman.errors import Problem
 from roundsman.events import Agents, HistoryRow
+from roundsman.groups import Group
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.task import Task
@@ -176,6 +177,26 @@ class HoldStore(Protocol):
 
     def release(self, agent: str, kind: str) -> bool:
         """End it now; whether there was one in force."""
+
+
+class GroupStore(Protocol):
+    """The failure groups that are open, in ControlTable. See `roundsman.groups`."""
+
+    def groups(self) -> Sequence[Group]:
+        """All of them, read consistently, the oldest first. What is no group is left out."""
+
+    def open(self, group: Group) -> Group | None:
+        """Store a group that is not there; the group as it stands in the store.
+
+        That is the very one that was given where it was stored (also where the answer to that was
+        lost), another one where it was open already, and None where there is no room for it.
+        """
+
+    def change(self, group: Group, *, seen: int) -> bool:
+        """Store it on the version that was seen; False where another write came first."""
+
+    def remove(self, group: Group) -> bool:
+        """Forget it, if it is still at that version."""
 
 
 class LeaseStore(Protocol):

@@ -12,8 +12,9 @@ The rule, in its order:
 3. The rest is CallRefused: rights, missing resources, requests that AWS does not take.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import (
     BotoCoreError,
@@ -27,6 +28,9 @@ from botocore.exceptions import ConnectionError as BotoConnectionError
 from botocore.parsers import ResponseParserError
 
 from roundsman.errors import CallRefused, TryAgain
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 CONDITION_FAILED = "ConditionalCheckFailed"
 
@@ -62,6 +66,15 @@ TRANSIENT_FAILURES = (
 
 class ConditionFailed(Exception):
     """The condition of a write does not hold; nothing was written. Stays within the adapters."""
+
+
+def row_of(refused: ConditionFailed) -> "Mapping[str, Value]":
+    """What the condition was held against, where that was asked for; nothing where no row was."""
+    error = refused.__cause__
+    response = cast(
+        "Mapping[str, object]", error.response if isinstance(error, ClientError) else {}
+    )
+    return cast("Mapping[str, Value]", response.get("Item", {}))
 
 
 @contextmanager

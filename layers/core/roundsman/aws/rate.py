@@ -10,12 +10,10 @@ queue holds comes back at the pace at which it can be served, and not all of it 
 """
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, cast
-
-from botocore.exceptions import ClientError
+from typing import TYPE_CHECKING
 
 from roundsman.aws.codec import Item, number, text
-from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
 from roundsman.aws.item_reader import ItemReader
 from roundsman.aws.observability import count, logger, where
 from roundsman.guards import HeldBack, NoPlace
@@ -124,7 +122,7 @@ class Rate:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailed as refused:
-            self._next_at = self._reader(_row_of(refused)).number("NextAt", 0)
+            self._next_at = self._reader(row_of(refused)).number("NextAt", 0)
             return None
         return self._reader(found.get("Attributes", {}))
 
@@ -155,12 +153,3 @@ class Rate:
 
     def _reader(self, row: "Mapping[str, Value]") -> ItemReader:
         return ItemReader(row, self._record)
-
-
-def _row_of(refused: ConditionFailed) -> "Mapping[str, Value]":
-    """What the condition was held against; nothing where there was no row."""
-    error = refused.__cause__
-    response = cast(
-        "Mapping[str, object]", error.response if isinstance(error, ClientError) else {}
-    )
-    return cast("Mapping[str, Value]", response.get("Item", {}))

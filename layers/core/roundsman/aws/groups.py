@@ -1,0 +1,205 @@
+"""The failure groups that are open: one row of ControlTable, `groups`, with an attribute for each.
+
+An attribute is named by the group's id (`f-1a2b3c4d`). All of them are one read, so that a
+supervisor's pass asks once whether there is anything to do, and a handler once in some seconds
+whether a failure's group is open. `Open` counts them, and is a part of the condition under which
+one more is opened: the row stays far below an item's 400 KB whatever fails, and however often.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roundsman.aws.codec import number, text
+from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
+from roundsman.aws.item_reader import ItemReader
+from roundsman.errors import UnreadableRecord
+from roundsman.groups import Group, room_for
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+ID = "ControlId"
+GROUPS = "groups"
+OPEN = "Open"
+IS_NOT_OPEN = "attribute_not_exists(#group)"
+THERE_IS_ROOM = "(attribute_not_exists(#open) OR #open < :room)"
+IS_AS_SEEN = "#group.#version = :seen"
+NO_LIMIT = 1_000_000
+
+
+class DynamoGroups:
+    """GroupStore over one row."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+        self._client = client
+        self._table = control_table
+
+    def groups(self) -> list[Group]:
+        """All of them, the oldest first. What is no group is left out: it must not silence them."""
+        with aws_errors("reading the failure groups"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(GROUPS)}, ConsistentRead=True
+            )
+        read = (_read(name, value) for name, value in found.get("Item", {}).items())
+        return sorted(
+            (group for group in read if group is not None),
+            key=lambda group: (group.opened_at, group.id),
+        )
+
+    def open(self, group: Group) -> Group | None:
+        """Store a group that is not there; the group as it stands; None: there is no room.
+
+        An attribute of its name that is no group is replaced.
+        """
+        room = room_for(group)
+        try:
+            with aws_errors(f"opening the failure group {group.id}"):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(GROUPS)},
+                    UpdateExpression="SET #group = :group ADD #open :one",
+                    ConditionExpression=f"{IS_NOT_OPEN} AND {THERE_IS_ROOM}",
+                    ExpressionAttributeNames={"#group": group.id, "#open": OPEN},
+                    ExpressionAttributeValues={
+                        ":group": _value(group),
+                        ":one": number(1),
+                        ":room": number(NO_LIMIT if room is None else room),
+                    },
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailed as refused:
+            row = row_of(refused)
+            if group.id not in row:
+                return None
+            found = _read(group.id, row[group.id])
+            return self._replace(group) if found is None else found
+        return group
+
+    def _replace(self, group: Group) -> Group:
+        with aws_errors(f"opening the failure group {group.id} anew"):
+            self._client.update_item(
+                TableName=self._table,
+                Key={ID: text(GROUPS)},
+                UpdateExpression="SET #group = :group",
+                ExpressionAttributeNames={"#group": group.id},
+                ExpressionAttributeValues={":group": _value(group)},
+            )
+        return group
+
+    def change(self, group: Group, *, seen: int) -> bool:
+        """Store it on the version that was seen; False where another write came first.
+
+        One whose answer was lost finds itself, and counts as written.
+        """
+        return self._write(
+            f"storing the failure group {group.id}",
+            "SET #group = :group",
+            group.id,
+            {":group": _value(group), ":seen": number(seen)},
+            wanted=group,
+        )
+
+    def remove(self, group: Group) -> bool:
+        """Forget it, if it is still at that version. False may also mean this very write."""
+        return self._write(
+            f"removing the failure group {group.id}",
+            "REMOVE #group ADD #open :less",
+            group.id,
+            {":seen": number(group.version), ":less": number(-1)},
+            names={"#open": OPEN},
+        )
+
+    def _write(
+        self,
+        doing: str,
+        update: str,
+        name: str,
+        values: "dict[str, Value]",
+        *,
+        names: Mapping[str, str] | None = None,
+        wanted: Group | None = None,
+    ) -> bool:
+        known = {"#group": name, "#version": "Version", **(names or {})}
+        try:
+            with aws_errors(doing):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(GROUPS)},
+                    UpdateExpression=update,
+                    ConditionExpression=IS_AS_SEEN,
+                    ExpressionAttributeNames=known,
+                    ExpressionAttributeValues=values,
+                    ReturnValuesOnConditionCheckFailure="ALL_OLD",
+                )
+        except ConditionFailed as refused:
+            found = row_of(refused).get(name)
+            return wanted is not None and found is not None and _read(name, found) == wanted
+        return True
+
+
+def _value(group: Group) -> "Value":
+    """An empty text, a zero, a false and a None are left out: absent means so."""
+    texts = {
+        "Workflow": group.workflow,
+        "Step": group.step,
+        "How": group.how,
+        "Type": group.error_type,
+        "Message": group.message,
+        "OpenedBy": group.opened_by,
+        "Agent": group.agent,
+    }
+    numbers = {
+        "Since": group.since,
+        "TellingUntil": group.telling_until,
+        "ToldCount": group.told_count,
+        "Count": group.count,
+        "LastAt": group.last_at,
+        "LookedAt": group.looked_at,
+        "ChangedAt": group.changed_at,
+        "LookAt": group.look_at,
+        "ToldAt": group.told_at,
+        "ClearSince": group.clear_since,
+        "ClosedAt": group.closed_at,
+    }
+    flags = {"More": group.more, "Overflow": group.overflow}
+    found: dict[str, Value] = {name: text(said) for name, said in texts.items() if said}
+    found |= {name: number(value) for name, value in numbers.items() if value}
+    found |= {name: {"BOOL": True} for name, flag in flags.items() if flag}
+    found |= {"OpenedAt": number(group.opened_at), "Version": number(group.version)}
+    return {"M": found}
+
+
+def _read(name: str, value: "Value") -> Group | None:
+    """The group; None for an attribute that is none."""
+    if name in (ID, OPEN):
+        return None
+    reader = ItemReader(value.get("M", {}), GROUPS, f"{name}.")
+    try:
+        return Group(
+            id=name,
+            workflow=reader.text("Workflow"),
+            step=reader.text("Step", ""),
+            how=reader.text("How"),
+            error_type=reader.text("Type", ""),
+            message=reader.text("Message", ""),
+            opened_by=reader.text("OpenedBy", ""),
+            opened_at=reader.number("OpenedAt"),
+            since=reader.number("Since", 0),
+            agent=reader.text("Agent", ""),
+            version=reader.number("Version"),
+            telling_until=reader.number("TellingUntil", 0),
+            told_at=reader.optional_number("ToldAt"),
+            told_count=reader.number("ToldCount", 0),
+            count=reader.number("Count", 0),
+            more=reader.flag("More"),
+            last_at=reader.number("LastAt", 0),
+            looked_at=reader.number("LookedAt", 0),
+            changed_at=reader.number("ChangedAt", 0),
+            look_at=reader.number("LookAt", 0),
+            clear_since=reader.optional_number("ClearSince"),
+            closed_at=reader.optional_number("ClosedAt"),
+            overflow=reader.flag("Overflow"),
+        )
+    except UnreadableRecord:
+        return None
