@@ -159,7 +159,9 @@ def test_an_agent_reaches_its_own_queues_and_no_record_of_any_task_or_order(
     answers: Answers, agent: str
 ) -> None:
     role = f"{agent}Role"
-    assert allowed(answers, role, "sqs:SendMessage") == {f"{agent}ReplyQueue", "RejectedQueue"}
+    dead = {f"{agent}RequestDeadLetterQueue", f"{agent}UrgentRequestDeadLetterQueue"}
+    to = {f"{agent}ReplyQueue", "RejectedQueue"} | dead
+    assert allowed(answers, role, "sqs:SendMessage") == to
     own = {f"{agent}RequestQueue", f"{agent}UrgentRequestQueue"}
     assert allowed(answers, role, "sqs:ReceiveMessage", "sqs:DeleteMessage") == own
     every_access = {f"dynamodb:{call.action}" for call in answers[role] if call.target in KEYS}
@@ -169,7 +171,7 @@ def test_an_agent_reaches_its_own_queues_and_no_record_of_any_task_or_order(
 
 def test_submission_starts_tasks_and_can_reach_no_agent_and_alert_nobody(answers: Answers) -> None:
     role = "SubmissionRole"
-    to = {"SchedulerQueue", "RejectedQueue", REPLIES}
+    to = {"SchedulerQueue", "RejectedQueue", "SubmissionDeadLetterQueue", REPLIES}
     assert allowed(answers, role, "sqs:SendMessage") == to
     assert allowed(answers, role, "sqs:ReceiveMessage") == {"SubmissionQueue"}
     written = {"OrdersTable", "TasksTable", "ControlTable"}

@@ -209,6 +209,23 @@ def test_what_cannot_be_handled_is_put_aside_within_every_functions_rights(
     assert_permitted(driver, document)
 
 
+def test_what_fails_its_last_delivery_goes_to_the_dead_letters_within_every_functions_rights(
+    driver: Driver, document: Document
+) -> None:
+    order_id = begin(driver, "SubmissionQueue")
+    change_record(driver, order_id, lambda task: {k: task[k] for k in task if k != "CompleteBy"})
+    [commands] = [s for s in driver.stack.mappings if "SchedulerQueue" in s.queue_url]
+    for _ in range(5):
+        assert driver.work_off(commands)
+        for message in driver._queue(commands.queue_url)._messages:
+            message.change_visibility(0)
+    dead = driver.stack.resources["SchedulerDeadLetterQueue"]
+    [call] = [c for c in driver.calls if c.parameters.get("QueueUrl") == dead]
+    assert call.operation == "SendMessage"
+    assert driver.bodies(dead)
+    assert_permitted(driver, document)
+
+
 def test_a_lost_request_is_recovered_by_the_supervisor_within_its_rights(
     driver: Driver, document: Document
 ) -> None:

@@ -126,10 +126,13 @@ def test_agents_cannot_see_tasks_nor_orders(document: Document) -> None:
         assert set(granted(document, f"{agent}Role", "dynamodb")) == {"ControlTable"}
 
 
-def test_an_agent_may_send_only_its_replies_and_what_it_rejects(document: Document) -> None:
+def test_an_agent_may_send_only_its_replies_what_it_rejects_and_its_dead_letters(
+    document: Document,
+) -> None:
     for agent in AGENTS:
         allowed = may_send_to(document, f"{agent}Role")
-        assert allowed == {f"{agent}ReplyQueue", "RejectedQueue"}
+        dead = {f"{agent}RequestDeadLetterQueue", f"{agent}UrgentRequestDeadLetterQueue"}
+        assert allowed == {f"{agent}ReplyQueue", "RejectedQueue", *dead}
 
 
 def test_the_supervisor_may_send_to_the_scheduler_and_to_applications_only(
@@ -143,13 +146,27 @@ def test_submission_may_start_tasks_reject_events_and_tell_applications(
     document: Document,
 ) -> None:
     allowed = may_send_to(document, "SubmissionRole")
-    assert allowed == {"SchedulerQueue", "RejectedQueue", REPLY_QUEUES_OF_APPLICATIONS}
+    others = {"RejectedQueue", "SubmissionDeadLetterQueue", REPLY_QUEUES_OF_APPLICATIONS}
+    assert allowed == {"SchedulerQueue"} | others
 
 
 def test_the_scheduler_may_send_to_every_request_queue(document: Document) -> None:
     requests = {name for name in work_queues(document) if name.endswith("RequestQueue")}
     others = {"SchedulerQueue", "RejectedQueue", REPLY_QUEUES_OF_APPLICATIONS}
-    assert may_send_to(document, "SchedulerRole") == requests | others
+    dead = {"SchedulerDeadLetterQueue", *(f"{agent}ReplyDeadLetterQueue" for agent in AGENTS)}
+    assert may_send_to(document, "SchedulerRole") == requests | others | dead
+
+
+def test_a_function_may_put_a_message_with_the_dead_letters_of_the_queues_that_it_reads(
+    document: Document,
+) -> None:
+    def dead_letters_of(queue: str) -> str:
+        policy = mapping_of(work_queues(document)[queue]["RedrivePolicy"])
+        return referred(policy["deadLetterTargetArn"])
+
+    for role in TABLE_ACTIONS:
+        dead = {queue for queue in may_send_to(document, role) if "DeadLetter" in queue}
+        assert dead == {dead_letters_of(queue) for queue in may_read(document, role)}, role
 
 
 def test_a_function_may_read_exactly_the_queues_that_wake_it(document: Document) -> None:

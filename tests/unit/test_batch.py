@@ -1,27 +1,26 @@
 """Batches of messages: each handled by itself, and none taking its neighbours with it."""
 
 import json
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, cast
+from collections.abc import Iterator
 
 import pytest
-from botocore.exceptions import EndpointConnectionError
 
 from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.observability import metrics
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.memory import RecordingOutbox, Rejected
-from roundsman.testing.faults import Crash, Fault, Faults, FaultyOutbox
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
-
-CANARY = "canary-4f1e"
-QUEUE = "stack-SchedulerQueue"
-BESIDE = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack-RejectedQueue"
-URL = f"https://sqs.eu-west-1.amazonaws.com/123456789012/{QUEUE}"
-MAX_RECEIVES = 5
+from roundsman.testing.faults import Crash, Fault
+from tests.unit.batch_world import (
+    BESIDE,
+    CANARY,
+    MAX_RECEIVES,
+    QUEUE,
+    Batch,
+    Queue,
+    letters,
+    raising,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -29,101 +28,6 @@ def no_metrics_left() -> Iterator[None]:
     """What is counted outside an invocation would be sent with that of another test."""
     yield
     metrics().clear_metrics()
-
-
-@dataclass
-class Queue:
-    """An SQS queue with its event source mapping, and the client that handlers delete with."""
-
-    bodies: dict[str, str]
-    receives: dict[str, int] = field(default_factory=dict)
-    deleted: list[str] = field(default_factory=list)
-    dead: list[str] = field(default_factory=list)
-    broken: bool = False
-
-    def delete_message(self, *, QueueUrl: str, ReceiptHandle: str) -> None:
-        if self.broken:
-            raise EndpointConnectionError(endpoint_url=QueueUrl)
-        assert QueueUrl == URL
-        message_id, receive = ReceiptHandle.split("|")
-        assert receive == str(self.receives[message_id]), "the handle of this very receive"
-        del self.bodies[message_id]
-        self.deleted.append(message_id)
-
-    def event(self, ids: Iterable[str]) -> dict[str, object]:
-        """The batch of a receive; what was received too often goes to the dead-letter queue."""
-        records = []
-        for message_id in ids:
-            self.receives[message_id] = self.receives.get(message_id, 0) + 1
-            if self.receives[message_id] > MAX_RECEIVES:
-                del self.bodies[message_id]
-                self.dead.append(message_id)
-                continue
-            records.append(self._record(message_id))
-        return {"Records": records}
-
-    def _record(self, message_id: str) -> dict[str, object]:
-        receive = self.receives[message_id]
-        return {
-            "messageId": message_id,
-            "receiptHandle": f"{message_id}|{receive}",
-            "body": self.bodies[message_id],
-            "attributes": {"ApproximateReceiveCount": str(receive)},
-            "messageAttributes": {},
-            "md5OfBody": "",
-            "eventSource": "aws:sqs",
-            "eventSourceARN": f"arn:aws:sqs:eu-west-1:123456789012:{QUEUE}",
-            "awsRegion": "eu-west-1",
-        }
-
-    def acknowledge(self, ids: Iterable[str], failed: Iterable[str]) -> None:
-        """What the event source mapping does with an answer."""
-        for message_id in set(ids) - set(failed):
-            self.bodies.pop(message_id, None)
-
-
-@dataclass
-class Batch:
-    """One function behind a queue."""
-
-    handle: Callable[[Message], None]
-    queue: Queue
-    outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
-    faults: Faults = field(default_factory=Faults)
-    handled: list[str] = field(default_factory=list)
-
-    def invoke(self, ids: Iterable[str] | None = None) -> list[str]:
-        """Deliver these messages (or all); the ids that must come again."""
-        ids = list(self.queue.bodies) if ids is None else list(ids)
-        answer = handle_batch(
-            self.queue.event(ids),
-            handle=self._handle,
-            outbox=FaultyOutbox(self.outbox, self.faults),
-            sqs=cast("SQSClient", self.queue),
-            queue_url_beside=BESIDE,
-        )
-        failed = [str(item["itemIdentifier"]) for item in answer["batchItemFailures"]]
-        self.queue.acknowledge(ids, failed)
-        return failed
-
-    def _handle(self, message: Message) -> None:
-        self.handle(message)
-        self.handled.append(message.message_id)
-
-    def rejected(self) -> list[Rejected]:
-        return [sent for sent in self.outbox.sent if isinstance(sent, Rejected)]
-
-
-def letters(count: int) -> dict[str, str]:
-    return {f"id-{n}": f"body {n} {CANARY}" for n in range(count)}
-
-
-def raising(problem: BaseException, *, at: str) -> Callable[[Message], None]:
-    def handle(message: Message) -> None:
-        if message.message_id == at:
-            raise problem
-
-    return handle
 
 
 def test_a_message_is_handed_on_with_its_id_and_the_name_of_its_queue() -> None:
@@ -150,8 +54,9 @@ def test_an_event_without_messages_is_answered_and_logged(
         event,
         handle=raising(AssertionError(), at=""),
         outbox=RecordingOutbox(),
-        sqs=cast("SQSClient", Queue({})),
+        sqs=Queue({}).client,
         queue_url_beside=BESIDE,
+        dead_letters=DeadLetters(Queue({}).client),
     )
     assert answer == {"batchItemFailures": []}
     assert "an event without messages" in capsys.readouterr().out
@@ -223,7 +128,7 @@ def test_an_unexpected_error_is_logged_by_its_type_and_its_place(
     line = json.loads(capsys.readouterr().out)
     assert line["level"] == "ERROR"
     assert line["error_type"] == "ZeroDivisionError"
-    assert any("test_batch.py" in frame for frame in line["error_at"])
+    assert any("batch_world.py" in frame for frame in line["error_at"])
 
 
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.REFUSED])

@@ -34,6 +34,24 @@ SENDING = (
         why="a message is gone before what it caused was sent",
     ),
     Mutant(
+        name="only-the-last-failure-is-a-dead-letter",
+        file="layers/core/roundsman/aws/dead_letters.py",
+        old="if policy.url is None or receives < policy.most_receives:",
+        new="if policy.url is None:",
+        tests=("tests/unit/test_dead_letters.py::test_every_earlier_failure_only_comes_again",),
+        why="a message that would have succeeded is dead after its second failure",
+    ),
+    Mutant(
+        name="a-dead-letter-is-there-before-its-message-is-gone",
+        file="layers/core/roundsman/aws/dead_letters.py",
+        old='dead letter", extra=extra)\n            return False',
+        new='dead letter", extra=extra)\n            return True',
+        tests=(
+            "tests/unit/test_dead_letters.py::test_what_cannot_be_put_there_is_left_for_sqs_to_move",
+        ),
+        why="a message is deleted that is in no dead-letter queue",
+    ),
+    Mutant(
         name="poison-goes-alone",
         file="layers/core/roundsman/aws/batch.py",
         old="crashed = came_before > 1 and len(entries) > 1",

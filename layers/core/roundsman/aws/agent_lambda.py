@@ -3,7 +3,7 @@
 import random
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
 import boto3
@@ -23,6 +23,7 @@ from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
+from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.guarding import guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
@@ -123,8 +124,13 @@ class AgentFunction:
             outbox=self.outbox,
             sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
+            dead_letters=self._dead_letters,
         )
         return {**failures}
+
+    @cached_property
+    def _dead_letters(self) -> DeadLetters:
+        return DeadLetters(self.sqs, self.clock)
 
     def _handle(self, message: Message, function_ends_at: int) -> None:
         request = read_request(message.body)

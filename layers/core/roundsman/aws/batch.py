@@ -5,6 +5,9 @@ succeed later is reported as failed and comes again. One that kills the whole pr
 answer of its batch with it, so every message of that batch comes again; then each is deleted as
 soon as it is handled, and the batch is walked forwards and backwards in turn. After two such
 rounds everything before and behind the poison is done, and it goes to its dead-letter queue alone.
+
+What failed its last delivery is put into its dead-letter queue here, with the reason, and then
+acknowledged: `dead_letters`.
 """
 
 from collections.abc import Callable
@@ -18,6 +21,7 @@ from aws_lambda_powertools.utilities.batch import (
 )
 from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
 
+from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
@@ -48,6 +52,7 @@ def handle_batch(
     outbox: Outbox,
     sqs: "SQSClient",
     queue_url_beside: str,
+    dead_letters: DeadLetters,
 ) -> "PartialItemFailureResponse":
     """Handle each message and answer which of them must come again.
 
@@ -67,9 +72,13 @@ def handle_batch(
 
     def handle_record(record: SQSRecord) -> None:
         message = _message(record)
-        _handle_and_log(message, handle, outbox)
+        url = f"{queue_url_beside.rpartition('/')[0]}/{message.queue}"
+        try:
+            _handle_and_log(message, handle, outbox)
+        except Exception as problem:
+            if not dead_letters.take(record, url, problem):
+                raise
         if crashed:
-            url = f"{queue_url_beside.rpartition('/')[0]}/{message.queue}"
             _delete(sqs, url, record.receipt_handle, message)
 
     processor = BatchProcessor(event_type=EventType.SQS, raise_on_entire_batch_failure=False)

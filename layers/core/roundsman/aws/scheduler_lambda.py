@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
+from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
@@ -42,12 +43,14 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
             with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt):
                 _report(f"reply {reply.outcome}", scheduler.reply(reply, message.message_id))
 
+    dead_letters = DeadLetters(parts.sqs)
     return lambda event: handle_batch(
         event,
         handle=handle,
         outbox=parts.outbox,
         sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
+        dead_letters=dead_letters,
     )
 
 

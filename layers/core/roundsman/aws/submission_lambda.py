@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
+from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import submission_parts
@@ -66,10 +67,12 @@ def submission_handler(
         except TryAgain:
             logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
+    dead_letters = DeadLetters(parts.sqs)
     return lambda event: handle_batch(
         event,
         handle=handle,
         outbox=parts.outbox,
         sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
+        dead_letters=dead_letters,
     )

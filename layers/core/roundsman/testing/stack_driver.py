@@ -5,6 +5,7 @@ function's handler in the environment that the template gives it, and deletes wh
 """
 
 import os
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cached_property
@@ -126,6 +127,7 @@ class Driver:
             QueueUrl=source.queue_url,
             MaxNumberOfMessages=source.batch_size,
             MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
         ).get("Messages", [])
         if not messages:  # they were received too often, and went to the dead-letter queue
             return False
@@ -213,12 +215,23 @@ def _record(message: "MessageTypeDef", arn: str) -> Event:
         "receiptHandle": message["ReceiptHandle"],
         "body": message["Body"],
         "attributes": dict(message.get("Attributes", {})),
-        "messageAttributes": {},
+        "messageAttributes": _attributes(message),
         "md5OfBody": message["MD5OfBody"],
         "eventSource": "aws:sqs",
         "eventSourceARN": arn,
         "awsRegion": arn.split(":")[3],
     }
+
+
+def _attributes(message: "MessageTypeDef") -> Event:
+    """A message's attributes as Lambda spells them."""
+    found: Event = {}
+    for name, value in message.get("MessageAttributes", {}).items():
+        binary = value.get("BinaryValue")
+        said = {"binaryValue": b64encode(binary).decode()} if binary is not None else {}
+        text = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
+        found[name] = {**text, **said, "dataType": value["DataType"]}
+    return found
 
 
 def _failed(answer: object) -> set[str]:

@@ -1,0 +1,105 @@
+"""Dead letters in a deployment: with their reason, what came with them, and never lost."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, cast
+
+import pytest
+
+from roundsman.commands import START, Command
+from roundsman.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
+from roundsman.testing.stack import Stack
+from tests.moto.orders import order
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+SPOILED = Command(START, "spoiled").body()
+
+
+def spoil(world: Stack) -> None:
+    """An order whose record no code can read; the command that starts it is not sent yet."""
+    world.submit(order("spoiled"))
+    world.run_one_batch("SubmissionQueue")
+    world.bodies(world.url("SchedulerQueue"))
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "spoiled"}},
+        UpdateExpression="REMOVE CompleteBy",
+    )
+
+
+def redeliver(world: Stack, times: int = 7) -> None:
+    """Let the queues alone work; the supervisor would send commands of its own."""
+    for _ in range(times):
+        world.run()
+        world.clock.now += 61_000
+
+
+def dead(world: Stack) -> list["MessageTypeDef"]:
+    return world.sqs.receive_message(
+        QueueUrl=world.url("SchedulerDeadLetterQueue"),
+        MaxNumberOfMessages=10,
+        MessageAttributeNames=["All"],
+    ).get("Messages", [])
+
+
+def reason(message: "MessageTypeDef") -> DeadLetter | None:
+    found = cast("Mapping[str, Mapping[str, str]]", message.get("MessageAttributes", {}))
+    return read_dead_letter(found[ATTRIBUTE]["StringValue"]) if ATTRIBUTE in found else None
+
+
+def test_a_dead_letter_says_why_and_keeps_what_its_sender_gave_it(world: Stack) -> None:
+    spoil(world)
+    sent = world.sqs.send_message(
+        QueueUrl=world.url("SchedulerQueue"),
+        MessageBody=SPOILED,
+        MessageAttributes={
+            "trace": {"DataType": "String", "StringValue": "abc"},
+            "seal": {"DataType": "Binary", "BinaryValue": b"\x00\xff"},
+        },
+    )
+    redeliver(world)
+    [letter] = dead(world)
+    assert letter["Body"] == SPOILED
+    said = reason(letter)
+    assert said is not None
+    assert said.reason == "the record spoiled cannot be read: CompleteBy is missing"
+    assert (said.message_id, said.receives) == (sent["MessageId"], 5)
+    assert said.function == "scheduler"
+    assert letter["MessageAttributes"]["trace"]["StringValue"] == "abc"
+    assert letter["MessageAttributes"]["seal"]["BinaryValue"] == b"\x00\xff"
+    assert world.waiting("SchedulerQueue") == 0
+
+
+@pytest.mark.parametrize("operation", ["GetQueueAttributes", "SendMessage"])
+@pytest.mark.parametrize("done", [False, True])
+def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(
+    world: Stack, operation: str, done: bool
+) -> None:
+    spoil(world)
+    only_id = world.sqs.send_message(QueueUrl=world.url("SchedulerQueue"), MessageBody=SPOILED)[
+        "MessageId"
+    ]
+    world.kill("SchedulerFunction", at=operation, done=done)
+    redeliver(world)
+    found = dead(world)
+    assert {letter["Body"] for letter in found} == {SPOILED}
+    said = [letter for letter in map(reason, found) if letter is not None]
+    by_sqs = [letter["MessageId"] for letter in found if reason(letter) is None]
+    assert {*by_sqs, *(letter.message_id for letter in said)} == {only_id}
+    sent_and_not_deleted = operation == "SendMessage" and done
+    assert len(found) == (2 if sent_and_not_deleted else 1)
+    assert world.waiting("SchedulerQueue") == 0
+
+
+@pytest.mark.parametrize("operation", ["GetQueueAttributes", "SendMessage"])
+def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(
+    world: Stack, operation: str
+) -> None:
+    spoil(world)
+    world.send("SchedulerQueue", SPOILED)
+    for _ in range(4):  # asked for at every receive but the first
+        world.fail("SchedulerFunction", at=operation)
+    redeliver(world)
+    [letter] = dead(world)
+    assert (letter["Body"], reason(letter)) == (SPOILED, None)
