@@ -19,6 +19,7 @@ from roundsman_console.operating import (
 from roundsman_console.services.command import services_command
 from roundsman_console.showing import show_command
 from roundsman_console.submitting import submit_command
+from roundsman_console.timeline import timeline_command
 
 app = typer.Typer(
     name="roundsman",
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command("submit")(submit_command)
 app.command("show")(show_command)
 app.command("ls")(ls_command)
+app.command("timeline")(timeline_command)
 app.command("resubmit")(resubmit_command)
 app.command("undo")(undo_command)
 app.command("cancel")(cancel_command)

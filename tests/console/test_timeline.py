@@ -1,0 +1,87 @@
+"""What `roundsman timeline` tells of orders, by their real ends."""
+
+from dataclasses import replace
+
+from roundsman.events import HistoryRow
+from roundsman.states import ProcessState
+from roundsman.task import StepRecord
+from roundsman_console.happenings import NO_HISTORY, happenings, not_known
+from tests.console.operators import DECLINED, Operator
+from tests.console.shelves import archived, open_task
+from tests.console.step_samples import AT, plan
+from tests.moto.orders import order
+
+
+def test_a_healthy_order_is_told_from_its_record_and_what_is_not_known_is_said(
+    operator: Operator,
+) -> None:
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    told = operator.reads("timeline", "ord-1")
+    assert told["notKnown"] == [NO_HISTORY]
+    happened = told["happened"]
+    assert isinstance(happened, list)
+    assert [(one["what"], one["step"]) for one in happened] == [
+        ("submitted", None),
+        ("started", "reserve_stock"),
+        ("finished", "reserve_stock"),
+        ("started", "charge_card"),
+        ("finished", "charge_card"),
+        ("started", "create_shipment"),
+        ("finished", "create_shipment"),
+        ("started", "send_confirmation"),
+        ("finished", "send_confirmation"),
+        ("ended", None),
+    ]
+
+
+def test_failures_undos_and_what_people_asked_are_told_with_who_and_why(
+    operator: Operator,
+) -> None:
+    operator.world.submit({**order("ord-1"), **DECLINED})
+    operator.world.run()
+    assert operator.asks("resubmit", "ord-1", "--again").exit_code == 0
+    lines = operator.types("timeline", "ord-1").stdout.splitlines()
+    assert lines[0] == "ord-1  order_fulfilment  Undone"
+    assert lines[1].split() == ["At", "After", "What", "By", "Why"]
+    said = " ".join(" ".join(lines).split())
+    assert "submitted" in said
+    assert "failed charge_card: failed for good: CardDeclined" in said
+    assert "resubmit ops resubmit by ops: told to" in said
+    assert "has the undo's start in place of its own" in said
+
+
+def test_what_is_ahead_is_not_told() -> None:
+    task = open_task("ord-1", AT)
+    told = happenings(task, plan(), [], AT - 1)
+    assert told == []
+    assert [one.what for one in happenings(task, plan(), [], AT)] == ["submitted"]
+    assert not_known(task, []) == []
+
+
+def test_a_failure_that_the_history_tells_is_not_told_twice() -> None:
+    task = archived("ord-1", AT)
+    record = StepRecord(process_state=ProcessState.ERROR, started_at=AT - 1, finished_at=AT)
+    task = replace(task, steps={"charge": record})
+    row = HistoryRow(1_000, AT, "failed", "charge", 1, "charge: failed for good")
+    assert [one.what for one in happenings(task, plan(), [row], AT)][1:] == [
+        "started",
+        "failed",
+        "ended",
+    ]
+    assert [one.what for one in happenings(task, plan(), [], AT)][1:] == [
+        "started",
+        "finished",
+        "ended",
+    ]
+
+
+def test_a_step_that_is_heard_of_and_one_that_waits_for_a_callback_say_so() -> None:
+    record = StepRecord(
+        process_state=ProcessState.PROCESSING, started_at=AT - 9, heard_at=AT - 5, waiting=True
+    )
+    told = happenings(open_task("ord-1", AT - 10, {"charge": record}), plan(), [], AT)
+    assert [(one.what, one.why) for one in told][-1] == (
+        "heard of",
+        "charge: waits for a callback",
+    )
