@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     )
 
 AT_ONCE = 100  # what one BatchGetItem takes
+FIRST_PAGE = 20  # entries of a lane's shard: a list of fifty takes a few from each of sixteen
 END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
 _TRIES = 8  # rounds without one record, of what DynamoDB leaves out when it is short of capacity
 
@@ -51,7 +52,7 @@ class Records:
         Raises TryAgain and CallRefused at any of the pages.
         """
         query = self._query(lane, since, END_OF_TIME)
-        query |= {"ScanIndexForward": not newest_first, "Limit": self._page}
+        query |= {"ScanIndexForward": not newest_first, "Limit": min(FIRST_PAGE, self._page)}
         while True:
             with aws_errors(f"listing {lane}"):
                 page = self._client.query(**query)
@@ -60,7 +61,7 @@ class Records:
             last = page.get("LastEvaluatedKey")
             if not last:
                 return
-            query["ExclusiveStartKey"] = last
+            query |= {"ExclusiveStartKey": last, "Limit": self._page}
 
     def count(self, lane: str, most: int, *, since: int = 0, until: int = END_OF_TIME) -> int:
         """How many entries the lane shard has between two instants; beyond `most` it stops.

@@ -21,7 +21,7 @@ from roundsman_console.records import AT_ONCE
 from roundsman_console.sentences import ConsoleError
 from roundsman_console.stack import Stack
 
-BUDGET = 1_000
+BUDGET = 500
 """How many tasks a page looks at unless more is asked for: well under a second of reading."""
 
 TAGS = ("tenant", "correlationId", "priority")

@@ -7,6 +7,7 @@ from roundsman.states import ProcessState
 from roundsman.task import StepRecord
 from roundsman_console.happenings import NO_HISTORY, happenings, not_known
 from tests.console.operators import DECLINED, Operator
+from tests.console.schemas import assert_schema
 from tests.console.shelves import archived, open_task
 from tests.console.step_samples import AT, plan
 from tests.moto.orders import order
@@ -18,6 +19,7 @@ def test_a_healthy_order_is_told_from_its_record_and_what_is_not_known_is_said(
     operator.world.submit(order("ord-1"))
     operator.world.run()
     told = operator.reads("timeline", "ord-1")
+    assert_schema("timeline", told)
     assert told["notKnown"] == [NO_HISTORY]
     happened = told["happened"]
     assert isinstance(happened, list)
