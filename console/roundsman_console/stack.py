@@ -1,6 +1,8 @@
 """Finding the deployed stack: its name, its outputs, and what talks to its parts."""
 
+import heapq
 import tomllib
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +16,7 @@ from roundsman.aws.clock import now
 from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.holds import DynamoHolds
+from roundsman.ports import Member
 from roundsman_console.records import Records
 from roundsman_console.sentences import ConsoleError
 
@@ -56,6 +59,16 @@ class Stack:
             orders_table=self.output("OrdersTableName"),
             history_table=self.output("HistoryTableName"),
         )
+
+    def members(
+        self, group: str, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks that stand in a failure group, by when they failed; read as they are used."""
+        shards = (
+            self.tasks.members(group, shard, since=since, newest_first=newest_first)
+            for shard in range(self.shards)
+        )
+        return heapq.merge(*shards, key=lambda member: member.failed_at, reverse=newest_first)
 
     @cached_property
     def records(self) -> Records:

@@ -11,9 +11,9 @@ from roundsman.alerts import Alert
 from roundsman.aws.clients import CONFIG
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.commands import Command
-from roundsman.memory import RecordingOutbox, Rejected, SentCommand, SentRequest, SentStatus
 from roundsman.messages import rejection_body
 from roundsman.ports import Outbox
+from roundsman.recording import RecordingOutbox, Rejected, SentCommand, SentRequest, SentStatus
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient

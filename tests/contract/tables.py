@@ -13,6 +13,8 @@ TASKS: "CreateTableInputTypeDef" = {
         {"AttributeName": "TaskId", "AttributeType": "S"},
         {"AttributeName": "Lane", "AttributeType": "S"},
         {"AttributeName": "DueAt", "AttributeType": "N"},
+        {"AttributeName": "FailureGroup", "AttributeType": "S"},
+        {"AttributeName": "FailedAt", "AttributeType": "N"},
     ],
     "KeySchema": [{"AttributeName": "TaskId", "KeyType": "HASH"}],
     "GlobalSecondaryIndexes": [
@@ -23,7 +25,18 @@ TASKS: "CreateTableInputTypeDef" = {
                 {"AttributeName": "DueAt", "KeyType": "RANGE"},
             ],
             "Projection": {"ProjectionType": "KEYS_ONLY"},
-        }
+        },
+        {
+            "IndexName": "failures",
+            "KeySchema": [
+                {"AttributeName": "FailureGroup", "KeyType": "HASH"},
+                {"AttributeName": "FailedAt", "KeyType": "RANGE"},
+            ],
+            "Projection": {
+                "ProjectionType": "INCLUDE",
+                "NonKeyAttributes": ["CompleteBy", "ExpiresAt"],
+            },
+        },
     ],
 }
 

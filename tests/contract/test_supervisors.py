@@ -13,7 +13,7 @@ from roundsman.aws.codec import task_item
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.due import Lane, lane_key
-from roundsman.memory import RecordingOutbox, SentCommand
+from roundsman.recording import RecordingOutbox, SentCommand
 from roundsman.supervision import Beat, PassReport, Supervisor
 from roundsman.task import Task
 from roundsman.testing.faults import Faults, FaultyOutbox

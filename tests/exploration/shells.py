@@ -15,15 +15,10 @@ from roundsman.commands import INSPECT, START, Command, command_of
 from roundsman.draft import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.events import HistoryRow, OperatorEvent, Outcome
-from roundsman.memory import (
-    MemoryAgentBoard,
-    MemoryLeases,
-    MemoryPlans,
-    MemoryStore,
-    RecordingOutbox,
-)
+from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.messages import AgentRequest, Reply
 from roundsman.ports import OrderRow, Saved, Superseded
+from roundsman.recording import RecordingOutbox
 from roundsman.scheduling import Scheduler
 from roundsman.supervision import Beat, Supervisor
 from roundsman.task import StepError, Task

@@ -63,11 +63,24 @@ def test_a_deployed_table_has_the_keys_that_the_store_uses(
     assert keys == KEYS[table]
 
 
-def test_the_index_of_due_tasks_holds_keys_only(deployed_stack: StackOnMoto) -> None:
+def test_the_indexes_hold_their_keys_and_no_more_than_their_readers_need(
+    deployed_stack: StackOnMoto,
+) -> None:
     dynamodb: DynamoDBClient = boto3.client("dynamodb")
     name = deployed_stack.outputs["TasksTableName"]
-    (index,) = dynamodb.describe_table(TableName=name)["Table"]["GlobalSecondaryIndexes"]
-    keys = [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]]
-    assert index["IndexName"] == "due"
-    assert keys == [("Lane", "HASH"), ("DueAt", "RANGE")]
-    assert index["Projection"] == {"ProjectionType": "KEYS_ONLY"}
+    indexes = dynamodb.describe_table(TableName=name)["Table"]["GlobalSecondaryIndexes"]
+    keys = {
+        index["IndexName"]: [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]]
+        for index in indexes
+    }
+    assert keys == {
+        "due": [("Lane", "HASH"), ("DueAt", "RANGE")],
+        "failures": [("FailureGroup", "HASH"), ("FailedAt", "RANGE")],
+    }
+    assert {index["IndexName"]: index["Projection"] for index in indexes} == {
+        "due": {"ProjectionType": "KEYS_ONLY"},
+        "failures": {
+            "ProjectionType": "INCLUDE",
+            "NonKeyAttributes": ["CompleteBy", "ExpiresAt"],
+        },
+    }

@@ -9,7 +9,7 @@ from botocore.exceptions import EndpointConnectionError
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.dead_letters import DeadLetters
-from roundsman.memory import RecordingOutbox, Rejected
+from roundsman.recording import RecordingOutbox, Rejected
 from roundsman.testing.faults import Faults, FaultyOutbox
 
 if TYPE_CHECKING:

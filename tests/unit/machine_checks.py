@@ -5,6 +5,7 @@ here beside them is the machine's own.
 """
 
 from roundsman.events import Decision, Event, Inspect, SendRequest
+from roundsman.failures import failure_of
 from roundsman.plan import Plan
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, Task, operation_of
@@ -44,6 +45,9 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
 
 def check_record(task: Task) -> None:
     """What holds for every stored task."""
+    failure = failure_of(task)
+    assert task.failure == (failure.group if failure else None)
+    assert task.failure is not None or task.state is not TaskState.ARCHIVED
     for record in task.steps.values():
         if record.under_way:
             assert record.started_at

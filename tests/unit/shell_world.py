@@ -12,22 +12,14 @@ from roundsman.birth import Wishes
 from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
 from roundsman.events import Outcome
-from roundsman.memory import (
-    MemoryAgentBoard,
-    MemoryLeases,
-    MemoryPlans,
-    MemoryStore,
-    RecordingOutbox,
-    SentCommand,
-    SentRequest,
-    SentStatus,
-)
+from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.messages import Reply
 from roundsman.plan import Plan
 from roundsman.ports import (
     Clock,
     Outbox,
 )
+from roundsman.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
 from roundsman.scheduling import Scheduler
 from roundsman.submission import NewOrder, Submission, Submitted
 from roundsman.supervision import Beat, Supervisor

@@ -9,7 +9,7 @@ from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.observability import metrics
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.memory import RecordingOutbox, Rejected
+from roundsman.recording import RecordingOutbox, Rejected
 from roundsman.testing.faults import Crash, Fault
 from tests.unit.batch_world import (
     BESIDE,

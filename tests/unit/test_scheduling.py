@@ -9,8 +9,8 @@ from roundsman.commands import Command
 from roundsman.delivery import Delivered
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Outcome
-from roundsman.memory import SentRequest
 from roundsman.messages import read_request
+from roundsman.recording import SentRequest
 from roundsman.scheduling import RACES
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError

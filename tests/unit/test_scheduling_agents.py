@@ -5,15 +5,10 @@ from datetime import timedelta
 from roundsman.birth import Wishes, new_task
 from roundsman.commands import START, Command
 from roundsman.events import Agents, AgentView
-from roundsman.memory import (
-    MemoryAgentBoard,
-    MemoryPlans,
-    MemoryStore,
-    RecordingOutbox,
-    SentRequest,
-)
+from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
+from roundsman.recording import RecordingOutbox, SentRequest
 from roundsman.scheduling import Scheduler, newly_held
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import MINUTE

@@ -9,7 +9,7 @@ import pytest
 from roundsman.birth import Wishes
 from roundsman.commands import Command
 from roundsman.events import Outcome
-from roundsman.memory import SentCommand
+from roundsman.recording import SentCommand
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import TaskState
 from roundsman.supervision import Supervisor

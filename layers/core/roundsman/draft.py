@@ -10,6 +10,7 @@ from typing import TypedDict, Unpack
 
 from roundsman.due import START_WITHIN, placed
 from roundsman.events import Asked, Command, Decision, Event, HistoryRow, Inspect, Replied, Start
+from roundsman.failures import failure_of
 from roundsman.history import seq
 from roundsman.plan import Plan
 from roundsman.standing import left_to_undo, without_compensation
@@ -282,6 +283,8 @@ class Draft:
             ended_at=self._ended_at(state),
             owed=self.task.owed + self._promised(state, version),
         )
+        failure = failure_of(task)
+        task = replace(task, failure=failure.group if failure else None)
         return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
 
     def _ended_at(self, state: TaskState) -> int | None:

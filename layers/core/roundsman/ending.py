@@ -12,6 +12,8 @@ from roundsman.task import UNDO, Ending, StepError, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time, spoken
 
+NOT_COMPLETE = "NotComplete"
+
 
 def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why: str) -> None:
     """No attempt of the step's operation is left, or none would help."""
@@ -26,10 +28,10 @@ def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why:
         leave_out(case, step)
         return
     if not undo:
-        _end(case, step.on_failure, why, step.name)
+        case.draft.end(_ending(case, step.on_failure, why, step.name, error))
     elif case.draft.ending is None:
         # It was to go on after its undo, and cannot: what stands is for a person to say.
-        case.draft.end(Ending(TaskState.ARCHIVED, why, step.name))
+        case.draft.end(Ending(TaskState.ARCHIVED, why, step.name, error=error))
     # Else the other compensations go on, and the task ends Archived after them.
 
 
@@ -40,19 +42,18 @@ def end_if_overdue(case: Case) -> None:
         return
     late = spoken(case.now - task.complete_by)
     why = f"the task was not complete by {clock_time(task.complete_by)} ({late} ago)"
-    if case.draft.end(_ending(case, case.plan.on_failure, why, None)):
+    error = StepError(NOT_COMPLETE, "the task was not complete in time")
+    if case.draft.end(_ending(case, case.plan.on_failure, why, None, error)):
         case.draft.record("failed", None, None, why)
 
 
-def _end(case: Case, strategy: StrategyPlan, why: str, step: str) -> None:
-    case.draft.end(_ending(case, strategy, why, step))
-
-
-def _ending(case: Case, strategy: StrategyPlan, why: str, step: str | None) -> Ending:
+def _ending(
+    case: Case, strategy: StrategyPlan, why: str, step: str | None, error: StepError
+) -> Ending:
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
     if isinstance(final, UndoPlan) and not _past_no_return(case):
-        return Ending(TaskState.UNDONE, why, step, undo=True)
-    return Ending(TaskState.ARCHIVED, why, step)
+        return Ending(TaskState.UNDONE, why, step, undo=True, error=error)
+    return Ending(TaskState.ARCHIVED, why, step, error=error)
 
 
 def _past_no_return(case: Case) -> bool:

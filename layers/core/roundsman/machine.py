@@ -109,7 +109,8 @@ def _without_plan(draft: Draft, event: Event) -> None:
     if not isinstance(event, Start | Inspect):
         raise Refused(f"its plan {draft.task.plan[:12]} is not stored")
     why = f"its plan {draft.task.plan[:12]} is not stored"
-    if draft.end(Ending(TaskState.ARCHIVED, why)):
+    error = StepError("PlanNotStored", "its plan is not stored")
+    if draft.end(Ending(TaskState.ARCHIVED, why, error=error)):
         draft.record("failed", None, None, why)
     for name, record in list(draft.steps.items()):
         if record.under_way and record.complete_by is not None and record.complete_by <= draft.now:

@@ -4,21 +4,17 @@ Same promises as the adapters over AWS, held by the same tests. Records are froz
 shared, not copied. Failures and crashes are not in here: wrap a store to make it fail.
 """
 
-from collections.abc import Callable, Collection, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from threading import RLock
-from typing import TypeAlias
 
-from roundsman.alerts import Alert
-from roundsman.commands import Command
 from roundsman.due import Lane, lane_key, removed_at_once
-from roundsman.errors import Problem, RoundsmanError, TryAgain, UnknownAgent
+from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.events import Agents, HistoryRow
 from roundsman.history import fitting
 from roundsman.holds import in_force, with_holds
 from roundsman.leases import Leases
 from roundsman.marks import Mark, Notebook, queue_key, view
-from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.ports import (
     BREAKER,
@@ -28,6 +24,7 @@ from roundsman.ports import (
     Exists,
     Hold,
     HoldStore,
+    Member,
     OrderRow,
     Saved,
     Superseded,
@@ -154,6 +151,18 @@ class MemoryStore:
             found = [t for t in self._tasks.values() if t.lane == lane and t.due_at <= until]
         for task in sorted(found, key=lambda task: (task.due_at, task.task_id)):
             yield DueEntry(task.task_id, task.due_at)
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks of one shard that stand in this failure group, by when they failed."""
+        with self._lock:
+            found = [
+                Member(task.task_id, task.ended_at or 0, task.complete_by, task.expires_at)
+                for task in self._tasks.values()
+                if task.failure == group and task.shard == shard and (task.ended_at or 0) >= since
+            ]
+        yield from sorted(found, key=lambda one: one.failed_at, reverse=newest_first)
 
     def order(self, order_id: str) -> OrderRow | None:
         """The order; None where there is none."""
@@ -299,96 +308,3 @@ class MemoryLeases:
                 return False
             self._leases = leases
             return True
-
-
-@dataclass(frozen=True, slots=True)
-class SentRequest:
-    """A request in an agent's queue."""
-
-    agent: str
-    priority: str
-    request: AgentRequest
-
-
-@dataclass(frozen=True, slots=True)
-class SentCommand:
-    """A `start` or `inspect` in the SchedulerQueue, with its delay in ms."""
-
-    kind: str
-    task_id: str
-    delay: int
-
-
-@dataclass(frozen=True, slots=True)
-class SentStatus:
-    """A status in a reply queue."""
-
-    queue_url: str
-    body: str
-
-
-@dataclass(frozen=True, slots=True)
-class Rejected:
-    """A message in the RejectedQueue."""
-
-    queue: str
-    body: str
-    problems: tuple[Problem, ...]
-
-
-Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | Rejected | Alert
-
-
-@dataclass(slots=True)
-class RecordingOutbox:
-    """Outbox that keeps what it was given, in `sent`, in order.
-
-    `agents` are those that have queues (None: all of them); `dead_queues` are reply queues that
-    never take anything.
-    """
-
-    agents: Collection[str] | None = None
-    dead_queues: Collection[str] = ()
-    sent: list[Sent] = field(default_factory=list)
-
-    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        """Keep each; raises UnknownAgent after all, where one is for an agent without a queue."""
-        unknown: list[UnknownAgent] = []
-        for agent, priority, request in requests:
-            if self.agents is None or agent in self.agents:
-                self.sent.append(SentRequest(agent, priority, request))
-            else:
-                unknown.append(UnknownAgent(agent, priority))
-        if unknown:
-            raise unknown[0]
-
-    def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        """Keep it."""
-        self.sent.append(SentCommand("start", task_id, delay))
-
-    def send_inspect(self, task_id: str, *, delay: int) -> None:
-        """Keep it."""
-        self.sent.append(SentCommand("inspect", task_id, delay))
-
-    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        """Keep each."""
-        self.sent += [SentCommand("inspect", task_id, delay) for task_id, delay in inspects]
-
-    def send_command(self, command: Command) -> None:
-        """Keep it."""
-        self.sent.append(command)
-
-    def send_status(self, queue_url: str, body: str) -> bool:
-        """Keep it; False, and nothing kept, for a dead queue."""
-        if queue_url in self.dead_queues:
-            return False
-        self.sent.append(SentStatus(queue_url, body))
-        return True
-
-    def publish(self, alert: Alert) -> None:
-        """Keep it."""
-        self.sent.append(alert)
-
-    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        """Keep it."""
-        self.sent.append(Rejected(queue, body, tuple(problems)))

@@ -69,6 +69,19 @@ class DueEntry:
     due_at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Member:
+    """A task that stands in a failure group since `failed_at`; instants are epoch ms.
+
+    `complete_by` is the task's. `expires_at` is set where the record may go by itself.
+    """
+
+    task_id: str
+    failed_at: int
+    complete_by: int
+    expires_at: int | None = None
+
+
 class TaskStore(Protocol):
     """Orders and tasks. Reads of a task are consistent."""
 
@@ -117,6 +130,14 @@ class TaskStore(Protocol):
         """The entries of one lane shard (`open#7`) due at or before `until`, earliest first.
 
         The index lags behind the records; an entry is a reason to look, not a fact.
+        """
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks of one shard that stand in this failure group, by when they failed.
+
+        Those that failed at `since` (epoch ms) or later. The index lags behind the records.
         """
 
 

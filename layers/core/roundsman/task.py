@@ -134,13 +134,15 @@ class Owed:
 class Ending:
     """The task takes no further step forward: how it will end, and what it failed of.
 
-    `undo` says that what may have happened is compensated first.
+    `undo` says that what may have happened is compensated first. `error` is what failed; without
+    one a person asked for the end.
     """
 
     how: TaskState
     why: str
     step: str | None = None
     undo: bool = False
+    error: StepError | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -152,7 +154,8 @@ class Task:
     may be removed. `command_ids` are the last operators' commands that were done.
     `fan_outs` says of each step that runs once an item how many items there are, once that is
     known; its records are then `name[0]` and so on. `held_until` is the end of the time by which
-    `complete_by` was moved because an agent was held.
+    `complete_by` was moved because an agent was held. `failure` is the group of the failure that
+    the task ended in (`roundsman.failures`); None while it has not.
     """
 
     task_id: str
@@ -179,6 +182,7 @@ class Task:
     command_ids: tuple[str, ...] = ()
     fan_outs: Mapping[str, int] = field(default_factory=dict)
     held_until: int | None = None
+    failure: str | None = None
 
     @property
     def ended(self) -> bool:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeAlias
 from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew
 from roundsman.events import HistoryRow
-from roundsman.ports import OrderRow
+from roundsman.ports import Member, OrderRow
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import SCHEMA, AfterUndo, Ending, Owed, StepError, StepRecord, Task
 from roundsman.values import SECOND, Json, canonical_json
@@ -85,7 +85,15 @@ def task_item(task: Task) -> Item:
     if task.fan_outs:
         item["FanOuts"] = {"M": {name: number(count) for name, count in task.fan_outs.items()}}
     _put(item, "HeldUntil", task.held_until)
+    if task.failure is not None:
+        item["FailureGroup"] = text(failure_key(task.failure, task.shard))
+        item["FailedAt"] = number(task.ended_at or 0)
     return item
+
+
+def failure_key(group: str, shard: int) -> str:
+    """The hash key of one shard of a group in the `failures` index: `f-1a2b3c4d#7`."""
+    return f"{group}#{shard}"
 
 
 def due_attributes(task: Task) -> Item:
@@ -126,8 +134,7 @@ def _step(step: StepRecord) -> Item:
     if step.result is not None:
         item["Result"] = json_text(step.result)
     if step.error is not None:
-        error: Item = {"Type": text(step.error.type), "Message": text(step.error.message)}
-        item["Error"] = {"M": error}
+        item["Error"] = {"M": _error(step.error)}
     _put(item, "Agent", step.agent)
     if step.round != 1:
         item["Round"] = number(step.round)
@@ -164,7 +171,13 @@ def _ending(ending: Ending) -> Item:
     _put(item, "Step", ending.step)
     if ending.undo:
         item["Undo"] = {"BOOL": True}
+    if ending.error is not None:
+        item["Error"] = {"M": _error(ending.error)}
     return item
+
+
+def _error(error: StepError) -> Item:
+    return {"Type": text(error.type), "Message": text(error.message)}
 
 
 def read_task(item: "Mapping[str, Value]") -> Task:
@@ -202,11 +215,16 @@ def read_task(item: "Mapping[str, Value]") -> Task:
         command_ids=reader.texts("CommandIds"),
         fan_outs=reader.numbers("FanOuts"),
         held_until=reader.optional_number("HeldUntil"),
+        failure=_read_failure(reader),
     )
 
 
+def _read_failure(reader: ItemReader) -> str | None:
+    key = reader.optional_text("FailureGroup")
+    return None if key is None else key.partition("#")[0]
+
+
 def _read_step(reader: ItemReader) -> StepRecord:
-    error = reader.optional_map("Error")
     return StepRecord(
         process_state=reader.one_of(ProcessState, "ProcessState"),
         locked_by=reader.optional_text("LockedBy"),
@@ -216,7 +234,7 @@ def _read_step(reader: ItemReader) -> StepRecord:
         started_at=reader.optional_number("StartedAt"),
         finished_at=reader.optional_number("FinishedAt"),
         result=reader.json("Result", None),
-        error=StepError(error.text("Type"), error.text("Message")) if error else None,
+        error=_read_error(reader),
         agent=reader.optional_text("Agent"),
         round=reader.number("Round", 1),
         acts_until=reader.optional_number("ActsUntil"),
@@ -230,6 +248,11 @@ def _read_step(reader: ItemReader) -> StepRecord:
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
     )
+
+
+def _read_error(reader: ItemReader) -> StepError | None:
+    error = reader.optional_map("Error")
+    return StepError(error.text("Type"), error.text("Message")) if error else None
 
 
 def _read_after_undo(reader: ItemReader) -> AfterUndo | None:
@@ -254,6 +277,19 @@ def _read_ending(reader: ItemReader) -> Ending:
         why=reader.text("Why"),
         step=reader.optional_text("Step"),
         undo=reader.flag("Undo"),
+        error=_read_error(reader),
+    )
+
+
+def read_member(item: "Mapping[str, Value]") -> Member:
+    """A task in a failure group, from its entry in the `failures` index."""
+    reader = ItemReader(item, item.get("TaskId", {}).get("S", "?"))
+    expires_at = reader.optional_number("ExpiresAt")
+    return Member(
+        task_id=reader.text("TaskId"),
+        failed_at=reader.number("FailedAt"),
+        complete_by=reader.number("CompleteBy"),
+        expires_at=None if expires_at is None else expires_at * SECOND,
     )
 
 

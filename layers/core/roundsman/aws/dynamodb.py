@@ -30,11 +30,13 @@ from typing import TYPE_CHECKING
 from roundsman.aws.codec import (
     Item,
     due_attributes,
+    failure_key,
     history_item,
     number,
     order_item,
     owed_list,
     read_history,
+    read_member,
     read_order,
     read_task,
     task_item,
@@ -45,7 +47,7 @@ from roundsman.due import Lane, lane_key, removed_at_once
 from roundsman.errors import TryAgain
 from roundsman.events import HistoryRow
 from roundsman.history import fitting
-from roundsman.ports import Created, DueEntry, Exists, OrderRow, Saved, Superseded
+from roundsman.ports import Created, DueEntry, Exists, Member, OrderRow, Saved, Superseded
 from roundsman.task import Task
 from roundsman.values import SECOND
 
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef, TransactWriteItemTypeDef
 
 DUE_INDEX = "due"
+FAILURES_INDEX = "failures"
 PAGE = 250
 """Due entries a page: a pass that has little time left has not paid for those it never visits."""
 
@@ -325,11 +328,36 @@ class DynamoStore:
             "ScanIndexForward": True,
             "Limit": self._page,
         }
+        for item in self._pages(query, f"reading what is due in {lane}"):
+            yield DueEntry(item["TaskId"]["S"], int(float(item["DueAt"]["N"])))
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks of one shard that stand in this failure group, by when they failed.
+
+        Those that failed at `since` (epoch ms) or later. Each page is read when the one before
+        it is used up. Raises TryAgain at any of them.
+        """
+        key = failure_key(group, shard)
+        values: Item = {":group": text(key), ":since": number(since)}
+        query: QueryInputTypeDef = {
+            "TableName": self._tasks,
+            "IndexName": FAILURES_INDEX,
+            "KeyConditionExpression": "FailureGroup = :group AND FailedAt >= :since",
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": not newest_first,
+            "Limit": self._page,
+        }
+        for item in self._pages(query, f"reading the failures of {key}"):
+            yield read_member(item)
+
+    def _pages(self, query: "QueryInputTypeDef", doing: str) -> "Iterator[Item]":
+        """What a query finds; each page is read when the one before it is used up."""
         while True:
-            with aws_errors(f"reading what is due in {lane}"):
+            with aws_errors(doing):
                 page = self._client.query(**query)
-            for item in page["Items"]:
-                yield DueEntry(item["TaskId"]["S"], int(float(item["DueAt"]["N"])))
+            yield from page["Items"]
             last = page.get("LastEvaluatedKey")
             if not last:
                 return
@@ -360,15 +388,8 @@ class DynamoStore:
             "ExpressionAttributeValues": {":id": text(task_id)},
             "ConsistentRead": True,
         }
-        rows: list[HistoryRow] = []
-        while True:
-            with aws_errors(f"reading the history of the task {task_id}"):
-                page = self._client.query(**query)
-            rows += [read_history(item) for item in page["Items"]]
-            last = page.get("LastEvaluatedKey")
-            if not last:
-                return rows
-            query["ExclusiveStartKey"] = last
+        doing = f"reading the history of the task {task_id}"
+        return [read_history(item) for item in self._pages(query, doing)]
 
 
 def _is_open(lane: str) -> bool:

@@ -13,11 +13,7 @@ from roundsman.commands import Command
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import Agents, HistoryRow
 from roundsman.leases import Leases
-from roundsman.memory import (
-    MemoryLeases,
-    MemoryPlans,
-    MemoryStore,
-)
+from roundsman.memory import MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.ports import (
@@ -25,6 +21,7 @@ from roundsman.ports import (
     Created,
     DueEntry,
     Exists,
+    Member,
     OrderRow,
     Outbox,
     Saved,
@@ -53,7 +50,7 @@ class Fault(StrEnum):
 
 LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
-READS = ("load", "order", "plan", "due", "read_board", "read_holds", "read_leases")
+READS = ("load", "order", "plan", "due", "members", "read_board", "read_holds", "read_leases")
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
 CALLS = (
     *CONDITIONAL_WRITES,
@@ -210,6 +207,14 @@ class FaultyStore:
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
         return iter(self._faults.around("due", lambda: list(self._inner.due(lane, until))))
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        def read() -> list[Member]:
+            return list(self._inner.members(group, shard, since=since, newest_first=newest_first))
+
+        return iter(self._faults.around("members", read))
 
     def order(self, order_id: str) -> OrderRow | None:
         return self._faults.around("order", lambda: self._inner.order(order_id))

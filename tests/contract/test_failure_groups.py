@@ -1,0 +1,71 @@
+"""What the store promises of failed tasks: they are found by what they failed of."""
+
+from dataclasses import replace
+
+from roundsman.due import placed
+from roundsman.ports import Created, Member, Saved
+from roundsman.states import TaskState
+from roundsman.task import Ending, StepError, Task
+from roundsman.values import MINUTE
+from tests.contract.samples import NOW, born, order_row
+from tests.contract.worlds import World
+
+GROUP = "f-0a1b2c3d"
+
+
+def saved(world: World, task: Task) -> Task:
+    """The next version, as read back."""
+    assert world.store.save(task, seen=task.version - 1) == Saved()
+    found = world.store.load(task.task_id, NOW)
+    assert found is not None
+    return found
+
+
+def failed(world: World, task_id: str, ended_at: int, group: str = GROUP) -> Task:
+    """An archived task of that group, of shard 3, as stored."""
+    born_task = replace(born(task_id), shard=3)
+    assert world.store.create(order_row(task_id), born_task) == Created()
+    error = StepError("CardDeclined", "declined")
+    archived = replace(
+        born_task,
+        version=2,
+        state=TaskState.ARCHIVED,
+        ending=Ending(TaskState.ARCHIVED, "charge_card: declined", "charge_card", error=error),
+        ended_at=ended_at,
+        failure=group,
+    )
+    return saved(world, placed(archived, ended_at))
+
+
+def test_a_failed_task_is_read_back_and_found_by_its_group_in_order_of_failing(
+    world: World,
+) -> None:
+    second, first = failed(world, "ord-2", NOW + 2), failed(world, "ord-1", NOW + 1)
+    failed(world, "ord-3", NOW + 3, group="f-ffffffff")
+    assert world.store.load("ord-1", NOW) == first
+    members = [
+        Member(task.task_id, task.ended_at or 0, task.complete_by) for task in (first, second)
+    ]
+    assert list(world.store.members(GROUP, 3)) == members
+    newest = world.store.members(GROUP, 3, newest_first=True)
+    assert list(newest) == members[::-1]
+    assert list(world.store.members(GROUP, 3, since=NOW + 2)) == members[1:]
+    assert list(world.store.members(GROUP, 4)) == []
+
+
+def test_a_task_that_goes_on_leaves_its_group_by_the_same_write(world: World) -> None:
+    task = failed(world, "ord-1", NOW)
+    resumed = replace(
+        task, version=3, state=TaskState.PENDING, ending=None, ended_at=None, failure=None
+    )
+    saved(world, placed(resumed, NOW))
+    assert list(world.store.members(GROUP, 3)) == []
+
+
+def test_a_member_that_is_kept_for_its_retention_says_until_when(world: World) -> None:
+    task = failed(world, "ord-1", NOW)
+    kept = replace(task, version=3, state=TaskState.UNDONE, retain_for=MINUTE)
+    expires_at = saved(world, placed(kept, NOW)).expires_at
+    assert expires_at is not None
+    (member,) = world.store.members(GROUP, 3)
+    assert member == Member("ord-1", NOW, task.complete_by, expires_at)
