@@ -160,7 +160,9 @@ class Records:
             due_at=max(T0 + task.due_at - now, T0) if is_open else T0,
             steps=steps,
             owed=_owed(task.owed, now),
-            ending=ending and replace(ending, why="", step=None),
+            # What it failed of is for people; nothing is decided by it.
+            ending=ending and replace(ending, why="", step=None, error=None),
+            failure=None,
             ended_at=None if task.ended_at is None else T0,
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
