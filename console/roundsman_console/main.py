@@ -20,6 +20,7 @@ from roundsman_console.services.command import services_command
 from roundsman_console.showing import show_command
 from roundsman_console.submitting import submit_command
 from roundsman_console.timeline import timeline_command
+from roundsman_console.why import why_command
 
 app = typer.Typer(
     name="roundsman",
@@ -31,6 +32,7 @@ app.command("submit")(submit_command)
 app.command("show")(show_command)
 app.command("ls")(ls_command)
 app.command("timeline")(timeline_command)
+app.command("why")(why_command)
 app.command("resubmit")(resubmit_command)
 app.command("undo")(undo_command)
 app.command("cancel")(cancel_command)

@@ -13,7 +13,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
-from roundsman.aws.control import DynamoAgentBoard, DynamoPlans
+from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.holds import DynamoHolds
 from roundsman.ports import Member
@@ -93,6 +93,11 @@ class Stack:
         return DynamoAgentBoard(
             boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
         )
+
+    @cached_property
+    def leases(self) -> DynamoLeases:
+        """The supervisors' leases, which say when each shard was last visited."""
+        return DynamoLeases(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
 
     @cached_property
     def sqs(self) -> "SQSClient":

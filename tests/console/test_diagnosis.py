@@ -1,0 +1,251 @@
+"""What a task waits for: one case for each way in which it may wait, by its record alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.events import AgentView
+from roundsman.ports import BREAKER, Hold, OrderRow
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
+from tests.console.shelves import DECLINED, archived, open_task
+from tests.console.step_samples import AT, HOLD, plan
+
+SEEN = Facts(at=AT, visited_at=AT - 20_000)
+MINUTES_AGO = AT - 600_000
+FAILED = StepError("TransientError", "503 from acquirer")
+ENDING = Ending(TaskState.UNDONE, "charge: declined", "charge", undo=True)
+
+
+AT_AGENT = StepRecord(
+    process_state=ProcessState.PROCESSING,
+    locked_by="a-b.1",
+    started_at=AT - 12_000,
+    complete_by=AT + 18_000,
+)
+
+
+def active(record: StepRecord, **others: StepRecord) -> Task:
+    task = open_task("ord-1", AT - 60_000, {"charge": record, **others})
+    return replace(task, state=TaskState.ACTIVE)
+
+
+def told(task: Task, facts: Facts = SEEN) -> Diagnosis:
+    return diagnose(task, plan(), facts)
+
+
+def test_a_task_of_a_later_time_waits_for_it() -> None:
+    task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT + 3_600_000)
+    found = told(task)
+    assert found.case == "scheduled"
+    assert found.sentence == (
+        "ord-1 waits for its time: it starts at 2027-01-15T09:00:00Z, in 1 h."
+    )
+    assert found.next == "roundsman run ord-1 --reason '...'"
+
+
+def test_a_time_that_has_come_is_the_supervisors_matter() -> None:
+    task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT - 5_000)
+    found = told(task)
+    assert (found.case, found.next) == ("scheduled_late", None)
+    assert "should have started 5 s ago; a supervisor sees to it in its next pass" in found.sentence
+
+
+def test_a_task_that_is_ready_waits_for_the_scheduler() -> None:
+    task = replace(open_task("ord-1"), due_at=AT + 30_000)
+    found = told(task, replace(SEEN, to_scheduler=1_200))
+    assert (found.case, found.step) == ("pending", "charge")
+    assert "waits for the scheduler to begin charge, pick, with 1200 messages" in found.sentence
+    assert "the supervisor sends another at 2027-01-15T08:00:30Z, in 30 s." in found.sentence
+    assert "with" not in told(task).sentence.split(";")[0]
+
+
+def test_a_task_that_is_ready_for_too_long_waits_for_the_supervisor() -> None:
+    assert told(replace(open_task("ord-1"), due_at=AT - 5_000)).case == "pending_late"
+
+
+def test_a_step_within_its_time_waits_for_its_agent() -> None:
+    found = told(active(replace(AT_AGENT, failure_count=1, error=FAILED)))
+    assert (found.case, found.step, found.agent, found.next) == (
+        "at_agent",
+        "charge",
+        "payment",
+        None,
+    )
+    assert found.sentence == (
+        "ord-1 waits for payment's answer to charge (attempt 2 of 3), sent 12 s ago, until "
+        "2027-01-15T08:00:18Z (in 18 s)."
+    )
+    assert "the last attempt failed: TransientError: 503 from acquirer" in found.evidence
+    assert "a supervisor was last through its shard, 1, 20 s ago" in found.evidence
+
+
+def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None:
+    behind = {"payment/normal": AgentView(lag=90_000, read_up_to=AT - 80_000)}
+    found = told(active(AT_AGENT), replace(SEEN, agents=behind))
+    assert (found.case, found.next) == ("unread", "roundsman agents")
+    assert "waits for payment to read the request of charge: its queue is behind" in found.sentence
+    assert found.evidence[0] == "payment reads what was sent 90 s ago"
+
+
+def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() -> None:
+    behind = {"payment/normal": AgentView(lag=90_000, read_up_to=AT)}
+    assert told(active(AT_AGENT), replace(SEEN, agents=behind)).case == "at_agent"
+
+
+def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
+    found = told(active(replace(AT_AGENT, complete_by=AT - 3_000)))
+    assert (found.case, found.next) == ("overdue", None)
+    assert "overdue by 3 s; a supervisor sees to it in its next pass, by" in found.sentence
+
+
+@pytest.mark.parametrize(
+    ("visited_at", "said"),
+    [
+        (None, "no supervisor has seen to it: there is none at work"),
+        (MINUTES_AGO, "no supervisor has seen to it: there is none at work"),
+        (AT - 20_000, "a supervisor has been by since and has not seen to it"),
+    ],
+)
+def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
+    visited_at: int | None, said: str
+) -> None:
+    found = told(
+        active(replace(AT_AGENT, complete_by=MINUTES_AGO)), Facts(at=AT, visited_at=visited_at)
+    )
+    assert (found.case, found.next) == ("overdue", "roundsman doctor")
+    assert found.sentence.endswith(f"{said}.")
+
+
+def test_a_missed_heartbeat_is_overdue_before_complete_by() -> None:
+    assert told(active(replace(AT_AGENT, heartbeat_by=AT - 1))).case == "overdue"
+
+
+def test_a_step_that_waits_for_its_next_attempt_can_be_run_now() -> None:
+    record = StepRecord(failure_count=1, not_before=AT + 600_000, error=FAILED, started_at=AT)
+    found = told(replace(active(record), state=TaskState.RETRY))
+    assert (found.case, found.next) == ("retry", "roundsman run ord-1 --reason '...'")
+    assert "attempt 2 of 3 of charge, at 2027-01-15T08:10:00Z (in 10 min)" in found.sentence
+    late = replace(record, not_before=AT - 2_000)
+    found = told(replace(active(late), state=TaskState.RETRY))
+    assert (found.case, found.next) == ("retry_late", None)
+
+
+def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -> None:
+    record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000, error=FAILED)
+    task = replace(active(record), state=TaskState.RETRY)
+    found = told(task, replace(SEEN, holds=(HOLD,)))
+    assert (found.case, found.agent, found.next) == ("held", "payment", "roundsman release payment")
+    assert "waits for payment, which is held by amy: maintenance, until" in found.sentence
+    assert "it looks again by itself at 08:04:55" in found.evidence
+    released = told(task)
+    assert (released.case, released.next) == ("held", None)
+    assert "its next look at payment, which takes work again" in released.sentence
+
+
+def test_an_open_circuit_closes_by_itself() -> None:
+    record = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
+    circuit = Hold("payment", BREAKER, AT - 6_000, AT + 24_000, "5 calls failed", "the breaker")
+    found = told(active(record), replace(SEEN, holds=(circuit,)))
+    assert (found.case, found.next) == ("circuit_open", "roundsman agents")
+    assert "payment, which has its circuit open: 5 calls failed, until" in found.sentence
+    assert told(active(record), replace(SEEN, holds=(circuit, HOLD))).case == "held"
+
+
+def test_a_callback_waits_for_somebody_outside() -> None:
+    found = told(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
+    assert found.case == "callback"
+    assert "an answer from outside to charge, a callback of payment, until" in found.sentence
+    assert found.next == "roundsman answer TOKEN --result '...'"
+
+
+def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
+    record = replace(AT_AGENT, process_state=ProcessState.UNDOING)
+    task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
+    found = told(task)
+    assert found.case == "undoing"
+    assert "payment's answer to the undo of charge (attempt 1 of 3)" in found.sentence
+    assert "it goes no further: charge: declined" in found.evidence
+
+
+def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
+    record = StepRecord(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
+    task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
+    assert "when no request of it can act any more" in told(task).sentence
+    again = told(replace(task, steps={"charge": replace(record, failure_count=1)}))
+    assert "attempt 2 of the undo of charge" in again.sentence
+    ready = told(replace(task, steps={"charge": replace(record, not_before=None)}))
+    assert (ready.case, ready.step) == ("undo_waits", "charge")
+    assert "after those of the steps that came after it" in ready.sentence
+
+
+def test_an_archived_task_waits_for_a_person() -> None:
+    found = told(archived("ord-1", AT - 60_000))
+    assert (found.case, found.step) == ("archived", "charge")
+    assert "waits for a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
+        found.sentence
+    )
+    assert "may have happened: charge" in found.evidence
+    assert found.next == "roundsman resubmit ord-1 --reason '...'"
+
+
+def test_an_undo_that_failed_is_told_before_why_it_was_begun() -> None:
+    record = StepRecord(process_state=ProcessState.UNDO_ERROR, error=DECLINED, started_at=AT)
+    task = replace(archived("ord-1"), ending=ENDING, steps={"charge": record})
+    assert "the undo of charge failed (CardDeclined: POST answered 402)" in told(task).sentence
+
+
+def test_what_is_over_waits_for_nothing() -> None:
+    done = replace(
+        open_task("ord-1"), state=TaskState.COMPLETED, ended_at=AT - 5_000, expires_at=AT + 1
+    )
+    found = told(done)
+    assert (found.case, found.next) == ("ended", None)
+    assert "waits for nothing: it is Completed since" in found.sentence
+    assert found.evidence == ("kept until 2027-01-15T08:00:00Z",)
+    undone = told(replace(done, state=TaskState.UNDONE, ending=ENDING))
+    assert undone.next == "roundsman resubmit ord-1 --again --reason '...'"
+
+
+def test_what_is_owed_is_sent_by_the_supervisor() -> None:
+    owed = (Owed("status", "completed", 7, AT - 3_000, ""),)
+    task = replace(
+        open_task("ord-1"), state=TaskState.COMPLETED, ended_at=AT, owed=owed, due_at=AT + 27_000
+    )
+    found = told(task)
+    assert (found.case, found.next) == ("owed", None)
+    assert "the status completed owed since 3 s ago is not known to be sent" in found.sentence
+    assert told(task, Facts(at=AT)).next == "roundsman doctor"
+
+
+def test_without_its_plan_or_its_row_nothing_goes_on() -> None:
+    found = diagnose(active(AT_AGENT), None, SEEN)
+    assert (found.case, found.next) == ("no_plan", "roundsman doctor")
+    found = told(active(AT_AGENT), replace(SEEN, order_stored=False))
+    assert (found.case, found.next) == ("no_order_row", "roundsman doctor")
+
+
+def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_read() -> None:
+    assert missing("ord-1", None, "roundsman").case == "unknown"
+    gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
+    assert (gone.case, gone.next) == ("gone", None)
+    assert "its task is over, and its retention too" in gone.sentence
+    assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
+
+
+def test_of_several_steps_the_one_furthest_from_going_on_is_told_first() -> None:
+    held = StepRecord(held_since=AT - 5_000, not_before=AT + 295_000)
+    task = active(held, **{"pick[0]": AT_AGENT, "pick[1]": AT_AGENT})
+    found = diagnose(
+        replace(task, fan_outs={"pick": 2}),
+        plan().expanded({"pick": 2}),
+        replace(SEEN, holds=(HOLD,)),
+    )
+    assert found.case == "held"
+    assert any(line.startswith("pick[0] waits for warehouse's answer") for line in found.evidence)
+    alike = replace(
+        task, fan_outs={"pick": 2}, steps=dict.fromkeys(("pick[0]", "pick[1]"), AT_AGENT)
+    )
+    found = diagnose(alike, plan().expanded({"pick": 2}), SEEN)
+    assert "(and alike for pick[1])" in found.sentence

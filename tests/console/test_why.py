@@ -1,0 +1,68 @@
+"""`roundsman why` over the real functions."""
+
+from tests.console.operators import DECLINED, Operator, holds_of, in_retry
+from tests.console.schemas import assert_schema
+from tests.console.step_samples import HOLD
+from tests.moto.orders import order
+
+
+def test_an_order_that_waits_says_for_what_and_what_to_do(operator: Operator) -> None:
+    in_retry(operator)
+    operator.world.pass_time(60)
+    found = operator.reads("why", "ord-1")
+    assert_schema("why", found)
+    assert (found["case"], found["step"]) == ("retry", "charge_card")
+    said = operator.types("why", "ord-1").stdout
+    assert said.startswith("ord-1  order_fulfilment  Retry\n")
+    assert said.endswith("Next: roundsman run ord-1 --reason '...'\n")
+    assert "a supervisor was last through its shard" in " ".join(said.split())
+
+
+def test_an_order_whose_agent_is_held_says_who_holds_it(operator: Operator) -> None:
+    world = operator.world
+    holds_of(world).hold(HOLD)
+    world.submit(order("ord-1"))
+    world.run()
+    found = operator.reads("why", "ord-1")
+    assert (found["case"], found["next"]) == ("held", "roundsman release payment")
+
+
+def test_an_order_that_is_over_waits_for_nothing_or_for_a_person(operator: Operator) -> None:
+    world = operator.world
+    world.faults({"operation": "POST /messages", "status": 422})
+    world.submit(order("ord-1"), {**order("ord-2"), **DECLINED}, order("ord-3", retention=0))
+    world.run()
+    world.pass_time(60)
+    assert operator.reads("why", "ord-1")["case"] == "archived"
+    assert operator.reads("why", "ord-2")["case"] == "ended"
+
+
+def test_an_order_that_is_gone_or_never_was_has_an_exit_code_of_its_own(
+    operator: Operator,
+) -> None:
+    operator.world.submit(order("ord-1", retention=0))
+    operator.world.run()
+    for name, said in (
+        ("ord-1", "its task is over, and its retention too"),
+        ("ord-2", "Look with: roundsman rejected ls"),
+        ("no/id", "an order's id is 1 to 128 of"),
+    ):
+        result = operator.types("why", name)
+        assert (result.exit_code, result.stdout) == (3, "")
+        assert said in result.stderr
+
+
+def test_a_record_of_newer_code_is_told_and_no_trace(operator: Operator) -> None:
+    world = operator.world
+    world.submit(order("ord-1"))
+    world.run()
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": "ord-1"}},
+        UpdateExpression="SET #s = :new",
+        ExpressionAttributeNames={"#s": "Schema"},
+        ExpressionAttributeValues={":new": {"N": "99"}},
+    )
+    found = operator.reads("why", "ord-1")
+    assert (found["case"], found["state"]) == ("unreadable", None)
+    assert "this code reads 1" in str(found["sentence"])
