@@ -13,12 +13,12 @@ from itertools import groupby, islice
 
 from roundsman.aws.clock import now
 from roundsman.due import Lane, lane_key
+from roundsman.failures import NO_STEP
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepRecord, Task, step_of
 from roundsman.values import Json, canonical_json, sha256, spoken
 from roundsman_console.cursors import START, Place, cursor_of, read_cursor
 from roundsman_console.records import AT_ONCE
-from roundsman_console.sentences import ConsoleError
 from roundsman_console.stack import Stack
 
 BUDGET = 500
@@ -26,9 +26,6 @@ BUDGET = 500
 
 TAGS = ("tenant", "correlationId", "priority")
 """What an order event may carry in its `processing` that its task is known by afterwards."""
-
-WHOLE_TASK = "none"
-"""Stands for the step where a task failed as a whole."""
 
 _ENDED = (Lane.DONE, Lane.OPEN)  # what still owes something stays in its open lane
 _LANES = {
@@ -121,6 +118,7 @@ def matches(task: Task, selection: Selection, at: int) -> bool:
         and (selection.older is None or age >= selection.older)
         and (selection.newer is None or age < selection.newer)
         and all(tags.get(name) == value for name, value in selection.tags.items())
+        and selection.group in (None, task.failure)
         and _at_step(task, selection.step, selection.error)
     )
 
@@ -143,7 +141,8 @@ def _at_step(task: Task, step: str | None, error: str | None) -> bool:
 def _troubles(task: Task) -> Iterator[tuple[str, str | None]]:
     """Where the task stands, waits or failed, each with the type of what went wrong there."""
     if task.ending is not None:
-        yield task.ending.step or WHOLE_TASK, None
+        error = task.ending.error
+        yield task.ending.step or NO_STEP, error.type if error else None
     for name, record in task.steps.items():
         if _stands_at(record):
             yield name, record.error.type if record.error else None
@@ -179,8 +178,6 @@ def find(
     `after` is the cursor of the page before; ages are then judged by the instant of the first
     page. Raises ConsoleError for a cursor that is none, or of another filter.
     """
-    if selection.group is not None:
-        raise ConsoleError("Tasks cannot be found by their failure group yet.")
     mark = sha256(canonical_json([stack.name, selection.document()]))[:16]
     as_of, last = read_cursor(after, mark) if after is not None else (now(), START)
     places = _places(stack, selection, as_of, last)
@@ -211,24 +208,33 @@ def find(
 
 
 def _places(stack: Stack, selection: Selection, as_of: int, after: Place) -> Iterator[Place]:
-    """Where tasks stand in the lanes that may have some of these, in their order."""
-    lanes = tuple(Lane) if selection.state is None else _LANES.get(selection.state, (Lane.OPEN,))
-    # A task ended after it was submitted, so no lane of ended ones need be read from its start.
+    """Where tasks stand that may be some of these, in their order, behind `after`."""
+    # A task ended after it was submitted, so nothing of what ended need be read from its start.
     youngest = 0 if selection.newer is None else max(0, as_of - selection.newer)
-    for lane in _ORDER:
-        rank = _ORDER.index(lane)
+    if selection.group is not None:
+        members = stack.members(selection.group, since=max(after.at, youngest))
+        yield from _behind(after, 0, ((one.failed_at, one.task_id) for one in members))
+        return
+    lanes = tuple(Lane) if selection.state is None else _LANES.get(selection.state, (Lane.OPEN,))
+    for rank, lane in enumerate(_ORDER):
         if lane not in lanes or rank < after.rank:
             continue
         start = after.at if rank == after.rank else 0
         since = start if lane is Lane.OPEN else max(start, youngest)
         shards = (
-            stack.records.entries(lane_key(lane, shard), since=since)
-            for shard in range(stack.shards)
+            stack.records.entries(lane_key(lane, shard), since=since) for shard in stack.every_shard
         )
         merged = heapq.merge(*shards, key=lambda entry: entry.due_at)
-        # No index promises an order to entries of one instant.
-        for at, entries in groupby(merged, key=lambda entry: entry.due_at):
-            for task_id in sorted(entry.task_id for entry in entries):
-                place = Place(rank, at, task_id)
-                if place > after:
-                    yield place
+        yield from _behind(after, rank, ((one.due_at, one.task_id) for one in merged))
+
+
+def _behind(after: Place, rank: int, entries: Iterator[tuple[int, str]]) -> Iterator[Place]:
+    """The entries (by when, which task) that come after that place, in order.
+
+    No index promises an order to entries of one instant, so those are put into one here.
+    """
+    for at, alike in groupby(entries, key=lambda entry: entry[0]):
+        for task_id in sorted(task_id for _, task_id in alike):
+            place = Place(rank, at, task_id)
+            if place > after:
+                yield place

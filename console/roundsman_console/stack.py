@@ -47,8 +47,13 @@ class Stack:
 
     @property
     def shards(self) -> int:
-        """How many shards each lane of the due index has."""
+        """How many shards each lane of the due index has for new tasks."""
         return int(self.parameters.get("DueShards", "16"))
+
+    @cached_property
+    def every_shard(self) -> range:
+        """Every shard that may hold a task: one keeps its own where there are fewer by now."""
+        return range(max(self.shards, self.leases.read().shards))
 
     @cached_property
     def tasks(self) -> DynamoStore:
@@ -66,7 +71,7 @@ class Stack:
         """The tasks that stand in a failure group, by when they failed; read as they are used."""
         shards = (
             self.tasks.members(group, shard, since=since, newest_first=newest_first)
-            for shard in range(self.shards)
+            for shard in self.every_shard
         )
         return heapq.merge(*shards, key=lambda member: member.failed_at, reverse=newest_first)
 

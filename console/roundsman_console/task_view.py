@@ -78,6 +78,7 @@ def task_summary(task: Task) -> dict[str, Json]:
         "endedAt": _iso(task.ended_at),
         "reason": task.ending.why if task.ending else None,
         "failedStep": task.ending.step if task.ending else None,
+        "group": task.failure,
     }
 
 

@@ -108,6 +108,6 @@ def _looks(stack: Stack, task_id: str, agent: str) -> bool | None:
 
 def _open(stack: Stack) -> Iterator[str]:
     """Every open task, whatever its shard."""
-    for shard in range(stack.shards):
+    for shard in stack.every_shard:
         for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):
             yield entry.task_id

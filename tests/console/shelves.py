@@ -5,7 +5,8 @@ from dataclasses import dataclass, field, replace
 
 from roundsman.birth import Wishes, new_task
 from roundsman.due import Lane, lane_key
-from roundsman.ports import DueEntry
+from roundsman.failures import failure_of
+from roundsman.ports import DueEntry, Member
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import Ending, StepError, StepRecord, Task
 from roundsman_console.records import Loaded
@@ -33,6 +34,17 @@ class Shelves:
         found.sort(key=lambda task: (task.due_at, hash(task.task_id)), reverse=newest_first)
         yield from (DueEntry(task.task_id, task.due_at) for task in found)
 
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        found = [
+            task for task in self.tasks.values() if (task.failure, task.shard) == (group, shard)
+        ]
+        ends = sorted((task.ended_at or 0, hash(task.task_id), task) for task in found)
+        for at, _, task in reversed(ends) if newest_first else ends:
+            if at >= since:
+                yield Member(task.task_id, at, task.complete_by)
+
     def load_many(self, task_ids: Sequence[str], at: int) -> Loaded:
         self.looked.append(task_ids)
         found = {one: self.tasks[one] for one in task_ids if one in self.tasks}
@@ -44,7 +56,8 @@ class Shelves:
     def stack(self, shards: int = 2) -> Stack:
         """A stack that reads from here."""
         found = Stack("roundsman", {}, {"DueShards": str(shards)})
-        found.__dict__["records"] = self  # where cached_property would keep the real ones
+        # Where cached_property would keep the real ones.
+        found.__dict__.update(records=self, tasks=self, every_shard=range(shards))
         return found
 
     def put(self, *tasks: Task) -> None:
@@ -62,12 +75,14 @@ def archived(task_id: str, ended_at: int = AT) -> Task:
     """A task whose charge was declined, submitted a minute before it ended."""
     born = open_task(task_id, ended_at - 60_000)
     record = StepRecord(process_state=ProcessState.ERROR, error=DECLINED, started_at=ended_at)
-    return replace(
+    ended = replace(
         born,
         state=TaskState.ARCHIVED,
         lane=lane_key(Lane.ARCHIVED, born.shard),
         due_at=ended_at,
         ended_at=ended_at,
-        ending=Ending(TaskState.ARCHIVED, "charge: failed for good", "charge"),
+        ending=Ending(TaskState.ARCHIVED, "charge: failed for good", "charge", error=DECLINED),
         steps={"charge": record},
     )
+    failure = failure_of(ended)
+    return replace(ended, failure=failure.group if failure else None)

@@ -148,6 +148,23 @@ def test_a_task_in_two_lanes_of_a_lagging_index_is_told_once() -> None:
     assert ids(find(shelves.stack(), ALL)) == ["a"]
 
 
+def test_a_group_is_found_by_its_index_in_pages_and_by_what_the_records_say_now() -> None:
+    shelves = Shelves()
+    shelves.put(*(archived(f"ord-{place}", AT + place // 3) for place in range(7)))
+    group = shelves.tasks["ord-0"].failure
+    other = replace(archived("other", AT), failure="f-00000000")
+    shelves.put(other, open_task("open"))
+    of_group = Selection(group=group)
+    first = find(shelves.stack(), of_group, limit=4)
+    assert ids(first) == ["ord-0", "ord-1", "ord-2", "ord-3"]
+    # One has been resubmitted since: the index may lag, the record does not.
+    shelves.tasks["stale"] = replace(shelves.tasks["ord-5"], task_id="ord-5")
+    shelves.tasks["ord-5"] = replace(shelves.tasks["ord-5"], failure=None)
+    rest = find(shelves.stack(), of_group, after=first.cursor)
+    assert (ids(rest), rest.whole) == (["ord-4", "ord-6"], True)
+    assert shelves.begun_at == []
+
+
 WAITS = StepRecord(failure_count=1, not_before=AT, error=StepError("TransientError", "503"))
 ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
 
@@ -162,6 +179,9 @@ ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
         (archived("a"), Selection(error=DECLINED.type), True),
         (archived("a"), Selection(error="Timeout"), False),
         (archived("a"), Selection(step="pick", error=DECLINED.type), False),
+        (replace(archived("a"), steps={}), Selection(step="charge", error="CardDeclined"), True),
+        (archived("ord-1"), Selection(group=archived("ord-2").failure), True),
+        (archived("a"), Selection(group="f-00000000"), False),
         (archived("a"), Selection(older=60_000), True),
         (archived("a"), Selection(older=60_001), False),
         (archived("a"), Selection(newer=60_000), False),
