@@ -85,6 +85,10 @@ verify-processor:
 soak: $(INSTALLED) ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")
 	@$(BIN)/python -m tools.soak $(if $(MINUTES),--minutes $(MINUTES)) $(ARGS)
 
+.PHONY: bench
+bench: engines ## Measure what an order costs and how fast it goes (PARTS="units growth", ARGS=--help)
+	@$(BIN)/python -m benchmarks $(PARTS) $(ARGS)
+
 .PHONY: lint
 lint: $(INSTALLED) ## Lint and check the formatting
 	$(BIN)/ruff check .

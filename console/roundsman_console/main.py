@@ -4,6 +4,7 @@ import typer
 
 from roundsman_console.agents import agents_command
 from roundsman_console.answering import answer_command
+from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.holding import hold_command, release_command
 from roundsman_console.listing import ls_command
@@ -43,6 +44,7 @@ app.command("run")(run_command)
 app.command("agents")(agents_command)
 app.command("hold")(hold_command)
 app.command("release")(release_command)
+app.command("cost")(cost_command)
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
 app.command("demo")(demo_command)

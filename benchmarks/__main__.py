@@ -1,0 +1,100 @@
+"""`make bench`: what an order costs and how fast it goes, as tables, as JSON and as a plot.
+
+python -m benchmarks                 # all but what needs a machine of its own
+python -m benchmarks units cold      # these parts; `--help` lists them
+python -m benchmarks record          # what the guard in CI and `roundsman cost` go by
+"""
+
+import argparse
+import json
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from datetime import UTC, datetime
+from functools import cache
+from pathlib import Path
+
+from benchmarks import units
+from benchmarks.recording import record
+from benchmarks.report import Report, Setting
+from benchmarks.timing import machine
+from roundsman.values import Json
+from tools import dynamodb_local
+from tools.runtimes import ToolError
+
+RESULTS = Path(__file__).parent / "results"
+LATEST = RESULTS / "latest.json"
+
+PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
+    "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged"),
+}
+
+
+def main() -> int:
+    """Run what is asked for; 1 where something could not be had, in a sentence."""
+    arguments = _parser().parse_args()
+    try:
+        with _engine() as engine:
+            if arguments.parts == ["record"]:
+                record(engine(), _say, times=not arguments.counts_only)
+                print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
+                return 0
+            setting = Setting(engine, _say, stored=arguments.stored, runs=arguments.runs)
+            for name in arguments.parts or PARTS:
+                _run(name, setting)
+    except ToolError as error:
+        print(error, file=sys.stderr)
+        return 1
+    return 0
+
+
+def _parser() -> argparse.ArgumentParser:
+    described = "\n".join(f"  {name:<12}{what}" for name, (_, what) in PARTS.items())
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=f"What an order costs and how fast it goes. Parts:\n\n{described}",
+        epilog="`record` alone writes what the guard in CI and `roundsman cost` go by.",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("parts", nargs="*", choices=[*PARTS, "record"], metavar="part")
+    parser.add_argument(
+        "--stored", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
+        help="supervisor: how many tasks are stored (up to 1000000)",
+    )  # fmt: skip
+    parser.add_argument("--runs", type=int, default=5, help="how often what is timed is repeated")
+    parser.add_argument(
+        "--counts-only", action="store_true", help="record: leave the times as they are"
+    )
+    return parser
+
+
+@contextmanager
+def _engine() -> Iterator[Callable[[], str]]:
+    """DynamoDB Local, once it is asked for, to the end."""
+    with ExitStack() as until_the_end:
+
+        @cache
+        def started() -> str:
+            _say("starting DynamoDB Local")
+            return until_the_end.enter_context(dynamodb_local.serving())
+
+        yield started
+
+
+def _run(name: str, setting: Setting) -> None:
+    """Print a part's tables, and merge what it says into the latest results."""
+    found = PARTS[name][0](setting)
+    print(found.text() + "\n", flush=True)
+    latest: dict[str, Json] = json.loads(LATEST.read_text("utf-8")) if LATEST.is_file() else {}
+    latest |= found.document
+    latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
+    RESULTS.mkdir(exist_ok=True)
+    LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+
+
+def _say(doing: str) -> None:
+    print(f"... {doing}", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

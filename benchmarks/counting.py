@@ -1,0 +1,169 @@
+"""Counts what `roundsman cost` reckons with, through the real handlers; the same on each run."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from benchmarks.meter import Counts, Meter, metered
+from benchmarks.orders import counted, order
+from benchmarks.sizes import Value, item_bytes
+from benchmarks.stack import stack_on_the_engine
+from benchmarks.stand_ins import Shape, stand_ins
+from roundsman.testing.stack_template import mapping_of, part
+from roundsman.values import SECOND
+from roundsman_console.cost.figures import Order, Pass, Record, Role, Standing
+
+AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances keep marks, holds and circuits for five
+BATCHES = {"AgentBatchSize": "10"}
+STEPS = 4
+ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
+AGENT = "agent"
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The counts of one order, or of each of several that came together."""
+
+    counts: Counts
+    orders: int = 1
+
+    def order(self) -> Order:
+        counts, orders = self.counts, self.orders
+        return Order(
+            write_units=_tidy(counts.write_units / orders),
+            read_units=_tidy(counts.read_units / orders),
+            sqs_requests=_tidy(counts.sqs_requests / orders),
+            statuses=_tidy(counts.statuses / orders),
+            invocations=_tidy(sum(counts.invocations.values()) / orders),
+            log_bytes=_tidy(sum(counts.log_bytes.values()) / orders),
+        )
+
+
+@dataclass(frozen=True)
+class Everything:
+    """What one run counts: orders by name (see Figures), and the rest."""
+
+    counted: dict[str, Counted]
+    record: Record
+    idle_pass: Pass
+    standing: Standing
+
+    @property
+    def orders(self) -> dict[str, Order]:
+        """Each as one order's share."""
+        return {name: each.order() for name, each in self.counted.items()}
+
+    @property
+    def roles(self) -> dict[str, Role]:
+        """What a message asks of the functions of a role."""
+        alone, ten = self.counted["busy"], self.counted["batch_10"]
+        messages = by_role(alone.counts.receives)
+        calls = by_role(alone.counts.dynamodb_calls), by_role(alone.counts.sqs_calls)
+        lines = by_role(alone.counts.log_lines), by_role(ten.counts.log_lines)
+        sizes = by_role(alone.counts.log_bytes), by_role(ten.counts.log_bytes)
+        return {
+            role: Role(
+                messages=count,
+                log_bytes=_tidy(sizes[0][role] / count),
+                log_bytes_of_ten=_tidy(sizes[1][role] / count / ten.orders),
+                log_lines=_tidy(lines[0][role] / count),
+                log_lines_of_ten=_tidy(lines[1][role] / count / ten.orders),
+                dynamodb_calls=_tidy(calls[0][role] / count),
+                sqs_calls=_tidy(calls[1][role] / count),
+            )
+            for role, count in messages.items()
+        }
+
+
+def by_role(counts: Mapping[str, int]) -> Counter[str]:
+    """Sums over the functions of each role; every function with a queue that is no other is an
+    agent's.
+    """
+    found: Counter[str] = Counter()
+    for function, count in counts.items():
+        if function.endswith("Function"):
+            found[ROLES.get(function, AGENT)] += count
+    return found
+
+
+def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
+    """All counts, at the DynamoDB Local that answers at `endpoint`."""
+    orders: dict[str, Counted] = {}
+    say("orders one at a time")
+    with stack_on_the_engine(endpoint) as stack, metered(stack) as meter:
+        orders["cold"] = Counted(counted(meter, order("ord-0001")))
+        orders["busy"] = Counted(counted(meter, order("ord-0002")))
+        stack.clock.now += AGE_OF_ALL_THAT_IS_KEPT
+        orders["quiet"] = Counted(counted(meter, order("ord-0003")))
+        told = order("ord-0004", replyTo=stack.reply_queue("shop"))
+        orders["statuses"] = Counted(counted(meter, told))
+        order_row = _order_row(meter, "ord-0002")
+        idle_pass = _idle_pass(meter)
+        standing = _standing(meter)
+    say("orders in batches")
+    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
+        counted(meter, order("ord-1000"))
+        for size in (5, 10):
+            events = [order(f"ord-2{size:02d}{number}") for number in range(size)]
+            orders[f"batch_{size}"] = Counted(counted(meter, *events), size)
+    say("how a record grows")
+    return Everything(orders, _record(endpoint, order_row), idle_pass, standing)
+
+
+def _record(endpoint: str, order_row: int) -> Record:
+    """How a record grows, with stand-ins whose results are of one size."""
+    shape = Shape(STEPS)
+    with (
+        stack_on_the_engine(endpoint) as stack,
+        metered(stack) as meter,
+        stand_ins(meter, shape),
+    ):
+        counts = counted(meter, order("ord-3000", workflow=shape.name))
+    first, second, *_, last_but_one, last = counts.records
+    return Record(
+        order_row=order_row,
+        birth=counts.births[0],
+        first=first,
+        step=second - first - shape.result_bytes,
+        end=last - last_but_one - shape.result_bytes,
+    )
+
+
+def _order_row(meter: Meter, order_id: str) -> int:
+    table = meter.stack.stack.outputs["OrdersTableName"]
+    found = meter.stack.dynamodb.get_item(TableName=table, Key={"OrderID": {"S": order_id}})
+    return item_bytes(cast("dict[str, Value]", found["Item"]))
+
+
+def _idle_pass(meter: Meter) -> Pass:
+    """The second pass of an instance: the first one takes the leases."""
+    meter.counts = Counts()
+    meter.stack.supervise()
+    meter.stack.clock.now += 60 * SECOND
+    meter.counts = Counts()
+    meter.stack.supervise()
+    counts = meter.counts
+    return Pass(
+        write_units=_tidy(counts.write_units),
+        read_units=_tidy(counts.read_units),
+        dynamodb_calls=sum(counts.dynamodb_calls.values()),
+        log_bytes=sum(counts.log_bytes.values()),
+    )
+
+
+def _standing(meter: Meter) -> Standing:
+    resources = part(meter.stack.stack.template.document, "Resources")
+    kinds = Counter(str(mapping_of(resource)["Type"]) for resource in resources.values())
+    return Standing(
+        event_sources=len(meter.stack.stack.mappings),
+        alarms=kinds["AWS::CloudWatch::Alarm"],
+        metrics=len(meter.metrics),
+        keys=kinds["AWS::KMS::Key"],
+    )
+
+
+def _tidy(amount: float) -> float:
+    return round(amount, 3)

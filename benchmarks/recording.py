@@ -1,0 +1,56 @@
+"""Writes what is counted and timed to where `roundsman cost` and the guard in CI find it."""
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+from benchmarks.counting import Everything, count_everything
+from benchmarks.growth import Grown, grown
+from benchmarks.stand_ins import Shape as Workflow
+from benchmarks.timing import time_everything
+from roundsman_console.cost.figures import (
+    FILE,
+    Figures,
+    Shape,
+    Times,
+    load_figures,
+    save_figures,
+)
+
+SHAPES = (*(Workflow(steps) for steps in (1, 2, 10, 30)), Workflow(4, result_bytes=1000))
+
+
+def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures:
+    """Count, and where asked also time, and write the file; without, the times stay as they are."""
+    found = count_everything(endpoint, say)
+    say("other shapes of orders")
+    shapes = tuple(shape_of(each) for each in grown(endpoint, SHAPES))
+    measured = time_everything(endpoint, say) if times else load_figures().times
+    figures = figures_of(found, shapes, measured)
+    save_figures(figures, FILE)
+    return figures
+
+
+def figures_of(found: Everything, shapes: tuple[Shape, ...], times: Times) -> Figures:
+    """All of it, under today's date."""
+    return Figures(
+        recorded_on=datetime.now(tz=UTC).date().isoformat(),
+        orders=found.orders,
+        roles=found.roles,
+        record=found.record,
+        shapes=shapes,
+        idle_pass=found.idle_pass,
+        standing=found.standing,
+        times=times,
+    )
+
+
+def shape_of(grown_one: Grown) -> Shape:
+    """What the model is held against."""
+    shape, counts = grown_one.shape, grown_one.counts
+    return Shape(
+        steps=shape.steps,
+        result_bytes=shape.result_bytes,
+        write_units=counts.write_units,
+        read_units=counts.read_units,
+        sqs_requests=counts.sqs_requests,
+    )

@@ -1,0 +1,117 @@
+"""Workflows of any number of steps, and agents that answer them at once.
+
+The example's agents know the example's steps only. For how cost grows, what an agent does inside
+itself is of no matter: a stand-in reads the request, and answers with a result of a given size.
+"""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, cast
+from unittest.mock import patch
+
+import workflows.registry
+from benchmarks.meter import Meter, billed
+from roundsman import Compensation, Step, Workflow
+from roundsman.events import Outcome
+from roundsman.messages import Reply, read_request
+
+if TYPE_CHECKING:
+    from roundsman.testing.stack import Context
+
+AGENTS = ("inventory", "payment", "shipping", "mail")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """A workflow: so many steps one after the other, or `width` of them side by side at each."""
+
+    steps: int
+    width: int = 1
+    result_bytes: int = 40
+
+    @property
+    def name(self) -> str:
+        return f"w{self.steps}x{self.width}r{self.result_bytes}"
+
+    @property
+    def operations(self) -> int:
+        """How many steps there are in all."""
+        return self.steps * self.width
+
+    def workflow(self) -> Workflow:
+        """Steps with names of one length, over the four agents in turn."""
+        made: list[Step] = []
+        before: tuple[Step, ...] = ()
+        for stage in range(self.steps):
+            here = tuple(
+                Step(
+                    name=f"step_{stage:03d}_{lane:03d}",
+                    agent=AGENTS[(stage + lane) % len(AGENTS)],
+                    after=before,
+                    complete_within=timedelta(seconds=30),
+                    compensation=Compensation(fences_late_performs=True),
+                )
+                for lane in range(self.width)
+            )
+            made += here
+            before = here
+        return Workflow(
+            name=self.name,
+            steps=tuple(made),
+            complete_within=timedelta(hours=2),
+            retain_for=timedelta(days=7),
+        )
+
+
+@contextmanager
+def stand_ins(meter: Meter, *shapes: Shape) -> Iterator[None]:
+    """Let the stack know these workflows, and answer for its agents.
+
+    To be entered before submission is first called, which reads the workflows then.
+    """
+    stack, known = meter.stack, {shape.name: shape for shape in shapes}
+    agents = {f"{agent.capitalize()}Function": agent for agent in AGENTS}
+    invoke = stack.invoke
+
+    def invoked(
+        function: str, event: dict[str, object], context: "Context | None" = None
+    ) -> object:
+        if function not in agents:
+            return invoke(function, event, context)
+        records = cast("list[dict[str, object]]", event["Records"])
+        for record in records:
+            _answer(str(record["body"]), function, agents[function])
+        size = sum(len(str(record["body"]).encode()) for record in records)
+        meter.counts.invocations[function] += 1
+        meter.counts.receives[function] += billed(size)
+        meter.counts.deletes[function] += 1
+        return {"batchItemFailures": []}
+
+    def _answer(body: str, function: str, agent: str) -> None:
+        request = read_request(body)
+        workflow = json.loads(body)["workflow"]
+        result = {"id": "x" * max(0, known[workflow].result_bytes - len('{"id":""}'))}
+        reply = Reply(
+            task_id=request.task_id,
+            step=request.step,
+            operation=request.operation,
+            lock=request.lock,
+            idempotency_key=request.idempotency_key,
+            outcome=Outcome.SUCCEEDED,
+            agent=agent,
+            finished_at=stack.clock(),
+            result=result,
+        )
+        text = reply.body()
+        stack.send(f"{agent.capitalize()}ReplyQueue", text)
+        meter.counts.sends[function] += billed(len(text.encode()))
+
+    made = {shape.name: shape.workflow() for shape in shapes}
+    with (
+        patch.object(workflows.registry, "WORKFLOWS", {**workflows.registry.WORKFLOWS, **made}),
+        patch.object(stack, "invoke", invoked),
+    ):
+        yield

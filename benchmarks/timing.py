@@ -1,0 +1,88 @@
+"""Processor time that the functions spend on a message, outside AWS and the remote services.
+
+It is the handling thread's own (so neither waiting nor what other processes do counts), without
+moto's part. SQS is answered in this process; what the network's side of a call takes is added as it
+was measured for DynamoDB's. Encryption of connections is not in it.
+"""
+
+import os
+import platform
+from collections.abc import Callable
+from pathlib import Path
+from statistics import median
+
+from benchmarks.counting import BATCHES, by_role
+from benchmarks.meter import Counts, Meter, metered
+from benchmarks.orders import counted, order
+from benchmarks.stack import stack_on_the_engine
+from roundsman.values import MINUTE, SECOND
+from roundsman_console.cost.figures import Times
+
+WARM_UP = 3
+RUNS = 20
+PASSES = 10
+TEN = 10
+MS = 1_000_000  # ns
+
+
+def time_everything(endpoint: str, say: Callable[[str], None] = lambda _: None) -> Times:
+    """Medians over several orders, of this machine."""
+    say("processor time of orders one at a time")
+    with stack_on_the_engine(endpoint) as stack, metered(stack) as meter:
+        for number in range(WARM_UP):
+            counted(meter, order(f"ord-w{number:03d}"))
+        alone = [_of(meter, f"ord-{run:03d}", 1) for run in range(RUNS)]
+        supervisor = median(_pass_ms(meter) for _ in range(PASSES))
+    say("processor time of orders in batches of ten")
+    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
+        counted(meter, order("ord-w"))
+        of_ten = [_of(meter, f"ord-{run:03d}", TEN) for run in range(RUNS // 4)]
+    return Times(
+        machine=machine(),
+        alone=_medians(alone),
+        of_ten=_medians(of_ten),
+        supervisor=round(supervisor, 2),
+    )
+
+
+def machine() -> str:
+    """What it was measured on."""
+    name = platform.processor() or platform.machine()
+    cpuinfo = Path("/proc/cpuinfo")
+    if cpuinfo.is_file():
+        lines = cpuinfo.read_text(encoding="utf-8").splitlines()
+        models = [line.partition(":")[2].strip() for line in lines if "model name" in line]
+        name = models[0] if models else name
+    return f"{os.cpu_count()} cores, {name}, Python {platform.python_version()}"
+
+
+def _of(meter: Meter, prefix: str, size: int) -> dict[str, float]:
+    """ms a message, by role. A second passes, so that no two batches are of one instant."""
+    counts = counted(meter, *(order(f"{prefix}-{number}") for number in range(size)))
+    meter.stack.clock.now += SECOND // RUNS
+    messages = by_role(counts.receives)
+    spent = by_role(counts.processor)
+    calls = by_role(counts.sqs_calls)
+    exchange = _exchange(counts)
+    batches_of = by_role(counts.invocations)
+    return {
+        role: (spent[role] + calls[role] * exchange) / MS / (batches_of[role] * size)
+        for role in messages
+    }
+
+
+def _exchange(counts: Counts) -> float:
+    """ns of a call from the wire to its answer, read."""
+    calls = sum(counts.dynamodb_calls.values())
+    return sum(counts.exchanges.values()) / calls if calls else 0.0
+
+
+def _medians(runs: list[dict[str, float]]) -> dict[str, float]:
+    return {role: round(median(run[role] for run in runs), 2) for role in runs[0]}
+
+
+def _pass_ms(meter: Meter) -> float:
+    meter.stack.clock.now += MINUTE
+    meter.counts = Counts()
+    meter.stack.supervise()
+    return sum(meter.counts.processor.values()) / MS

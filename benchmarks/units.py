@@ -1,0 +1,111 @@
+"""DynamoDB units, SQS requests, invocations and bytes logged of one order, by who asks."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from benchmarks.counting import Counted, Everything, count_everything
+from benchmarks.report import Report, Setting, Table, amount
+from roundsman.values import Json
+from roundsman_console.cost.figures import Order
+
+ORDERS = ("busy", "quiet", "cold", "statuses", "batch_5", "batch_10")
+MEANT = {
+    "busy": "instances have handled another order within five seconds",
+    "quiet": "the same instances, after longer: marks, holds and circuits are read again",
+    "cold": "the first order of new instances",
+    "statuses": "busy, with a reply queue that is told of three statuses",
+    "batch_5": "five orders at once, five messages an invocation",
+    "batch_10": "ten orders at once, ten messages an invocation",
+}
+HEADINGS = ("", "writes", "reads", "SQS", "+ statuses", "invocations", "log bytes")
+
+
+def measure(setting: Setting) -> Report:
+    """The counts of one order of four steps in a row, by the state of its stack."""
+    found = count_everything(setting.engine(), setting.say)
+    again = count_everything(setting.engine(), lambda _: None)
+    same = found.orders == again.orders and found.idle_pass == again.idle_pass
+    if not same:
+        raise AssertionError("two runs counted differently: see benchmarks/counting.py")
+    return report(found)
+
+
+def report(found: Everything) -> Report:
+    """The tables: each kind of order, then where a busy one's units and requests go."""
+    orders, busy = found.orders, found.counted["busy"]
+    document: dict[str, Json] = {
+        "order": {
+            **_figures(orders["busy"]),
+            **{name: _figures(orders[name]) for name in ORDERS if name != "busy"},
+            "by_operation": _by_operation(busy),
+        },
+        "record": {**asdict(found.record)},
+        "idle_pass": {**asdict(found.idle_pass)},
+    }
+    return Report(
+        [
+            Table(
+                "An order of four steps", HEADINGS, [_row(name, orders[name]) for name in ORDERS]
+            ),
+            _places("Write units, busy", busy.counts.writes),
+            _places("Read units, busy", busy.counts.reads),
+            _requests(busy),
+        ],
+        document,
+        [*(f"{name}: {MEANT[name]}." for name in ORDERS), "Counted twice, the same both times."],
+    )
+
+
+def _row(name: str, order: Order) -> list[str]:
+    return [
+        name,
+        *(
+            amount(value)
+            for value in (
+                order.write_units,
+                order.read_units,
+                order.sqs_requests,
+                order.statuses,
+                order.invocations,
+                order.log_bytes,
+            )
+        ),
+    ]
+
+
+def _places(title: str, twice: Mapping[tuple[str, str], int]) -> Table:
+    rows = [
+        [f"{operation} {where}", amount(units / 2)]
+        for (operation, where), units in sorted(twice.items(), key=lambda each: -each[1])
+    ]
+    return Table(title, ("", "units"), rows)
+
+
+def _requests(busy: Counted) -> Table:
+    counts = busy.counts
+    names = sorted({*counts.sends, *counts.receives}, key=lambda name: (name[0].islower(), name))
+    rows = [
+        [name, *(amount(each[name]) for each in (counts.sends, counts.receives, counts.deletes))]
+        for name in names
+    ]
+    total: Counter[str] = Counter()
+    for index, each in enumerate((counts.sends, counts.receives, counts.deletes)):
+        total[str(index)] = sum(each.values())
+    rows.append(["in all", *(amount(total[str(index)]) for index in range(3))])
+    return Table("SQS requests, busy", ("", "sends", "receives", "deletes"), rows)
+
+
+def _figures(order: Order) -> dict[str, Json]:
+    return {**asdict(order)}
+
+
+def _by_operation(busy: Counted) -> dict[str, Json]:
+    counts = busy.counts
+    return {
+        "write_units": {" ".join(key): units / 2 for key, units in counts.writes.items()},
+        "read_units": {" ".join(key): units / 2 for key, units in counts.reads.items()},
+        "sends": dict(counts.sends),
+        "receives": dict(counts.receives),
+        "deletes": dict(counts.deletes),
+    }

@@ -1,0 +1,234 @@
+"""The bill of a month, from how many orders of which kind come. Pure: figures and prices come in.
+
+A message is handled once: failed attempts and operators' acts are extra. A remote service's own
+time is `service_ms`; all other time is the functions' own.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from roundsman_console.cost.figures import Figures, Role
+from roundsman_console.cost.prices import Prices
+
+KB = 1024
+GB = 1024**3
+READ_AT_ONCE = 4 * KB  # bytes that one read unit reads consistently
+KEPT_IN_MIND = 5  # seconds for which instances keep marks, holds and circuits
+DAYS = 365 / 12  # of a month
+TO_AND_FRO = 2  # messages that a step takes: its request and its reply
+AROUND = 2  # messages besides those of steps: the order's and its start
+PER_ORDER, STANDING = "orders", "standing"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is to be carried. Sizes in bytes, memory in MB, times in ms."""
+
+    orders_per_month: float
+    steps: int = 4
+    batch: float = 1.0  # messages that one invocation takes, on average
+    statuses: int = 0
+    order_bytes: int | None = None  # None: as the order that was counted
+    result_bytes: int = 40
+    service_ms: float = 0.0
+    memory: int = 256
+    architecture: str = "x86_64"
+    task_days: float = 7.0
+    order_days: float = 30.0
+    log_days: float = 30.0
+    interval: int = 60  # seconds between two passes of the supervisor
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One part of the bill: so many units of what, for orders or for standing ready."""
+
+    service: str
+    what: str
+    amount: float
+    unit: str
+    usd: float
+    kind: str
+
+
+@dataclass(frozen=True)
+class Bill:
+    """A month's bill."""
+
+    wanted: Wanted
+    lines: tuple[Line, ...]
+
+    def usd(self, kind: str | None = None) -> float:
+        """The sum, of one kind or of all."""
+        return sum(line.usd for line in self.lines if kind in (None, line.kind))
+
+    @property
+    def usd_per_million(self) -> float:
+        """What a million orders add; what stands there anyway is not among it."""
+        return self.usd(PER_ORDER) / self.wanted.orders_per_month * 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Units:
+    """What one order asks for."""
+
+    write_units: float
+    read_units: float
+    sqs_requests: float
+    invocations: float
+    gb_seconds: float
+    log_bytes: float
+
+
+def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
+    """What one order of this kind asks for, while its stack has this much to do."""
+    messages = _messages(wanted)
+    count = sum(messages.values())
+    busy, quiet = figures.orders["busy"], figures.orders["quiet"]
+    # Of an instance's first order after KEPT_IN_MIND, at least one instance a function.
+    rate = wanted.orders_per_month / prices.assumed.month_seconds
+    first = min(1.0, 1 / (rate * KEPT_IN_MIND))
+    refreshed = wanted.steps / figures.roles["agent"].messages * first
+    return Units(
+        write_units=_writes(wanted, figures) + refreshed * (quiet.write_units - busy.write_units),
+        read_units=_reads(wanted, figures) + refreshed * (quiet.read_units - busy.read_units),
+        sqs_requests=count + wanted.statuses + 2 * count / wanted.batch,
+        invocations=count / wanted.batch,
+        gb_seconds=wanted.memory / KB * _billed_ms(wanted, figures, prices) / 1000,
+        log_bytes=sum(
+            number * _log_bytes(wanted, figures.roles[role], prices)
+            for role, number in messages.items()
+        ),
+    )
+
+
+def bill_of(wanted: Wanted, figures: Figures, prices: Prices) -> Bill:
+    """A month of such orders."""
+    return Bill(
+        wanted, (*_for_orders(wanted, figures, prices), *_standing(wanted, figures, prices))
+    )
+
+
+def _for_orders(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line]:
+    units, orders = units_of(wanted, figures, prices), wanted.orders_per_month
+    stored = _stored_gb(wanted, figures)
+    logged = units.log_bytes * orders / GB
+    kept = logged * prices.assumed.logs_compressed_to * wanted.log_days / DAYS
+    for service, what, price, amount in (
+        ("DynamoDB", "writes", "dynamodb.write", units.write_units * orders),
+        ("DynamoDB", "reads", "dynamodb.read", units.read_units * orders),
+        ("DynamoDB", "storage", "dynamodb.storage", stored),
+        ("DynamoDB", "point-in-time recovery", "dynamodb.backup", stored),
+        ("SQS", "requests", "sqs.request", units.sqs_requests * orders),
+        ("Lambda", "invocations", "lambda.request", units.invocations * orders),
+        ("Lambda", "time", f"lambda.{wanted.architecture}", units.gb_seconds * orders),
+        ("CloudWatch", "logs sent", "logs.ingested", logged),
+        ("CloudWatch", "logs kept", "logs.stored", kept),
+    ):
+        yield _line(prices, PER_ORDER, service, what, price, amount)
+
+
+def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line]:
+    assumed, stands, one = prices.assumed, figures.standing, figures.idle_pass
+    passes = assumed.month_seconds / wanted.interval
+    invocations = min(passes, assumed.month_seconds / 60)
+    polls = stands.event_sources * assumed.pollers * assumed.month_seconds / assumed.poll_seconds
+    own = figures.times.supervisor / _share(wanted.memory, prices)
+    busy_ms = own + one.dynamodb_calls * assumed.dynamodb_ms
+    logged = passes * one.log_bytes + invocations * assumed.platform_log_bytes
+    for service, what, price, amount in (
+        ("SQS", "waiting for messages, at most", "sqs.request", polls),
+        ("DynamoDB", "the supervisor's writes", "dynamodb.write", passes * one.write_units),
+        ("DynamoDB", "the supervisor's reads", "dynamodb.read", passes * one.read_units),
+        ("Lambda", "the supervisor's invocations", "lambda.request", invocations),
+        (
+            "Lambda",
+            "the supervisor's time",
+            f"lambda.{wanted.architecture}",
+            passes * busy_ms / 1000 * wanted.memory / KB,
+        ),
+        ("EventBridge", "the supervisor's timer", "scheduler.invocation", invocations),
+        ("CloudWatch", "the supervisor's logs", "logs.ingested", logged / GB),
+        ("CloudWatch", "custom metrics", "metrics.custom", float(stands.metrics)),
+        ("CloudWatch", "alarms", "alarms.standard", float(stands.alarms)),
+        ("KMS", "the alerts' key", "kms.key", float(stands.keys)),
+    ):
+        yield _line(prices, STANDING, service, what, price, amount)
+
+
+def _line(prices: Prices, kind: str, service: str, what: str, price: str, amount: float) -> Line:
+    unit = prices.prices[price].unit
+    return Line(service, what, amount, unit, prices.usd(price, amount), kind)
+
+
+def _messages(wanted: Wanted) -> dict[str, int]:
+    """How many messages functions of each role handle for an order."""
+    return {"submission": 1, "scheduler": 1 + wanted.steps, "agent": wanted.steps}
+
+
+def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
+    """Bytes of the task's record: at its birth, then after each decision, to its end."""
+    record = figures.record
+    step = record.step + wanted.result_bytes
+    open_ones = [record.first + done * step for done in range(wanted.steps)]
+    return [record.birth, *open_ones, open_ones[-1] + record.end + wanted.result_bytes]
+
+
+def _order_row(wanted: Wanted, figures: Figures) -> int:
+    return figures.record.order_row if wanted.order_bytes is None else wanted.order_bytes
+
+
+def _writes(wanted: Wanted, figures: Figures) -> float:
+    """A transaction counts twice, its index too; the index is written again at the end."""
+    birth, *decided = record_sizes(wanted, figures)
+    row = _order_row(wanted, figures)
+    created = 2 * ceil(row / KB) + 2 * ceil(birth / KB) + 2
+    told = wanted.statuses * ceil(decided[-1] / KB)
+    return created + sum(ceil(size / KB) for size in decided) + 2 + told
+
+
+def _reads(wanted: Wanted, figures: Figures) -> float:
+    """Each decision reads the record consistently; each request reads the order, and need not."""
+    *seen, _ = record_sizes(wanted, figures)
+    row = _order_row(wanted, figures)
+    requests = wanted.steps * ceil(row / READ_AT_ONCE) / 2
+    return sum(ceil(size / READ_AT_ONCE) for size in seen) + requests
+
+
+def _stored_gb(wanted: Wanted, figures: Figures) -> float:
+    """What lies there once as many are removed as come."""
+    per_day = wanted.orders_per_month / DAYS
+    record = record_sizes(wanted, figures)[-1] * wanted.task_days
+    return per_day * (record + _order_row(wanted, figures) * wanted.order_days) / GB
+
+
+def _billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> float:
+    """Of all functions for one order: their own work at their share of a processor, and waiting."""
+    assumed, times, share = prices.assumed, figures.times, _share(wanted.memory, prices)
+    total = wanted.steps * wanted.service_ms
+    for role, number in _messages(wanted).items():
+        calls = figures.roles[role]
+        waits = calls.dynamodb_calls * assumed.dynamodb_ms + calls.sqs_calls * assumed.sqs_ms
+        own = between(times.alone[role], times.of_ten[role], wanted.batch)
+        total += number * (own / share + waits)
+    return total
+
+
+def _share(memory: float, prices: Prices) -> float:
+    """The part of a processor that goes with that memory; one thread uses no more than one."""
+    return min(1.0, memory / prices.assumed.processor_mb)
+
+
+def _log_bytes(wanted: Wanted, role: Role, prices: Prices) -> float:
+    """Of one message: its lines, and its part of what is logged for each invocation."""
+    lines = between(role.log_lines, role.log_lines_of_ten, wanted.batch)
+    written = between(role.log_bytes, role.log_bytes_of_ten, wanted.batch)
+    around = prices.assumed.platform_log_bytes + 3 * prices.assumed.log_line_overhead
+    return written + lines * prices.assumed.log_line_overhead + around / wanted.batch
+
+
+def between(alone: float, of_ten: float, batch: float) -> float:
+    """What a message takes in a batch of that size: a part of its own, and one that all share."""
+    shared = (alone - of_ten) / (1 - 1 / 10)
+    return alone - shared + shared / batch

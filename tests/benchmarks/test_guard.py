@@ -1,0 +1,51 @@
+"""What one order asks for is held against what was recorded; a rise fails, with what to do."""
+
+from dataclasses import asdict
+
+import pytest
+
+from benchmarks.counting import count_everything
+from benchmarks.guard import RISEN, complaints
+from roundsman_console.cost.figures import Order, load_figures
+
+AN_ORDER = Order(
+    write_units=13, read_units=7, sqs_requests=30, statuses=0, invocations=10, log_bytes=5_000
+)
+
+
+@pytest.mark.engine
+def test_no_order_asks_for_more_than_was_recorded(dynamodb_endpoint: str) -> None:
+    found = count_everything(dynamodb_endpoint)
+    problems = list(complaints(load_figures().orders, found.orders))
+    assert not problems, "\n".join([*problems, RISEN])
+
+
+def risen(**more: float) -> list[str]:
+    now = Order(**{**asdict(AN_ORDER), **more})
+    return list(complaints({"busy": AN_ORDER}, {"busy": now}))
+
+
+def test_half_a_unit_more_is_a_rise() -> None:
+    assert risen(read_units=7.5) == ["busy: 7.5 read units an order, recorded are 7"]
+    assert risen(write_units=14)
+    assert risen(sqs_requests=30.1)
+    assert risen(invocations=11)
+    assert risen(statuses=1)
+
+
+def test_a_few_bytes_of_logs_are_no_rise_and_one_in_a_hundred_is() -> None:
+    assert not risen(log_bytes=5_049)
+    assert risen(log_bytes=5_051) == ["busy: 5,051 log bytes an order, recorded are 5,000"]
+
+
+def test_what_fell_is_told_too_so_that_it_cannot_rise_again_unseen() -> None:
+    assert risen(write_units=12) == ["busy: 12 write units an order, recorded are 13"]
+    assert risen(log_bytes=4_000)
+
+
+def test_an_order_that_was_never_recorded_is_told() -> None:
+    assert list(complaints({}, {"busy": AN_ORDER})) == ["busy: was never recorded"]
+
+
+def test_the_sentence_names_the_command() -> None:
+    assert "python -m benchmarks record" in RISEN
