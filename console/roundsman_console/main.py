@@ -7,6 +7,8 @@ from roundsman_console.answering import answer_command
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.holding import hold_command, release_command
+from roundsman_console.letters.dlq import dlq_app
+from roundsman_console.letters.rejected import rejected_app
 from roundsman_console.listing import ls_command
 from roundsman_console.local.command import local_app
 from roundsman_console.operating import (
@@ -45,6 +47,8 @@ app.command("agents")(agents_command)
 app.command("hold")(hold_command)
 app.command("release")(release_command)
 app.command("cost")(cost_command)
+app.add_typer(rejected_app, name="rejected")
+app.add_typer(dlq_app, name="dlq")
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
 app.command("demo")(demo_command)

@@ -21,3 +21,8 @@ def wait_for(look: Callable[[], T | None], within: float) -> T | None:
         if found is not None or left <= 0:
             return found
         time.sleep(min(BETWEEN_LOOKS, left))
+
+
+def pause(seconds: float) -> None:
+    """Do nothing for a while: what is done at a rate waits so between two."""
+    time.sleep(seconds)

@@ -6,7 +6,8 @@ import pytest
 
 from roundsman.testing.stack import Clock, Services
 from roundsman_console import waiting
-from tests.console.operators import Operator, Patience
+from roundsman_console.letters import reading
+from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
 from tests.project import deployed_project
 
 
@@ -19,4 +20,6 @@ def operator(
     with deployed_project(roundsman_services, roundsman_clock, {"BreakerFailures": "100"}) as world:
         patience = Patience(world.run)
         monkeypatch.setattr(waiting, "time", patience)
-        yield Operator(world, patience)
+        monkeypatch.setattr(reading, "LONG_POLL", 0)  # on a clock that stands, it would never end
+        with let_go_is_seen_at_once(world):
+            yield Operator(world, patience)

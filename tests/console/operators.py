@@ -99,6 +99,20 @@ def at_each_call(operation: str, hook: Callable[..., None]) -> Iterator[None]:
     session.events.unregister(f"provide-client-params.{operation}", hook)
 
 
+@contextmanager
+def let_go_is_seen_at_once(world: Stack) -> Iterator[None]:
+    """Let a millisecond pass when messages are let go: moto hides them until after that instant."""
+
+    def pass_by(**_: object) -> None:
+        world.clock.now += 1
+
+    session = boto3.DEFAULT_SESSION
+    assert session is not None
+    session.events.register("after-call.sqs.ChangeMessageVisibilityBatch", pass_by)
+    yield
+    session.events.unregister("after-call.sqs.ChangeMessageVisibilityBatch", pass_by)
+
+
 def holds_of(world: Stack) -> DynamoHolds:
     """The holds on the agents of that world's stack."""
     table = world.stack.outputs["ControlTableName"]

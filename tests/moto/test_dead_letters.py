@@ -3,8 +3,6 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-import pytest
-
 from roundsman.commands import START, Command
 from roundsman.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman.testing.stack import Stack
@@ -71,35 +69,33 @@ def test_a_dead_letter_says_why_and_keeps_what_its_sender_gave_it(world: Stack) 
     assert world.waiting("SchedulerQueue") == 0
 
 
-@pytest.mark.parametrize("operation", ["GetQueueAttributes", "SendMessage"])
-@pytest.mark.parametrize("done", [False, True])
-def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(
-    world: Stack, operation: str, done: bool
-) -> None:
-    spoil(world)
-    only_id = world.sqs.send_message(QueueUrl=world.url("SchedulerQueue"), MessageBody=SPOILED)[
-        "MessageId"
-    ]
-    world.kill("SchedulerFunction", at=operation, done=done)
-    redeliver(world)
-    found = dead(world)
-    assert {letter["Body"] for letter in found} == {SPOILED}
-    said = [letter for letter in map(reason, found) if letter is not None]
-    by_sqs = [letter["MessageId"] for letter in found if reason(letter) is None]
-    assert {*by_sqs, *(letter.message_id for letter in said)} == {only_id}
-    sent_and_not_deleted = operation == "SendMessage" and done
-    assert len(found) == (2 if sent_and_not_deleted else 1)
-    assert world.waiting("SchedulerQueue") == 0
+def test_a_death_on_the_way_to_the_dead_letters_loses_nothing(world: Stack) -> None:
+    for operation in ("GetQueueAttributes", "SendMessage"):
+        for done in (False, True):
+            world.start_over()
+            spoil(world)
+            only_id = world.sqs.send_message(
+                QueueUrl=world.url("SchedulerQueue"), MessageBody=SPOILED
+            )["MessageId"]
+            world.kill("SchedulerFunction", at=operation, done=done)
+            redeliver(world)
+            found = dead(world)
+            assert {letter["Body"] for letter in found} == {SPOILED}
+            said = [letter for letter in map(reason, found) if letter is not None]
+            by_sqs = [letter["MessageId"] for letter in found if reason(letter) is None]
+            assert {*by_sqs, *(letter.message_id for letter in said)} == {only_id}
+            sent_and_not_deleted = operation == "SendMessage" and done
+            assert len(found) == (2 if sent_and_not_deleted else 1)
+            assert world.waiting("SchedulerQueue") == 0
 
 
-@pytest.mark.parametrize("operation", ["GetQueueAttributes", "SendMessage"])
-def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(
-    world: Stack, operation: str
-) -> None:
-    spoil(world)
-    world.send("SchedulerQueue", SPOILED)
-    for _ in range(4):  # asked for at every receive but the first
-        world.fail("SchedulerFunction", at=operation)
-    redeliver(world)
-    [letter] = dead(world)
-    assert (letter["Body"], reason(letter)) == (SPOILED, None)
+def test_where_sqs_refuses_the_letter_it_moves_the_message_itself(world: Stack) -> None:
+    for operation in ("GetQueueAttributes", "SendMessage"):
+        world.start_over()
+        spoil(world)
+        world.send("SchedulerQueue", SPOILED)
+        for _ in range(4):  # asked for at every receive but the first
+            world.fail("SchedulerFunction", at=operation)
+        redeliver(world)
+        [letter] = dead(world)
+        assert (letter["Body"], reason(letter)) == (SPOILED, None)

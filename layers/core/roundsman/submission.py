@@ -20,6 +20,11 @@ from roundsman.values import Json
 APPLICATION = "application"
 """Who asks for what comes over the SubmissionQueue, in the task's history."""
 
+TAKEN = Problem("orderId", "taken: an order with this id and other content exists")
+NO_TASK = Problem(
+    "orderId", "has no task: the order was never taken, or its task's retention is over"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOrder:
@@ -87,7 +92,7 @@ class Submission:
             return Submitted(True, "accepted", self._announce(task))
         if found.order.content_hash != order.content_hash:
             raise RejectedOrder(
-                [Problem("orderId", "taken: an order with this id and other content exists")],
+                [TAKEN],
                 order_id=order.order_id,
                 reply_to=order.wishes.reply_to,
                 correlation_id=order.wishes.correlation_id,
@@ -105,8 +110,7 @@ class Submission:
         RejectedOrder where there is no task of that id.
         """
         if self._tasks.load(asked.order_id, self._clock()) is None:
-            sentence = "has no task: the order was never taken, or its task's retention is over"
-            raise RejectedOrder([Problem("orderId", sentence)], order_id=asked.order_id)
+            raise RejectedOrder([NO_TASK], order_id=asked.order_id)
         event = Cancel(Asked(message_id, APPLICATION, asked.reason), asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was passed on to the scheduler")

@@ -1,0 +1,1 @@
+"""Rejected messages and dead letters: listed, read, corrected, sent again."""

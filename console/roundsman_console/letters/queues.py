@@ -1,0 +1,146 @@
+"""The queues that functions read, each with its dead-letter queue, found in the stack's outputs."""
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+from roundsman.aws.dead_letters import read_redrive_policy
+from roundsman_console.inert import inert
+from roundsman_console.sentences import NOT_FOUND, ConsoleError
+from roundsman_console.stack import Stack
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.literals import QueueAttributeNameType
+
+_WORDS = re.compile(r"(?<!^)(?=[A-Z])")
+_ASKED: "Sequence[QueueAttributeNameType]" = (
+    "ApproximateNumberOfMessages",
+    "ApproximateNumberOfMessagesNotVisible",
+    "RedrivePolicy",
+)
+
+
+class Kind(StrEnum):
+    """What the messages of a queue are."""
+
+    ORDER = "order"
+    COMMAND = "command"
+    REPLY = "reply"
+    REQUEST = "request"
+
+
+@dataclass(frozen=True, slots=True)
+class Counts:
+    """How many messages a queue holds, as SQS knows it: about, and up to a minute late.
+
+    `hidden` ones are being handled, or looked at by somebody else.
+    """
+
+    visible: int
+    hidden: int
+
+    @property
+    def all(self) -> int:
+        """Both together."""
+        return self.visible + self.hidden
+
+
+@dataclass(frozen=True)
+class Source:
+    """One queue that a function reads, under the name that the template gives it."""
+
+    name: str
+    url: str
+    sqs: "SQSClient"
+
+    @property
+    def kind(self) -> Kind:
+        """What its messages are, by the template's names."""
+        if self.name == "SubmissionQueue":
+            return Kind.ORDER
+        if self.name.endswith("RequestQueue"):
+            return Kind.REQUEST
+        return Kind.REPLY if self.name.endswith("ReplyQueue") else Kind.COMMAND
+
+    @property
+    def function(self) -> str:
+        """The name of the function that reads it, as its log knows it."""
+        match self.kind:
+            case Kind.ORDER:
+                return "submission"
+            case Kind.REQUEST:
+                agent = self.name.removesuffix("RequestQueue").removesuffix("Urgent")
+                return _WORDS.sub("_", agent).lower()
+            case _:
+                return "scheduler"
+
+    @property
+    def physical(self) -> str:
+        """Its name in SQS."""
+        return self.url.rpartition("/")[2]
+
+    @cached_property
+    def dead_url(self) -> str:
+        """Where its dead letters go. Raises ConsoleError where they go nowhere."""
+        found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["RedrivePolicy"])
+        policy = found.get("Attributes", {}).get("RedrivePolicy")
+        url = read_redrive_policy(policy, self.url).url
+        if url is None:
+            raise ConsoleError(f"{self.name} has no dead-letter queue.")
+        return url
+
+
+def counts(sqs: "SQSClient", url: str) -> Counts:
+    """How many messages a queue holds that may be looked into.
+
+    Raises ConsoleError for one with a redrive policy: to look at its messages would use up their
+    receives, and move them in the end.
+    """
+    found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_ASKED).get("Attributes", {})
+    if "RedrivePolicy" in found:
+        name = url.rpartition("/")[2]
+        raise ConsoleError(
+            f"{name} has a dead-letter queue of its own, so to look into it would move messages "
+            "there: it is not looked into."
+        )
+    return Counts(
+        visible=int(found.get("ApproximateNumberOfMessages", "0")),
+        hidden=int(found.get("ApproximateNumberOfMessagesNotVisible", "0")),
+    )
+
+
+def sources(stack: Stack) -> list[Source]:
+    """The queues that functions read: orders, commands, then each agent's."""
+    first = ("SubmissionQueue", "SchedulerQueue")
+    found = {
+        name: Source(name, url, stack.sqs)
+        for name, url in (
+            (output.removesuffix("Url"), value)
+            for output, value in stack.outputs.items()
+            if output.endswith("QueueUrl")
+        )
+        if name != "RejectedQueue"
+    }
+    rest = sorted(name for name in found if name not in first)
+    return [found[name] for name in (*first, *rest) if name in found]
+
+
+def find_source(stack: Stack, asked: str) -> Source:
+    """The queue of that name: the template's, SQS's, or that of its dead-letter queue.
+
+    Raises ConsoleError where there is none, with those that there are.
+    """
+    known = sources(stack)
+    wanted = asked.lower().replace("deadletterqueue", "queue")
+    for source in known:
+        short = source.name.removesuffix("Queue").lower()
+        if wanted in (source.name.lower(), short, source.physical.lower()):
+            return source
+    names = ", ".join(source.name for source in known)
+    raise ConsoleError(
+        f"There is no queue {inert(asked[:80])!r} in {stack.name}; there are: {names}.", NOT_FOUND
+    )

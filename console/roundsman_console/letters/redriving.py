@@ -1,0 +1,164 @@
+"""Sending dead letters back: what they are and what would come of each, then one by one.
+
+Each is sent before it is deleted: a death between the two leaves it in both queues, and what it
+asks is done once. What is interrupted leaves the rest where it is.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import typer
+
+from roundsman.aws.clock import now
+from roundsman.values import Json
+from roundsman_console.inert import inert
+from roundsman_console.letters.dead import Dead, dead_letters
+from roundsman_console.letters.judging import Judged, Verdict, judge
+from roundsman_console.letters.queues import Source, counts
+from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, Look
+from roundsman_console.letters.sending import send_back
+from roundsman_console.letters.telling import SHORT_ID, say
+from roundsman_console.sentences import NOT_FOUND, USAGE, ConsoleError, complain
+from roundsman_console.stack import Stack
+from roundsman_console.waiting import pause
+
+INTERRUPTED = 130
+
+
+@dataclass(frozen=True, slots=True)
+class Redrive:
+    """What is to be sent back, at `rate` a second; `dry`: one at most, more are only told."""
+
+    source: Source
+    only: str | None
+    limit: int
+    rate: float
+    anyway: bool
+    dry: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A dead letter and what would come of it."""
+
+    dead: Dead
+    judged: Judged
+    goes: bool
+
+    def document(self, sent: bool) -> dict[str, Json]:
+        """As scripts read it."""
+        return {
+            **self.dead.document(),
+            "what": self.judged.what,
+            "verdict": self.judged.verdict.value,
+            "why": self.judged.why,
+            "sent": sent,
+        }
+
+
+def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
+    """Tell what would go, and send it unless there is more than one and that was not confirmed."""
+    candidates = _candidates(stack, wanted)
+    going = [one for one in candidates if one.goes]
+    dry = wanted.dry and len(candidates) > 1
+    if not as_json:
+        _tell(wanted.source, candidates)
+    sent: list[str] = []
+    interrupted = False
+    if going and not dry:
+        interrupted = _send(stack, wanted, going, sent)
+    if as_json:
+        print(json.dumps(_document(wanted, candidates, sent, dry=dry)))
+    elif dry:
+        say(f"Nothing was sent. To send {len(going)} of them: say --yes.")
+    elif candidates:
+        say(f"{len(sent)} sent back to {wanted.source.name}, {len(candidates) - len(sent)} left.")
+    if interrupted:
+        complain(f"Interrupted after {len(sent)}: the rest is where it was.")
+        raise typer.Exit(INTERRUPTED)
+
+
+def _candidates(stack: Stack, wanted: Redrive) -> list[Candidate]:
+    url = wanted.source.dead_url
+    counts(stack.sqs, url)  # refuses to look where that would move messages
+    with Look(stack.sqs, url) as look:
+        letters = list(look.letters(MOST if wanted.only else wanted.limit))
+    found = dead_letters(wanted.source, letters)
+    if wanted.only is not None:
+        found = [_only(found, wanted.only, wanted.source.name)]
+    judged = [(dead, judge(stack, wanted.source, dead.letter.body, now())) for dead in found]
+    return [
+        Candidate(dead, said, wanted.anyway or said.verdict is not Verdict.FAILS)
+        for dead, said in judged
+    ]
+
+
+def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
+    meant = [dead for dead in found if asked and dead.letter.message_id.startswith(asked)]
+    if len(meant) == 1:
+        return meant[0]
+    if meant:
+        raise ConsoleError(f"{inert(asked)} is the beginning of {len(meant)} ids.", USAGE)
+    raise ConsoleError(
+        f"There is no dead letter {inert(asked[:80])!r} of {queue} (or somebody else is looking "
+        "at it: it is back within a minute).",
+        NOT_FOUND,
+    )
+
+
+def _send(stack: Stack, wanted: Redrive, going: Sequence[Candidate], sent: list[str]) -> bool:
+    """Send what goes, noting each in `sent`. Returns whether it was interrupted.
+
+    What has come into the queue since it was judged is left alone.
+    """
+    meant = {one.dead.letter.message_id: one.dead for one in going}
+    copies = {copy.message_id for one in going for copy in one.dead.copies}
+    longest = HIDDEN_FOR + int(len(going) / wanted.rate)
+    try:
+        with Look(stack.sqs, wanted.source.dead_url, hidden_for=longest) as look:
+            for letter in look.letters(MOST):
+                if letter.message_id in copies:
+                    look.delete(letter)
+                if letter.message_id in meant:
+                    _send_one(stack, wanted, look, letter, first=not sent)
+                    sent.append(letter.message_id)
+                if len(sent) == len(meant) and not copies:
+                    break
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _send_one(stack: Stack, wanted: Redrive, look: Look, letter: Letter, *, first: bool) -> None:
+    if not first:
+        pause(1 / wanted.rate)
+    send_back(stack.sqs, wanted.source.url, letter)
+    look.delete(letter)
+
+
+def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
+    if not candidates:
+        say(f"No dead letters of {source.name}.")
+    for one in candidates:
+        which = one.dead.letter.message_id[:SHORT_ID]
+        again = f"; sent back {one.dead.sent_back} times before" if one.dead.sent_back else ""
+        words = one.judged.verdict.words
+        say(f"{which}  {one.judged.what}: {words}, {one.judged.why}{again}")
+
+
+def _document(
+    wanted: Redrive, candidates: Sequence[Candidate], sent: Sequence[str], *, dry: bool
+) -> dict[str, Json]:
+    verdicts = Counter(one.judged.verdict for one in candidates)
+    return {
+        "command": "redrive",
+        "queue": wanted.source.name,
+        "dryRun": dry,
+        "verdicts": {verdict.value: verdicts[verdict] for verdict in Verdict},
+        "cameBack": sum(one.dead.sent_back > 0 for one in candidates),
+        "sent": len(sent),
+        "left": len(candidates) - len(sent),
+        "messages": [one.document(one.dead.letter.message_id in sent) for one in candidates],
+    }

@@ -1,0 +1,85 @@
+"""Corrections of a message's text: field by field, or as a whole."""
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from roundsman_console.letters.correcting import corrected
+from roundsman_console.sentences import ConsoleError
+
+BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
+
+
+def changed(*sets: str, removes: Sequence[str] = ()) -> object:
+    return json.loads(corrected(BODY, whole=None, sets=sets, removes=removes))
+
+
+@pytest.mark.parametrize(
+    ("correction", "path", "value"),
+    [
+        ("name=Amy B.", "name", "Amy B."),
+        ("name=7", "name", 7),
+        ('name="7"', "name", "7"),
+        ("name=a=b", "name", "a=b"),
+        ("name=", "name", ""),
+        ('name={"b": [1]}', "name", {"b": [1]}),
+        ("new=null", "new", None),
+    ],
+)
+def test_a_field_is_set_to_json_or_to_text(correction: str, path: str, value: object) -> None:
+    assert changed(correction) == {**json.loads(BODY), path: value}
+
+
+def test_a_path_is_written_as_problems_write_it() -> None:
+    found = changed("lines[1].quantity=9", "lines[2]={}", "to.the.end=1", removes=["lines[0]"])
+    assert found == {
+        **json.loads(BODY),
+        "lines": [{"quantity": 9}, {}],
+        "to": {"the": {"end": 1}},
+    }
+
+
+@pytest.mark.parametrize(
+    ("sets", "removes", "says"),
+    [
+        (["a"], [], "--set a has no value"),
+        (["=1"], [], "is no path"),
+        (["a..b=1"], [], "is no path"),
+        (["lines[x]=1"], [], "is no path"),
+        (["lines[4]=1"], [], "has no place lines[4]"),
+        (["a.b=1"], [], "has no place a.b"),
+        (["a[0]=1"], [], "has no place a[0]"),
+        ([], ["nothing"], "has no place nothing"),
+        ([], ["lines[2]"], "has no place lines[2]"),
+        ([], ["no.way"], "has no place no.way"),
+    ],
+)
+def test_a_correction_that_cannot_be_made_is_one_sentence(
+    sets: list[str], removes: list[str], says: str
+) -> None:
+    with pytest.raises(ConsoleError) as caught:
+        corrected(BODY, whole=None, sets=sets, removes=removes)
+    assert says in str(caught.value)
+    assert caught.value.code == 2
+
+
+@pytest.mark.parametrize("body", ["{not json", "[]", "7"])
+def test_what_is_no_object_can_only_be_replaced(body: str) -> None:
+    with pytest.raises(ConsoleError, match="--body @file"):
+        corrected(body, whole=None, sets=["a=1"], removes=[])
+    assert corrected(body, whole="{}", sets=[], removes=[]) == "{}"
+    assert corrected(body, whole=None, sets=[], removes=[]) == body
+
+
+def test_the_whole_may_be_in_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "order.json"
+    file.write_text("{}")
+    assert corrected(BODY, whole=f"@{file}", sets=[], removes=[]) == "{}"
+    file.write_bytes(b"\xff")
+    for wrong in (f"@{file}", f"@{tmp_path / 'none'}", "@"):
+        with pytest.raises(ConsoleError):
+            corrected(BODY, whole=wrong, sets=[], removes=[])
+    with pytest.raises(ConsoleError, match="Say either --body"):
+        corrected(BODY, whole="{}", sets=["a=1"], removes=[])

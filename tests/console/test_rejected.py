@@ -1,0 +1,184 @@
+"""`roundsman rejected`: what was put aside is listed, read, corrected and sent again."""
+
+import json
+from pathlib import Path
+
+import boto3
+
+from roundsman.testing.stack import Stack
+from tests.console.operators import Operator, at_each_call, document
+from tests.console.schemas import assert_schema
+from tests.moto.orders import ALL_EFFECTS, order
+
+WRONG = {**order("ord-1"), "currency": "euro", "colour": "\x1b[31mred\x1b[0m [bold]x[/]"}
+
+
+def rejected(world: Stack, *events: dict[str, object] | str) -> None:
+    world.submit(*events)
+    world.run()
+
+
+def ids(operator: Operator) -> list[str]:
+    messages = operator.reads("rejected", "ls")["messages"]
+    assert isinstance(messages, list)
+    return [message["messageId"] for message in messages]
+
+
+def test_what_was_put_aside_is_listed_and_stays_where_it_is(operator: Operator) -> None:
+    assert "No rejected messages" in operator.types("rejected", "ls").stdout
+    rejected(operator.world, WRONG)
+    operator.world.clock.now += 60_000
+    rejected(operator.world, "{not json")
+    listed = operator.reads("rejected", "ls")
+    assert_schema("rejected-ls", listed)
+    for _ in range(6):  # more looks than a queue with a redrive policy would survive
+        assert operator.reads("rejected", "ls")["about"] == 2
+    printed = operator.types("rejected", "ls").stdout
+    assert "ord-1" in printed
+    assert "colour" in printed
+    assert "\x1b" not in printed
+    assert "euro" not in printed.split("First problem")[0]
+    one = operator.reads("rejected", "ls", "--limit", "1")
+    assert one["more"] is True
+    assert len(ids(operator)) == 2
+    assert operator.world.waiting("RejectedQueue") == 2
+
+
+def test_one_is_shown_with_every_problem_and_its_text_which_does_nothing(
+    operator: Operator,
+) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    shown = operator.types("rejected", "show", message[:8]).stdout
+    assert "- currency: must be three capital letters" in shown
+    assert "- colour: " in shown
+    assert '"currency": "euro"' in shown
+    assert "\x1b" not in shown
+    assert "[bold]x[/]" in shown, "markup is text"
+    found = operator.reads("rejected", "show", message)
+    assert_schema("rejected-show", found)
+    assert json.loads(str(found["body"])) == WRONG
+
+
+def test_a_corrected_one_is_sent_and_done_and_gone_from_here(operator: Operator) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    result = operator.types(
+        *("rejected", "resend", message, "--set", "currency=EUR", "--remove", "colour", "--json")
+    )
+    assert result.exit_code == 0, result.output
+    assert_schema("rejected-resend", document(result))
+    operator.world.run()
+    assert operator.world.effects("ord-1") == ALL_EFFECTS
+    assert ids(operator) == []
+
+
+def test_one_that_would_be_rejected_again_is_not_sent_and_says_all_that_is_wrong(
+    operator: Operator,
+) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    result = operator.types("rejected", "resend", message, "--set", "lines[0].quantity=none")
+    assert result.exit_code == 1
+    for path in ("currency", "colour", "lines[0].quantity"):
+        assert f"- {path}: " in result.stderr
+    refused = operator.types("rejected", "resend", message, "--json")
+    assert refused.exit_code == 1
+    assert document(refused)["outcome"] == "refused"
+    assert ids(operator) == [message]
+    assert operator.world.waiting("SubmissionQueue") == 0
+    assert operator.types("rejected", "resend", message, "--anyway").exit_code == 0
+    assert operator.world.waiting("SubmissionQueue") == 1
+
+
+def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
+    operator: Operator, tmp_path: Path
+) -> None:
+    operator.world.submit(order("ord-2"))
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    file = tmp_path / "order.json"
+    file.write_text(json.dumps({**order("ord-2"), "customerId": "another"}))
+    result = operator.types("rejected", "resend", message, "--body", f"@{file}")
+    assert result.exit_code == 1
+    assert "taken: an order with this id and other content exists" in result.stderr
+    file.write_text('{"orderId": "nobodys", "cancel": {}}')
+    assert (
+        "has no task" in operator.types("rejected", "resend", message, "--body", f"@{file}").stderr
+    )
+    file.write_text(json.dumps(order("ord-2")))
+    again = operator.types("rejected", "resend", message, "--body", f"@{file}")
+    assert "the same order is there already" in again.stdout
+
+
+def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+
+    def die(**_: object) -> None:
+        raise KeyboardInterrupt
+
+    with at_each_call("sqs.DeleteMessage", die):
+        fixed = ("--set", "currency=EUR", "--remove", "colour")
+        assert operator.types("rejected", "resend", message, *fixed).exit_code == 130
+    assert ids(operator) == [message], "let go, and still there"
+    assert operator.types("rejected", "resend", message, *fixed).exit_code == 0
+    operator.world.run()
+    assert operator.world.effects("ord-1") == ALL_EFFECTS, "sent twice, done once"
+
+
+def test_all_that_would_be_taken_now_are_sent_together(operator: Operator) -> None:
+    world = operator.world
+    rejected(world, WRONG, {"orderId": "ord-3", "cancel": {}})
+    rejected(world, order("ord-3"))
+    assert operator.types("rejected", "resend", "--all").exit_code == 2, "nobody can be asked"
+    assert len(ids(operator)) == 2
+    result = operator.types("rejected", "resend", "--all", "--yes", "--json")
+    assert_schema("rejected-resend", document(result))
+    assert document(result)["left"] == 1
+    assert len(ids(operator)) == 1
+
+
+def test_one_is_dropped_when_a_person_says_so(operator: Operator) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    assert operator.types("rejected", "drop", message).exit_code == 2
+    assert ids(operator) == [message]
+    dropped = operator.types("rejected", "drop", message, "--yes", "--json")
+    assert_schema("rejected-drop", document(dropped))
+    assert ids(operator) == []
+
+
+def test_bad_input_is_one_sentence(operator: Operator) -> None:
+    rejected(operator.world, WRONG, WRONG)
+    for typed, code, says in (
+        (("show", "nobodys"), 3, "There is no message 'nobodys'"),
+        (("show", ""), 3, "There is no message"),
+        (("resend",), 2, "Say either a message's id or --all."),
+        (("resend", "x", "--all"), 2, "Say either a message's id or --all."),
+        (("resend", "--all", "--set", "a=1"), 2, "--all sends messages as they are"),
+    ):
+        result = operator.types("rejected", *typed)
+        assert (result.exit_code, result.stderr.count("\n")) == (code, 1), result.stderr
+        assert says in result.stderr
+    first, second = ids(operator)
+    same = first[: next(n for n in range(1, 36) if first[:n] != second[:n]) - 1]
+    if same:
+        assert operator.types("rejected", "show", same).exit_code == 2
+
+
+def test_a_queue_with_dead_letters_of_its_own_is_not_looked_into(operator: Operator) -> None:
+    rejected(operator.world, WRONG)
+    sqs = boto3.client("sqs")
+    dead = operator.world.url("SchedulerDeadLetterQueue")
+    arn = sqs.get_queue_attributes(QueueUrl=dead, AttributeNames=["QueueArn"])["Attributes"]
+    policy = {"deadLetterTargetArn": arn["QueueArn"], "maxReceiveCount": 1}
+    sqs.set_queue_attributes(
+        QueueUrl=operator.world.url("RejectedQueue"),
+        Attributes={"RedrivePolicy": json.dumps(policy)},
+    )
+    for typed in (("ls",), ("show", "x"), ("resend", "--all"), ("drop", "x")):
+        result = operator.types("rejected", *typed)
+        assert result.exit_code == 1
+        assert "it is not looked into" in result.stderr
+    assert operator.world.bodies(operator.world.url("RejectedQueue"))
