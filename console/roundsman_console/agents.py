@@ -90,7 +90,7 @@ def agents_command(
         if as_json:
             print(json.dumps({"agents": [agent_document(agent) for agent in found]}))
             return
-        Console(highlight=False).print(_table(found) if found else "No agents.")
+        Console(highlight=False).print(agents_table(found) if found else "No agents.")
 
 
 def agent_document(agent: AgentNow) -> dict[str, Json]:
@@ -125,7 +125,7 @@ def hold_words(hold: Hold) -> str:
     return f"has its circuit open: {hold.reason}"
 
 
-def _table(agents: list[AgentNow]) -> Table:
+def agents_table(agents: list[AgentNow]) -> Table:
     """A row for each agent, and for each reason why it takes no work."""
     table = Table(box=None, pad_edge=False)
     held = any(agent.holds for agent in agents)

@@ -19,6 +19,8 @@ from roundsman_console.operating import (
     run_command,
     undo_command,
 )
+from roundsman_console.overview.stats import stats_command
+from roundsman_console.overview.watch import watch_command
 from roundsman_console.services.command import services_command
 from roundsman_console.showing import show_command
 from roundsman_console.submitting import submit_command
@@ -36,6 +38,8 @@ app.command("show")(show_command)
 app.command("ls")(ls_command)
 app.command("timeline")(timeline_command)
 app.command("why")(why_command)
+app.command("stats")(stats_command)
+app.command("watch")(watch_command)
 app.command("resubmit")(resubmit_command)
 app.command("undo")(undo_command)
 app.command("cancel")(cancel_command)

@@ -3,6 +3,7 @@
 The engine reads one task at a time, and the engine's store is kept to that. People read lists.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from roundsman.aws.dynamodb import DUE_INDEX
 from roundsman.aws.errors import aws_errors
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.ports import DueEntry
+from roundsman.states import TaskState
 from roundsman.task import Task
 
 if TYPE_CHECKING:
@@ -101,7 +103,8 @@ class Records:
         """
         tasks: dict[str, Task] = {}
         unreadable: dict[str, str] = {}
-        for item in self._items(list(dict.fromkeys(task_ids))):
+        how: KeysAndAttributesUnionTypeDef = {"Keys": [], "ConsistentRead": True}
+        for item in self._items(list(dict.fromkeys(task_ids)), how):
             try:
                 task = read_task(item)
             except (SchemaTooNew, UnreadableRecord) as error:
@@ -111,13 +114,24 @@ class Records:
                 tasks[task.task_id] = task
         return Loaded(tasks, unreadable)
 
-    def _items(self, task_ids: list[str]) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
+    def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
+        """How many of these tasks are in each state, as of some moments ago. Raises TryAgain."""
+        only_that: KeysAndAttributesUnionTypeDef = {
+            "Keys": [],
+            "ProjectionExpression": "#state",
+            "ExpressionAttributeNames": {"#state": "State"},
+        }
+        items = self._items(list(dict.fromkeys(task_ids)), only_that)
+        found = (item.get("State", {}).get("S") for item in items)
+        return Counter(TaskState(state) for state in found if state in tuple(TaskState))
+
+    def _items(
+        self, task_ids: list[str], how: "KeysAndAttributesUnionTypeDef"
+    ) -> "Iterator[Mapping[str, AttributeValueTypeDef]]":
         for first in range(0, len(task_ids), AT_ONCE):
+            keys = [{"TaskId": text(one)} for one in task_ids[first : first + AT_ONCE]]
             wanted: Mapping[str, KeysAndAttributesUnionTypeDef] = {
-                self._table: {
-                    "Keys": [{"TaskId": text(one)} for one in task_ids[first : first + AT_ONCE]],
-                    "ConsistentRead": True,
-                }
+                self._table: {**how, "Keys": keys}
             }
             barren = 0
             while wanted:

@@ -22,6 +22,7 @@ from roundsman_console.sentences import ConsoleError
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
@@ -108,6 +109,12 @@ class Stack:
     def sqs(self) -> "SQSClient":
         """A client for the stack's queues."""
         client: SQSClient = boto3.client("sqs")
+        return client
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        """A client for what AWS has measured."""
+        client: CloudWatchClient = boto3.client("cloudwatch")
         return client
 
     @cached_property

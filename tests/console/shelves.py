@@ -1,5 +1,6 @@
 """A stack whose tasks lie in memory as lists find them, for tests of what finds them."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -44,6 +45,13 @@ class Shelves:
         for at, _, task in reversed(ends) if newest_first else ends:
             if at >= since:
                 yield Member(task.task_id, at, task.complete_by)
+
+    def count(self, lane: str, most: int, *, since: int = 0, until: int = 2**53) -> int:
+        return min(most + 1, sum(task.lane == lane for task in self.tasks.values()))
+
+    def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
+        self.looked.append(task_ids)
+        return Counter(self.tasks[one].state for one in task_ids)
 
     def load_many(self, task_ids: Sequence[str], at: int) -> Loaded:
         self.looked.append(task_ids)

@@ -1,0 +1,147 @@
+"""`roundsman stats` and `watch`: counts within bounds, ages by whoever knows them."""
+
+import json
+from dataclasses import replace
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+
+from roundsman.due import Lane, lane_key
+from roundsman.events import AgentView
+from roundsman.states import TaskState
+from roundsman_console.overview import counting
+from roundsman_console.overview.counting import Count, count_tasks
+from roundsman_console.overview.queues import CLOUDWATCH, MARKS, Queue, with_ages
+from tests.console.operators import DECLINED, Operator, at_each_call
+from tests.console.schemas import assert_schema
+from tests.console.shelves import Shelves, archived, open_task
+from tests.console.step_samples import AT
+from tests.moto.orders import order
+
+
+def shelves() -> Shelves:
+    found = Shelves()
+    found.put(open_task("open", AT + 5), archived("a"), archived("b", AT - 7))
+    for place in range(3):
+        done = open_task(f"done-{place}")
+        lane = lane_key(Lane.DONE, done.shard)
+        found.put(replace(done, state=TaskState.COMPLETED, lane=lane, due_at=AT + place))
+    return found
+
+
+def test_each_state_is_counted_with_the_oldest_of_what_waits() -> None:
+    found = count_tasks(shelves().stack())
+    assert {state: str(count) for state, count in found.states.items() if count.count} == {
+        TaskState.PENDING: "1",
+        TaskState.ARCHIVED: "2",
+        TaskState.COMPLETED: "3",
+    }
+    assert found.oldest_archived == AT - 7
+    assert found.oldest_due == shelves().tasks["open"].due_at
+
+
+def test_what_is_archived_and_still_owes_something_is_counted_once() -> None:
+    tasks = shelves()
+    tasks.put(replace(archived("owes"), lane="open#0"))
+    assert count_tasks(tasks.stack()).states[TaskState.ARCHIVED] == Count(3)
+
+
+def test_beyond_the_bounds_it_is_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(counting, "MOST", 1)
+    monkeypatch.setattr(counting, "LOADED", 2)
+    found = count_tasks(shelves().stack())
+    assert str(found.lanes[Lane.ARCHIVED]) == "more than 1"
+    assert str(found.lanes[Lane.OPEN]) == "1"
+    assert found.states[TaskState.ARCHIVED] == Count(1, more=True)
+    monkeypatch.setattr(counting, "MOST", 10)
+    tasks = shelves()
+    found = count_tasks(tasks.stack())
+    assert found.states[TaskState.COMPLETED] == Count(2, more=True)
+    assert found.states[TaskState.PENDING] == Count(1)
+    assert len(tasks.looked[0]) == 3
+
+
+def test_the_age_of_a_queue_is_told_by_its_mark_before_by_cloudwatch() -> None:
+    url = "http://localhost/queue"
+    queues = [
+        Queue("PaymentRequestQueue", url, waiting=3),
+        Queue("PaymentUrgentRequestQueue", url, waiting=1),
+        Queue("SchedulerQueue", url, waiting=1),
+        Queue("RejectedQueue", url, waiting=1),
+        Queue("SubmissionQueue", url),
+    ]
+    measured = {"PaymentRequestQueue": 1, "SchedulerQueue": 2_000, "SubmissionQueue": 9}
+    agents = {
+        "payment/normal": AgentView(lag=90_000),
+        "payment/urgent": AgentView(lag=0),
+    }
+    ages = [(queue.oldest, queue.told_by) for queue in with_ages(queues, measured, agents)]
+    assert ages == [
+        (90_000, MARKS),
+        (None, None),
+        (2_000, CLOUDWATCH),
+        (None, None),
+        (None, None),
+    ]
+
+
+def test_stats_tells_states_queues_agents_and_the_lag(operator: Operator) -> None:
+    world = operator.world
+    world.faults({"operation": "POST /messages", "status": 422})
+    world.submit(order("ord-1"), {**order("ord-2"), **DECLINED})
+    world.run()
+    boto3.client("sqs").send_message(
+        QueueUrl=world.stack.outputs["RejectedQueueUrl"], MessageBody="{}"
+    )
+    stats = operator.reads("stats")
+    assert_schema("stats", stats)
+    states = stats["states"]
+    assert isinstance(states, dict)
+    assert {name for name, count in states.items() if count["count"]} == {"Archived", "Undone"}
+    assert (stats["recoveryLag"], stats["supervisorSeenAt"]) == (0, None)
+    said = operator.types("stats").stdout
+    assert "Archived 1" in said
+    assert "nothing is overdue; no supervisor has ever been by" in said
+    rejected = next(line for line in said.splitlines() if line.startswith("RejectedQueue"))
+    assert rejected.split() == ["RejectedQueue", "1", "0", "0", "?"]
+    assert "payment" in said
+
+
+def test_watch_prints_an_object_a_look_and_sleeps_in_between(operator: Operator) -> None:
+    world = operator.world
+    world.faults({"operation": "POST /messages", "status": 422})
+    world.submit(order("ord-1"))
+    result = operator.types("watch", "--times", "1", "--json")
+    assert json.loads(result.stdout)["newestFailures"] == []
+    said = operator.types("watch", "--times", "2", "--every", "7").stdout
+    assert operator.patience.slept == [7]  # in which the functions did their work
+    first, second = said.split("roundsman  2027-01-15T08:00:00Z, every 7 s")[1:]
+    assert "Archived 0" in first
+    assert "Archived 1" in second
+    assert "ord-1" in second
+    looked = operator.reads("watch", "--times", "1")
+    assert_schema("watch", looked)
+    newest = looked["newestFailures"]
+    assert isinstance(newest, list)
+    assert [task["orderId"] for task in newest] == ["ord-1"]
+
+
+def test_watch_goes_on_after_a_look_that_was_throttled_but_not_after_the_last(
+    operator: Operator,
+) -> None:
+    throttled = {"Error": {"Code": "ThrottlingException", "Message": "slowly"}}
+    left = [1]
+
+    def throttle(**_: object) -> None:
+        if left and left.pop():
+            raise ClientError(throttled, "Query")  # type: ignore[arg-type]
+
+    with at_each_call("dynamodb.Query", throttle):
+        result = operator.types("watch", "--times", "2", "--json")
+    assert result.exit_code == 0
+    assert "ThrottlingException" in result.stderr
+    assert json.loads(result.stdout)["recoveryLag"] == 0
+    left.append(1)
+    with at_each_call("dynamodb.Query", throttle):
+        assert operator.types("watch", "--times", "1").exit_code == 1
