@@ -6,6 +6,7 @@ from roundsman_console.agents import agents_command
 from roundsman_console.answering import answer_command
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
+from roundsman_console.doctor.command import doctor_command
 from roundsman_console.holding import hold_command, release_command
 from roundsman_console.letters.dlq import dlq_app
 from roundsman_console.letters.rejected import rejected_app
@@ -53,6 +54,7 @@ app.command("release")(release_command)
 app.command("cost")(cost_command)
 app.add_typer(rejected_app, name="rejected")
 app.add_typer(dlq_app, name="dlq")
+app.command("doctor")(doctor_command)
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
 app.command("demo")(demo_command)

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import Stack
+from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
 
@@ -96,6 +97,15 @@ def _circuit_open(world: Stack) -> None:
     holds_of(world).hold(Hold("payment", BREAKER, at, at + 30_000, why, "the circuit breaker"))
 
 
+def _supervisor_died(world: Stack) -> None:
+    """And a payment agent with it, ten minutes ago."""
+    put_in_order(world)
+    see_mappings_enabled()
+    world.supervise()
+    _agent_died(world)
+    world.clock.now += 600_000
+
+
 STORIES: Mapping[str, Callable[[Stack], None]] = {
     "declined": _submitted(**DECLINED),
     "undo-failed": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
@@ -115,6 +125,7 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "held": lambda _: None,
     "released": _held,
     "circuit-open": _circuit_open,
+    "doctor": _supervisor_died,
 }
 
 

@@ -1,0 +1,65 @@
+"""All checks, and what they find: the worst first, and each kind together."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain
+from typing import TypeAlias
+
+from roundsman_console.doctor import queue_checks, stack_checks, task_checks
+from roundsman_console.doctor.facts import Facts, Finding
+from roundsman_console.doctor.kinds import Kind, Severity
+
+Check: TypeAlias = Callable[[Facts], Iterator[Finding]]
+
+OF_TASKS: Sequence[Check] = (
+    task_checks.stuck_tasks,
+    task_checks.late_entries,
+    task_checks.unsent_owed,
+    task_checks.lanes,
+    task_checks.shapes,
+    task_checks.unreadable,
+    task_checks.lost_plans,
+    task_checks.agents_without_queue,
+    task_checks.held_for_nothing,
+    task_checks.ungrouped,
+    task_checks.orphans,
+)
+OF_THE_STACK: Sequence[Check] = (
+    stack_checks.supervisors,
+    stack_checks.leases,
+    stack_checks.shards_beyond,
+    stack_checks.bulk_runs,
+    stack_checks.functions,
+    stack_checks.timeouts,
+    stack_checks.schedules,
+    stack_checks.tables,
+    stack_checks.alarms,
+    stack_checks.topic,
+    queue_checks.put_aside,
+    queue_checks.missing,
+    queue_checks.readers,
+    queue_checks.backlogs,
+    queue_checks.delays,
+    queue_checks.redrives,
+    queue_checks.visibilities,
+    queue_checks.retentions,
+)
+
+
+def findings(facts: Facts) -> list[Finding]:
+    """What is wrong."""
+    return in_order(chain.from_iterable(check(facts) for check in (*OF_THE_STACK, *OF_TASKS)))
+
+
+def in_order(found: Iterable[Finding]) -> list[Finding]:
+    """The worst first, each kind together; what was found twice is told once."""
+    kinds, severities = list(Kind), list(Severity)
+    once = {(one.kind, one.where): one for one in found}
+    return sorted(
+        once.values(),
+        key=lambda one: (severities.index(one.entry.severity), kinds.index(one.kind), one.where),
+    )
+
+
+def findings_of_tasks(facts: Facts) -> list[Finding]:
+    """What is wrong with the tasks that were read."""
+    return list(chain.from_iterable(check(facts) for check in OF_TASKS))

@@ -1,0 +1,109 @@
+"""The deep look: every row of the tasks and orders tables, page by page, at a bounded rate.
+
+It finds what no lane of the index shows: tasks that stand in none, orders without task and tasks
+without order. It costs a read of both tables, so it is made only where somebody asks for it.
+"""
+
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
+
+import boto3
+
+from roundsman.aws.clock import now
+from roundsman.aws.errors import aws_errors
+from roundsman_console.doctor.checks import findings_of_tasks
+from roundsman_console.doctor.facts import Facts, Finding, OrphanOrder, TaskSeen
+from roundsman_console.doctor.gather_tasks import (
+    AT_ONCE,
+    batch_get,
+    is_over,
+    read_plans,
+    task_seen,
+)
+from roundsman_console.doctor.looking import Looking
+from roundsman_console.stack import Stack
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import ScanInputTypeDef
+
+
+@dataclass(slots=True)
+class Deep:
+    """What the deep look found, and at how many rows. `shortest` is the shortest retention."""
+
+    findings: list[Finding] = field(default_factory=list)
+    rows: int = 0
+    shortest: int | None = None
+
+
+def look_deep(stack: Stack, facts: Facts, rate: int, looking: Looking) -> Deep:
+    """Read both tables, at most `rate` rows a second. What is found by the lanes is found again."""
+    found = Deep()
+    plans, broken = dict(facts.plans), dict(facts.unreadable_plans)
+    with looking.at("the rows of the tasks table"):
+        for page in _pages(stack.output("TasksTableName"), None, rate):
+            tasks = _with_orders(stack, [task_seen(item) for item in page])
+            there = [seen for seen in tasks if not is_over(seen, now())]
+            named = [s for s in there if s.task and s.task.plan not in (*plans, *broken)]
+            more, worse = read_plans(stack, named, looking)
+            plans, broken = {**plans, **more}, {**broken, **worse}
+            found.findings += findings_of_tasks(
+                replace(facts, now=now(), tasks=there, plans=plans, unreadable_plans=broken)
+            )
+            found.shortest = _shortest(found.shortest, there)
+            found.rows += len(page)
+            looking.tell(f"{found.rows} rows looked at")
+    with looking.at("the rows of the orders table"):
+        for page in _pages(stack.output("OrdersTableName"), "OrderID, CreatedAt", rate):
+            at = replace(facts, now=now(), tasks=(), shortest_retention=found.shortest)
+            found.findings += findings_of_tasks(replace(at, orphans=_orphans(stack, page)))
+            found.rows += len(page)
+            looking.tell(f"{found.rows} rows looked at")
+    return found
+
+
+def _pages(table: str, only: str | None, rate: int) -> "Iterator[list[Mapping[str, Value]]]":
+    """The table's items, a page after the other; each waits until its share of time is over."""
+    client: DynamoDBClient = boto3.client("dynamodb")
+    wanted: ScanInputTypeDef = {"TableName": table, "Limit": AT_ONCE}
+    if only is not None:
+        wanted["ProjectionExpression"] = only
+    while True:
+        began = time.monotonic()
+        with aws_errors(f"reading the rows of {table}"):
+            page = client.scan(**wanted)
+        yield list(page["Items"])
+        last = page.get("LastEvaluatedKey")
+        if not last:
+            return
+        wanted["ExclusiveStartKey"] = last
+        time.sleep(max(0.0, len(page["Items"]) / rate - (time.monotonic() - began)))
+
+
+def _with_orders(stack: Stack, tasks: list[TaskSeen]) -> list[TaskSeen]:
+    """The same, each with whether its order row is there."""
+    ids = [seen.task_id for seen in tasks]
+    rows = _there(stack.output("OrdersTableName"), "OrderID", ids)
+    return [replace(seen, ordered=seen.task_id in rows) for seen in tasks]
+
+
+def _orphans(stack: Stack, page: "list[Mapping[str, Value]]") -> list[OrphanOrder]:
+    stored = {
+        row["OrderID"]["S"]: int(float(row.get("CreatedAt", {}).get("N", "0"))) for row in page
+    }
+    tasks = _there(stack.output("TasksTableName"), "TaskId", list(stored))
+    return [OrphanOrder(one, at) for one, at in stored.items() if one not in tasks]
+
+
+def _there(table: str, key: str, ids: list[str]) -> set[str]:
+    found = batch_get(table, key, ids, consistent=True, only=key) if ids else []
+    return {item[key]["S"] for item in found}
+
+
+def _shortest(before: int | None, tasks: list[TaskSeen]) -> int | None:
+    kept = [seen.task.retain_for for seen in tasks if seen.task is not None]
+    return min([*kept, *([] if before is None else [before])], default=None)

@@ -1,0 +1,149 @@
+"""Reading tasks for the doctor: by the lanes of the due index, a hundred records a request."""
+
+import heapq
+import itertools
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import boto3
+
+from roundsman.aws.codec import read_task, text
+from roundsman.aws.errors import aws_errors
+from roundsman.due import Lane, lane_key
+from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.plan import Plan
+from roundsman.ports import DueEntry
+from roundsman_console.doctor.facts import TaskSeen
+from roundsman_console.doctor.looking import Looking
+from roundsman_console.records import END_OF_TIME
+from roundsman_console.stack import Stack
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
+
+AT_ONCE = 100  # BatchGetItem's most
+TRIES = 8  # of what a batch left out, since its answer would have been too large
+
+LANES = (Lane.OPEN, Lane.ARCHIVED)
+"""What is done needs no watching, and may be a million; `--deep` reads it."""
+
+
+@dataclass(slots=True)
+class Walk:
+    """What a walk through the lanes found; of those in `cut` there was more than was read."""
+
+    tasks: list[TaskSeen] = field(default_factory=list)
+    by_shard: Counter[int] = field(default_factory=Counter)
+    entries: Counter[str] = field(default_factory=Counter)
+    cut: list[str] = field(default_factory=list)
+
+
+def walk(stack: Stack, shards: int, limit: int, now: int, looking: Looking) -> Walk:
+    """Read the first `limit` tasks of each of the lanes, those that are due first."""
+    found = Walk()
+    for lane in LANES:
+        with looking.at(f"{lane} tasks"):
+            for part in _parts(_entries(stack, lane, shards, limit + 1)):
+                left = limit - found.entries[lane]
+                if len(part) > left:
+                    found.cut.append(lane)
+                if lane is Lane.OPEN:
+                    found.by_shard.update(shard for shard, _ in part[:left])
+                found.tasks += read_tasks(stack, [e.task_id for _, e in part[:left]], now)
+                found.entries[lane] += len(part[:left])
+                looking.tell(f"{found.entries[lane]} {lane} tasks looked at")
+    return found
+
+
+def _entries(stack: Stack, lane: Lane, shards: int, limit: int) -> Iterator[tuple[int, DueEntry]]:
+    """Each with its shard, the earliest first."""
+
+    def of(shard: int) -> Iterator[tuple[int, DueEntry]]:
+        return ((shard, e) for e in stack.tasks.due(lane_key(lane, shard), END_OF_TIME))
+
+    merged = heapq.merge(*map(of, range(shards)), key=lambda found: found[1].due_at)
+    return itertools.islice(merged, limit)
+
+
+def _parts(entries: Iterable[tuple[int, DueEntry]]) -> Iterator[list[tuple[int, DueEntry]]]:
+    them = iter(entries)
+    while part := list(itertools.islice(them, AT_ONCE)):
+        yield part
+
+
+def read_tasks(stack: Stack, ids: Sequence[str], now: int) -> list[TaskSeen]:
+    """The tasks of these ids, read consistently; without those that are gone or past retention."""
+    table = stack.output("TasksTableName")
+    found = []
+    for first in range(0, len(ids), AT_ONCE):
+        keys = list(dict.fromkeys(ids[first : first + AT_ONCE]))
+        for item in batch_get(table, "TaskId", keys, consistent=True):
+            seen = task_seen(item)
+            if not is_over(seen, now):
+                found.append(seen)
+    return found
+
+
+def is_over(seen: TaskSeen, now: int) -> bool:
+    """Whether its retention is over: readers treat it as gone."""
+    expires_at = seen.task.expires_at if seen.task else None
+    return expires_at is not None and expires_at <= now
+
+
+def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
+    """One item of the tasks table, whatever it holds."""
+    task_id = item["TaskId"]["S"]
+    trouble = int(item.get("Trouble", {}).get("N", "0"))
+    try:
+        return TaskSeen(task_id, read_task(item), trouble=trouble)
+    except SchemaTooNew as newer:
+        return TaskSeen(task_id, None, str(newer), newer=True, trouble=trouble)
+    except UnreadableRecord as broken:
+        return TaskSeen(task_id, None, str(broken), trouble=trouble)
+
+
+def batch_get(
+    table: str, key: str, ids: Sequence[str], *, consistent: bool, only: str | None = None
+) -> "list[Mapping[str, Value]]":
+    """The items of these ids (at most AT_ONCE), of each only that attribute where one is named.
+
+    Raises TryAgain where DynamoDB leaves some out again and again.
+    """
+    client: DynamoDBClient = boto3.client("dynamodb")
+    wanted: KeysAndAttributesTypeDef = {
+        "Keys": [{key: text(one)} for one in ids],
+        "ConsistentRead": consistent,
+    }
+    if only is not None:
+        wanted["ProjectionExpression"] = only
+    found: list[Mapping[str, Value]] = []
+    for _ in range(TRIES):
+        if not wanted["Keys"]:
+            return found
+        with aws_errors(f"reading {table}"):
+            answer = client.batch_get_item(RequestItems={table: wanted})
+        found += answer["Responses"].get(table, [])
+        unread = answer.get("UnprocessedKeys", {}).get(table)
+        wanted = {**wanted, "Keys": unread["Keys"] if unread else []}
+    if wanted["Keys"]:
+        raise TryAgain(f"items of {table} were left out {TRIES} times")
+    return found
+
+
+def read_plans(
+    stack: Stack, tasks: Iterable[TaskSeen], looking: Looking
+) -> tuple[dict[str, Plan | None], dict[str, str]]:
+    """The plans that these tasks name; None for one that is not stored. And those unreadable."""
+    plans: dict[str, Plan | None] = {}
+    broken: dict[str, str] = {}
+    for name in sorted({seen.task.plan for seen in tasks if seen.task is not None}):
+        with looking.at(f"the plan {name[:12]}"):
+            try:
+                plans[name] = stack.plans.plan(name)
+            except UnreadableRecord as problem:
+                broken[name] = str(problem)
+    return plans, broken

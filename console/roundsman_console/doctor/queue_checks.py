@@ -1,0 +1,137 @@
+"""What may be wrong with queues, their readers and the times between them; all pure."""
+
+from collections.abc import Iterator
+
+from roundsman.values import SECOND, spoken
+from roundsman_console.doctor.facts import Facts, Finding, FunctionFact, QueueFact
+from roundsman_console.doctor.kinds import Kind
+
+LEAST_RECEIVES = 2
+"""Fewer, and the first failure sends a message to its dead-letter queue."""
+
+TIMES_THE_TIMEOUT = 6
+"""The visibility timeout that AWS advises for a function that may be throttled (decision 0014)."""
+
+BEHIND_AFTER = 1200
+"""Seconds; the stack's own OldestMessageAlarmSeconds where it says so."""
+
+
+def put_aside(facts: Facts) -> Iterator[Finding]:
+    """Messages in dead-letter queues and in the RejectedQueue."""
+    for queue in facts.dead_letter_queues:
+        if number := queue.waiting + queue.in_flight:
+            lost = any(
+                source.dead_letters_to == queue.arn and source.url == facts.submission_queue
+                for source in facts.work_queues
+            )
+            evidence = _messages(number) + (": orders that were never taken" if lost else "")
+            yield Finding(Kind.DEAD_LETTERS, queue.name, evidence, "roundsman dlq ls")
+    rejected = facts.rejected_queue
+    if rejected is not None and (number := rejected.waiting + rejected.in_flight):
+        yield Finding(Kind.REJECTED, rejected.name, _messages(number), "roundsman rejected ls")
+
+
+def missing(facts: Facts) -> Iterator[Finding]:
+    """Queues that the stack names and that are not there."""
+    for name in facts.missing_queues:
+        yield Finding(Kind.QUEUE_MISSING, name, "is not there")
+
+
+def readers(facts: Facts) -> Iterator[Finding]:
+    """Queues that no function reads."""
+    if facts.mappings is None:
+        return
+    for queue in facts.work_queues:
+        its = [mapping for mapping in facts.mappings if mapping.queue_arn == queue.arn]
+        if any(mapping.state in _READS for mapping in its):
+            continue
+        state = f"its mapping is {its[0].state}" if its else "it has no mapping"
+        waiting = f"; {_messages(queue.waiting)} waiting" if queue.waiting else ""
+        command = (
+            f"aws lambda update-event-source-mapping --uuid {its[0].uuid} --enabled"
+            if its
+            else None
+        )
+        yield Finding(Kind.QUEUE_UNREAD, queue.name, state + waiting, command)
+
+
+_READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
+
+
+def backlogs(facts: Facts) -> Iterator[Finding]:
+    """Queues whose oldest message is older than the stack's own alarm allows."""
+    given = facts.parameters.get("OldestMessageAlarmSeconds", "")
+    most = int(given) if given.isdecimal() else BEHIND_AFTER
+    for queue in facts.work_queues:
+        if queue.oldest is not None and queue.oldest > most:
+            evidence = f"the oldest message is {spoken(queue.oldest * SECOND)} old"
+            evidence += f", {_messages(queue.waiting)} waiting"
+            yield Finding(Kind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")
+
+
+def delays(facts: Facts) -> Iterator[Finding]:
+    """Queues that delay every message."""
+    for queue in facts.work_queues:
+        if queue.delay:
+            command = _set(queue, "DelaySeconds", 0)
+            yield Finding(Kind.QUEUE_DELAYS, queue.name, f"by {queue.delay} s", command)
+
+
+def redrives(facts: Facts) -> Iterator[Finding]:
+    """Queues without a dead-letter queue, or with one that is too near."""
+    for queue in facts.work_queues:
+        if queue.dead_letters_to is None:
+            yield Finding(Kind.NO_REDRIVE, queue.name, "it has no redrive policy")
+        elif queue.max_receives is not None and queue.max_receives < LEAST_RECEIVES:
+            evidence = f"maxReceiveCount is {queue.max_receives}"
+            yield Finding(Kind.REDRIVE_TOO_SOON, queue.name, evidence)
+
+
+def visibilities(facts: Facts) -> Iterator[Finding]:
+    """Queues whose messages come again too soon for their function."""
+    for queue, function in _read_by(facts):
+        evidence = (
+            f"visible again after {queue.visibility} s; {function.name} has {function.timeout} s"
+        )
+        if queue.visibility <= function.timeout:
+            command = _set(queue, "VisibilityTimeout", TIMES_THE_TIMEOUT * function.timeout)
+            yield Finding(Kind.VISIBILITY_TOO_SHORT, queue.name, evidence, command)
+        elif queue.visibility < TIMES_THE_TIMEOUT * function.timeout:
+            yield Finding(Kind.VISIBILITY_SHORT, queue.name, evidence)
+
+
+def retentions(facts: Facts) -> Iterator[Finding]:
+    """Queues that drop messages before those can be put aside, or as soon as they are."""
+    dead = {queue.arn: queue for queue in facts.dead_letter_queues}
+    for queue in facts.work_queues:
+        wait = queue.visibility * (queue.max_receives or 1)
+        if queue.retention <= wait:
+            evidence = (
+                f"kept for {spoken(queue.retention * SECOND)}; its deliveries take up to "
+                f"{spoken(wait * SECOND)}"
+            )
+            yield Finding(Kind.RETENTION_TOO_SHORT, queue.name, evidence)
+        target = dead.get(queue.dead_letters_to or "")
+        if target is not None and target.retention <= queue.retention:
+            evidence = (
+                f"kept for {spoken(target.retention * SECOND)} from when they were first sent, "
+                f"no longer than in {queue.name}"
+            )
+            command = _set(target, "MessageRetentionPeriod", 1_209_600)
+            yield Finding(Kind.RETENTION_TOO_SHORT, target.name, evidence, command)
+
+
+def _read_by(facts: Facts) -> Iterator[tuple[QueueFact, FunctionFact]]:
+    by_name = {function.physical: function for function in facts.functions}
+    for queue in facts.work_queues:
+        for mapping in facts.mappings or ():
+            if mapping.queue_arn == queue.arn and mapping.function in by_name:
+                yield queue, by_name[mapping.function]
+
+
+def _messages(number: int) -> str:
+    return "1 message" if number == 1 else f"{number} messages"
+
+
+def _set(queue: QueueFact, attribute: str, value: int) -> str:
+    return f"aws sqs set-queue-attributes --queue-url {queue.url} --attributes {attribute}={value}"

@@ -1,0 +1,171 @@
+"""What may be wrong with supervisors, functions, tables, alarms and schedules; all pure."""
+
+from collections.abc import Iterable, Iterator
+
+from roundsman.values import MINUTE, SECOND, iso, spoken
+from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
+from roundsman_console.doctor.kinds import Kind
+from roundsman_console.doctor.task_checks import late_by
+
+BULK_QUIET_FOR = 30 * MINUTE
+"""How long a run of many commands may be silent: its rate and its canary make it write often."""
+
+LONGEST_RUN = 15 * MINUTE
+"""The longest that Lambda lets a function run."""
+
+
+def supervisors(facts: Facts) -> Iterator[Finding]:
+    """Shards that no supervisor has been through for more than two rounds."""
+    leases = facts.leases
+    if leases is None or facts.now - facts.stack_created_at <= late_by(facts):
+        return
+    shards = range(max(facts.shards, leases.shards))
+    visits = {shard: leases.of(shard).visited_at for shard in shards}
+    late = [shard for shard, at in visits.items() if facts.now - at > late_by(facts)]
+    if not late:
+        return
+    last = max(visits[shard] for shard in late)
+    when = f"last at {iso(last)}, {spoken(facts.now - last)} ago" if last else "never visited"
+    evidence = f"{when}; a round is {spoken(facts.interval)}"
+    yield Finding(Kind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
+
+
+def leases(facts: Facts) -> Iterator[Finding]:
+    """Shards whose lease ended long ago, and that nobody has taken since."""
+    if facts.leases is None:
+        return
+    by_owner: dict[str, list[int]] = {}
+    for shard, lease in facts.leases.by_shard.items():
+        if lease.owner is not None and facts.now - lease.until > late_by(facts):
+            by_owner.setdefault(lease.owner, []).append(shard)
+    for owner, shards in sorted(by_owner.items()):
+        ended = max(facts.leases.of(shard).until for shard in shards)
+        evidence = f"held by {owner} until {iso(ended)}, {spoken(facts.now - ended)} ago"
+        yield Finding(Kind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
+
+
+def shards_beyond(facts: Facts) -> Iterator[Finding]:
+    """Open tasks in shards that the stack's parameter does not reach."""
+    beyond = {shard: n for shard, n in facts.by_shard.items() if shard >= facts.shards and n}
+    if beyond:
+        evidence = f"{sum(beyond.values())} open tasks; DueShards is {facts.shards}"
+        yield Finding(Kind.SHARDS_BEYOND, f"shard {spans(beyond)}", evidence)
+
+
+def bulk_runs(facts: Facts) -> Iterator[Finding]:
+    """Commands for many orders that were begun, and of which nothing was heard for long."""
+    for run in facts.bulk:
+        quiet = facts.now - run.touched_at
+        if quiet > BULK_QUIET_FOR:
+            yield Finding(Kind.BULK_ABANDONED, run.name, f"silent for {spoken(quiet)}")
+
+
+def functions(facts: Facts) -> Iterator[Finding]:
+    """Functions that cannot be called, are not, or are refused."""
+    for one in facts.functions:
+        if "Failed" in (one.state, one.update):
+            evidence = f"state {one.state}, last update {one.update}"
+            evidence += f": {one.reason}" if one.reason else ""
+            yield Finding(Kind.FUNCTION_NOT_READY, one.name, evidence)
+        if one.reserved == 0:
+            command = f"aws lambda delete-function-concurrency --function-name {one.physical}"
+            yield Finding(Kind.FUNCTION_STOPPED, one.name, "reserved concurrency is 0", command)
+        elif one.throttles:
+            evidence = f"{one.throttles} calls refused in the last 15 minutes"
+            yield Finding(Kind.FUNCTION_THROTTLED, one.name, evidence)
+
+
+def timeouts(facts: Facts) -> Iterator[Finding]:
+    """Agents' functions that end before the complete-by of a step of theirs."""
+    longest: dict[str, tuple[int, str]] = {}
+    for plan in facts.plans.values():
+        for step in plan.steps.values() if plan else ():
+            undo = step.compensation.complete_within if step.compensation else 0
+            within = max(step.complete_within, undo)
+            if within > LONGEST_RUN:
+                continue  # waits for an answer from outside; no function waits with it
+            for agent in step.agents:
+                longest[agent] = max(longest.get(agent, (0, "")), (within, step.name))
+    for agent, (within, name) in sorted(longest.items()):
+        for one in _functions_of(facts, agent):
+            if one.timeout * SECOND <= within:
+                evidence = f"ends after {one.timeout} s; {name} has {spoken(within)}"
+                yield Finding(Kind.TIMEOUT_TOO_SHORT, one.name, evidence)
+
+
+def _functions_of(facts: Facts, agent: str) -> Iterator[FunctionFact]:
+    queues = facts.agent_queues.get(agent, ())
+    readers = {m.function for m in facts.mappings or () if m.queue_arn in queues}
+    return (one for one in facts.functions if one.physical in readers)
+
+
+def schedules(facts: Facts) -> Iterator[Finding]:
+    """Schedules that are disabled or gone."""
+    for one in facts.schedules:
+        if one.state != "ENABLED":
+            evidence = "is not there" if one.state is None else f"is {one.state}"
+            yield Finding(Kind.SCHEDULE_DISABLED, one.name, evidence)
+
+
+def tables(facts: Facts) -> Iterator[Finding]:
+    """Tables that cannot be used, forget nothing, or cannot be restored."""
+    wanted = facts.parameters.get("PointInTimeRecovery", "true") == "true"
+    for one in facts.tables:
+        states = {one.name: one.status} | {
+            f"{one.name}, index {index}": status for index, status in one.indexes.items()
+        }
+        for where, status in states.items():
+            if status not in ("ACTIVE", "UPDATING"):
+                yield Finding(Kind.TABLE_NOT_READY, where, f"is {status}")
+        if one.ttl is False:
+            command = (
+                f"aws dynamodb update-time-to-live --table-name {one.physical} "
+                "--time-to-live-specification Enabled=true,AttributeName=ExpiresAt"
+            )
+            yield Finding(Kind.TTL_OFF, one.name, "TTL is not enabled", command)
+        if one.recovery is False and wanted:
+            command = (
+                f"aws dynamodb update-continuous-backups --table-name {one.physical} "
+                "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
+            )
+            evidence = "point-in-time recovery is not enabled"
+            yield Finding(Kind.RECOVERY_OFF, one.name, evidence, command)
+
+
+def alarms(facts: Facts) -> Iterator[Finding]:
+    """Alarms that are gone, silent or ringing."""
+    for one in facts.alarms:
+        if one.state is None:
+            yield Finding(Kind.ALARM_MISSING, one.name, "is not there")
+            continue
+        if not one.enabled or not one.actions:
+            evidence = "its actions are disabled" if one.actions else "it has no actions"
+            command = f"aws cloudwatch enable-alarm-actions --alarm-names {one.physical}"
+            yield Finding(Kind.ALARM_SILENT, one.name, evidence, command if one.actions else None)
+        if one.state == "ALARM":
+            yield Finding(Kind.ALARM_RINGS, one.name, one.reason or "is in ALARM")
+
+
+def topic(facts: Facts) -> Iterator[Finding]:
+    """An AlertTopic that nobody listens to."""
+    if facts.topic is not None and not facts.topic.confirmed:
+        pending = facts.topic.pending
+        waiting = f"{pending} to be confirmed" if pending else "no subscription"
+        command = (
+            None
+            if pending
+            else f"aws sns subscribe --topic-arn {facts.topic.arn} --protocol email "
+            "--notification-endpoint ADDRESS"
+        )
+        yield Finding(Kind.ALERTS_UNHEARD, "AlertTopic", waiting, command)
+
+
+def spans(numbers: Iterable[int]) -> str:
+    """`0-3, 7`."""
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ", ".join(str(r[0]) if len(r) == 1 else f"{r[0]}-{r[-1]}" for r in runs)

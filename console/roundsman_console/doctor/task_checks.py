@@ -1,0 +1,276 @@
+"""What may be wrong with tasks: each check looks at all that were read, and is pure."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import replace
+
+from roundsman.draft import SKEW
+from roundsman.due import Lane, due, lane_key, settled
+from roundsman.held import LOOK_AGAIN, RAMP
+from roundsman.leases import Leases
+from roundsman.plan import Plan, StepPlan
+from roundsman.states import DONE, ProcessState, TaskState
+from roundsman.task import StepRecord, Task
+from roundsman.testing.invariants import of_change, of_record
+from roundsman.values import MINUTE, clock_time, iso, spoken
+from roundsman_console.doctor.facts import Facts, Finding, Inspect, Rearm, TaskSeen
+from roundsman_console.doctor.kinds import Kind
+
+OWED_FOR = 5 * MINUTE
+"""How long something may be owed before it counts as not going out: several rounds have tried."""
+
+
+def late_by(facts: Facts) -> int:
+    """How long (ms) something may be overdue: two rounds; the timer ticks once a minute at most."""
+    return 2 * max(facts.interval, MINUTE)
+
+
+def overdue_since(task: Task, now: int) -> int | None:
+    """Since when something about an open task is overdue (epoch ms); None where nothing is.
+
+    What the record says counts. Where nothing in it has an instant of its own (a start that was
+    lost, something owed), that is the stored entry.
+    """
+    at = due(task, now)
+    if at > now and due(task, now + 1) > at:  # counted from the present, and so always ahead
+        at = task.due_at
+    return at if at <= now else None
+
+
+def stuck_tasks(facts: Facts) -> Iterator[Finding]:
+    """Open tasks that no supervisor has moved on for more than two rounds."""
+    for seen, task in _open(facts):
+        since = overdue_since(task, facts.now)
+        if since is None or facts.now - since <= late_by(facts):
+            continue
+        what = ", ".join(_overdue_steps(task, facts.now)) or "it"
+        evidence = (
+            f"{what} overdue since {clock_time(since)} ({spoken(facts.now - since)}); "
+            f"{_visited(facts.leases, task.shard)}"
+        )
+        known = facts.plans.get(task.plan) is not None and not seen.trouble
+        fix = Inspect(task.task_id) if known else None
+        yield Finding(Kind.TASK_STUCK, task.task_id, evidence, _show(task), fix)
+
+
+def _overdue_steps(task: Task, now: int) -> list[str]:
+    return [
+        name
+        for name, record in task.steps.items()
+        if (record.under_way and record.overdue_at is not None and record.overdue_at <= now)
+        or (
+            record.process_state in (ProcessState.PENDING, ProcessState.UNDOING)
+            and not record.under_way
+            and record.complete_by is not None
+            and record.complete_by <= now
+        )
+    ]
+
+
+def _visited(leases: Leases | None, shard: int) -> str:
+    if leases is None:
+        return f"shard {shard}"
+    lease = leases.of(shard)
+    visited = (
+        f"last visited {clock_time(lease.visited_at)}" if lease.visited_at else "never visited"
+    )
+    held = f", held by {lease.owner} until {clock_time(lease.until)}" if lease.owner else ""
+    return f"shard {shard} {visited}{held}"
+
+
+def late_entries(facts: Facts) -> Iterator[Finding]:
+    """Open tasks whose due entry is later than their record says."""
+    for seen, task in _open(facts):
+        at = due(task, facts.now)
+        if seen.trouble or task.due_at <= at + SKEW:
+            continue  # what cannot be handled is put off on purpose
+        evidence = f"entry at {iso(task.due_at)}, due at {iso(at)}"
+        yield Finding(Kind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
+
+
+def unsent_owed(facts: Facts) -> Iterator[Finding]:
+    """Tasks that owe a status or an alert for minutes."""
+    for seen, task in _readable(facts):
+        old = [owed for owed in task.owed if facts.now - owed.at > OWED_FOR]
+        if not old:
+            continue
+        since = min(owed.at for owed in old)
+        names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
+        evidence = f"{names}, since {clock_time(since)} ({spoken(facts.now - since)})"
+        fix = None if seen.trouble else Inspect(task.task_id)
+        yield Finding(Kind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
+
+
+def lanes(facts: Facts) -> Iterator[Finding]:
+    """Tasks in another lane than their record says."""
+    for _, task in _readable(facts):
+        wanted = _lane(task)
+        if task.lane == wanted:
+            continue
+        stays = settled(task) and task.lane == lane_key(Lane.OPEN, task.shard)
+        kind = Kind.SETTLED_STAYS_OPEN if stays else Kind.LANE_WRONG
+        evidence = f"{task.state} in {task.lane}, should be in {wanted}; version {task.version}"
+        yield Finding(kind, task.task_id, evidence, _show(task))
+
+
+def _lane(task: Task) -> str:
+    if not settled(task):
+        return lane_key(Lane.OPEN, task.shard)
+    archived = task.state is TaskState.ARCHIVED
+    return lane_key(Lane.ARCHIVED if archived else Lane.DONE, task.shard)
+
+
+def shapes(facts: Facts) -> Iterator[Finding]:
+    """Records that break an invariant of the machine, but for their place in the index."""
+    for _, task in _readable(facts):
+        placed = replace(task, lane=_lane(task), due_at=0)
+        plan = facts.plans.get(task.plan)
+        broken = list(
+            of_record(placed, facts.now)
+            if plan is None
+            else of_change(plan, None, placed, facts.now)
+        )
+        if broken:
+            evidence = "; ".join(one.what for one in broken)
+            yield Finding(Kind.RECORD_INCONSISTENT, task.task_id, evidence, _show(task))
+
+
+def unreadable(facts: Facts) -> Iterator[Finding]:
+    """Records that cannot be read, or that the supervisor could not handle."""
+    for seen in facts.tasks:
+        if seen.problem is not None:
+            kind = Kind.RECORD_NEWER if seen.newer else Kind.RECORD_UNREADABLE
+            yield Finding(kind, seen.task_id, seen.problem)
+        elif seen.trouble and seen.task is not None and not settled(seen.task):
+            times = "once" if seen.trouble == 1 else f"{seen.trouble} times"
+            evidence = f"failed {times}; looked at again at {iso(seen.task.due_at)}"
+            yield Finding(Kind.RECORD_TROUBLED, seen.task_id, evidence, _show(seen.task))
+
+
+def lost_plans(facts: Facts) -> Iterator[Finding]:
+    """Plans that tasks name and that are not stored, or cannot be read."""
+    by_plan: dict[str, list[Task]] = defaultdict(list)
+    for _, task in _readable(facts):
+        by_plan[task.plan].append(task)
+    for plan, tasks in sorted(by_plan.items()):
+        if plan in facts.unreadable_plans:
+            kind, why = Kind.PLAN_UNREADABLE, facts.unreadable_plans[plan]
+        elif plan in facts.plans and facts.plans[plan] is None:
+            kind, why = Kind.PLAN_MISSING, "not stored"
+        else:
+            continue
+        first = min(tasks, key=lambda task: task.created_at)
+        evidence = f"{why}; named by {_count(len(tasks), 'task')} of {first.workflow}"
+        yield Finding(kind, plan[:12], f"{evidence}, such as {first.task_id}", _show(first))
+
+
+def agents_without_queue(facts: Facts) -> Iterator[Finding]:
+    """Agents that steps of open tasks are for and that the stack has no queue for."""
+    if facts.agents is None:
+        return
+    wanting: dict[str, list[tuple[str, Task]]] = defaultdict(list)
+    for _, task in _open(facts):
+        for name, step in _plan(facts, task).items():
+            if task.step(name).process_state in DONE:
+                continue
+            for agent in step.agents:
+                if agent not in facts.agents:
+                    wanting[agent].append((name, task))
+    for agent, places in sorted(wanting.items()):
+        name, task = places[0]
+        tasks = len({other.task_id for _, other in places})
+        evidence = f"{name} of {_count(tasks, 'open task')}, such as {task.task_id}"
+        yield Finding(Kind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
+
+
+def held_for_nothing(facts: Facts) -> Iterator[Finding]:
+    """Steps that wait longer for an agent than any that is held does, with no hold in force."""
+    if facts.holds is None:
+        return
+    held = {hold.agent for hold in facts.holds if hold.until > facts.now}
+    longest = LOOK_AGAIN + RAMP + SKEW
+    for _, task in _open(facts):
+        plan = _plan(facts, task)
+        for name, record in task.steps.items():
+            until, agents = record.not_before or 0, _agents(plan, name, record)
+            if record.held_since is None or until - facts.now <= longest:
+                continue
+            if agents and not agents & held:
+                evidence = f"{name} waits for {', '.join(sorted(agents))} until {iso(until)}"
+                fix = Inspect(task.task_id)
+                yield Finding(Kind.HELD_WITHOUT_HOLD, task.task_id, evidence, _show(task), fix)
+
+
+def _agents(plan: dict[str, StepPlan], name: str, record: StepRecord) -> set[str]:
+    """Those that may take the step."""
+    if record.agent:
+        return {record.agent}
+    return set(plan[name].agents) if name in plan else set()
+
+
+def ungrouped(facts: Facts) -> Iterator[Finding]:
+    """Tasks that need a person and that no open failure group counts.
+
+    What no group was left for is counted by its workflow's overflow group.
+    """
+    if facts.groups is None:
+        return
+    known = {group.id for group in facts.groups}
+    overflowing = {group.workflow for group in facts.groups if group.overflow}
+    lost: dict[str, list[Task]] = defaultdict(list)
+    for _, task in _readable(facts):
+        if task.state is not TaskState.ARCHIVED or not settled(task):
+            continue  # who has still to alert opens the group
+        if task.failure is None:
+            evidence = f"archived at {iso(task.ended_at or task.due_at)}"
+            yield Finding(Kind.UNGROUPED, task.task_id, evidence, _show(task))
+        elif task.failure not in known and task.workflow not in overflowing:
+            lost[task.failure].append(task)
+    for group, tasks in sorted(lost.items()):
+        first = min(tasks, key=lambda task: task.due_at)
+        evidence = f"{_count(len(tasks), 'task')} of {first.workflow}, such as {first.task_id}"
+        yield Finding(Kind.GROUP_NOT_OPEN, group, evidence, _show(first))
+
+
+def orphans(facts: Facts) -> Iterator[Finding]:
+    """Orders without task, as far as no retention explains it, and tasks without order."""
+    shortest = facts.shortest_retention
+    for order in facts.orphans:
+        age = facts.now - order.created_at
+        if shortest is not None and age < shortest:
+            evidence = (
+                f"stored at {iso(order.created_at)}, {spoken(age)} ago; no task is kept for less "
+                f"than {spoken(shortest)}"
+            )
+            command = f"roundsman show {order.order_id}"
+            yield Finding(Kind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)
+    for seen, task in _readable(facts):
+        if seen.ordered is False:
+            evidence = f"{task.state}, submitted at {iso(task.created_at)}"
+            yield Finding(Kind.TASK_WITHOUT_ORDER, task.task_id, evidence, _show(task))
+
+
+def _readable(facts: Facts) -> Iterator[tuple[TaskSeen, Task]]:
+    for seen in facts.tasks:
+        if seen.task is not None:
+            yield seen, seen.task
+
+
+def _open(facts: Facts) -> Iterator[tuple[TaskSeen, Task]]:
+    """What supervisors watch, or should."""
+    for seen, task in _readable(facts):
+        if not settled(task):
+            yield seen, task
+
+
+def _plan(facts: Facts, task: Task) -> dict[str, StepPlan]:
+    plan: Plan | None = facts.plans.get(task.plan)
+    return dict(plan.expanded(task.fan_outs).steps) if plan else {}
+
+
+def _count(number: int, what: str) -> str:
+    return f"1 {what}" if number == 1 else f"{number} {what}s"
+
+
+def _show(task: Task) -> str:
+    return f"roundsman show {task.task_id}"

@@ -1,0 +1,244 @@
+"""`roundsman doctor` at a deployed stack: what it finds there, what it mends, and how it tells."""
+
+import json
+
+import boto3
+from botocore.exceptions import ClientError
+
+from roundsman.testing.stack import Stack
+from roundsman.values import MINUTE
+from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
+from tests.console.operators import DECLINED, Operator, at_each_call, document, in_retry
+from tests.console.schemas import assert_schema
+from tests.moto.orders import order
+
+NO_MAIL = {"operation": "POST /messages", "status": 422}
+
+
+def stuck_at_payment(operator: Operator) -> None:
+    """An order whose payment agent died, ten minutes ago, with no supervisor since."""
+    operator.world.kill("PaymentFunction", at="UpdateItem")
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    operator.world.clock.now += 10 * MINUTE
+
+
+def set_by_hand(world: Stack, order_id: str, **values: object) -> None:
+    """Change attributes of a task's item, as somebody with the AWS console may."""
+    world.dynamodb.update_item(
+        TableName=world.stack.outputs["TasksTableName"],
+        Key={"TaskId": {"S": order_id}},
+        UpdateExpression="SET " + ", ".join(f"#{name} = :{name}" for name in values),
+        ExpressionAttributeNames={f"#{name}": name for name in values},
+        ExpressionAttributeValues={
+            f":{name}": {"N": str(value)} if isinstance(value, int) else {"S": str(value)}
+            for name, value in values.items()
+        },
+    )
+
+
+def delete_by_hand(world: Stack, table: str, **key: str) -> None:
+    """Delete an item of a table."""
+    world.dynamodb.delete_item(
+        TableName=world.stack.outputs[table],
+        Key={name: {"S": value} for name, value in key.items()},
+    )
+
+
+def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) -> None:
+    world = operator.world
+    put_in_order(world)
+    world.faults(NO_MAIL)
+    world.submit(order("ord-archived"))
+    world.submit({**order("ord-undone"), **DECLINED})
+    world.run()
+    world.faults()
+    world.submit(order("ord-completed"), order("ord-later", processIn=86_400))
+    world.run()
+    operator.types("hold", "payment", "--for", "30m", "--yes", "--reason", "maintenance")
+    world.pass_time(10)  # until every scheduler has seen it
+    world.submit(order("ord-held"))
+    world.pass_time(200)
+    assert world.task("ord-held").step("charge_card").held_since is not None
+    result = visit(operator, "--deep")
+    told = document(result)
+    assert_schema("doctor", told)
+    assert told["findings"] == []
+    assert (result.exit_code, told["well"]) == (0, True)
+    assert told["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
+    with mappings_enabled():
+        shown = operator.types("doctor")
+    assert shown.exit_code == 0
+    assert shown.stdout.splitlines()[-1] == "Looked at 2 open and 1 archived tasks. All is well."
+
+
+def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
+    operator: Operator,
+) -> None:
+    put_in_order(operator.world)
+    operator.world.supervise()
+    stuck_at_payment(operator)
+    found = findings(visit(operator))
+    assert found == {"supervisor-late": "shard 0-15", "task-stuck": "ord-1"}
+    result = visit(operator, "--fix", "--yes")
+    told = document(result)
+    assert told["repairs"] == [
+        {
+            "kind": "task-stuck",
+            "where": "ord-1",
+            "does": "have the scheduler inspect it",
+            "mended": True,
+            "problem": None,
+        }
+    ]
+    assert findings(result) == {"supervisor-late": "shard 0-15"}
+    assert result.exit_code == 1
+    assert operator.world.task("ord-1").state in ("Retry", "Completed", "Active")
+
+
+def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator) -> None:
+    put_in_order(operator.world)
+    operator.world.supervise()
+    in_retry(operator)
+    right = operator.world.task("ord-1").due_at
+    set_by_hand(operator.world, "ord-1", DueAt=right + 60 * MINUTE)
+    with mappings_enabled():
+        refused = operator.types("doctor", "--fix")
+    assert refused.exit_code == 2
+    assert "  due-late  ord-1: move its due entry, if it is still at version" in refused.stdout
+    assert "Mend 1 task so? Nobody can be asked here: say --yes." in refused.stderr
+    assert operator.world.task("ord-1").due_at == right + 60 * MINUTE
+    with mappings_enabled():
+        mended = operator.types("doctor", "--fix", "--yes")
+    assert mended.exit_code == 0, mended.output
+    assert "due-late  ord-1: mended\nMended 1 of 1.\n" in mended.stdout
+    # When its charge is tried again; before, it was looked at even earlier.
+    assert operator.world.task("ord-1").due_at == operator.world.clock() + 10 * MINUTE
+    again = visit(operator, "--fix", "--yes")
+    assert (again.exit_code, document(again)["repairs"]) == (0, [])
+
+
+def test_a_task_that_moves_on_meanwhile_keeps_its_entry(operator: Operator) -> None:
+    put_in_order(operator.world)
+    operator.world.supervise()
+    in_retry(operator)
+    set_by_hand(operator.world, "ord-1", DueAt=operator.world.clock() + 60 * MINUTE)
+    moved: list[str] = []
+
+    def moves_on(params: dict[str, object], **_rest: object) -> None:
+        if "SET DueAt" in str(params["UpdateExpression"]) and not moved:
+            moved.append("ord-1")
+            version = operator.world.task("ord-1").version
+            set_by_hand(operator.world, "ord-1", Version=version + 1)
+
+    with at_each_call("dynamodb.UpdateItem", moves_on):
+        told = document(visit(operator, "--fix", "--yes", "--wait", "0"))
+    assert moved
+    assert told["repairs"] == [
+        {
+            "kind": "due-late",
+            "where": "ord-1",
+            "does": f"move its due entry, if it is still at version "
+            f"{operator.world.task('ord-1').version - 1}",
+            "mended": False,
+            "problem": "the task has moved on since it was looked at",
+        }
+    ]
+
+
+def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) -> None:
+    world = operator.world
+    put_in_order(world)
+    world.submit(*(order(f"ord-{n}", processIn=86_400) for n in range(1, 6)))
+    world.pass_time(61)
+    set_by_hand(world, "ord-1", Steps="none")
+    set_by_hand(world, "ord-2", Schema=99)
+    set_by_hand(world, "ord-3", State="Active")
+    world.sqs.send_message(
+        QueueUrl=world.url("MailRequestDeadLetterQueue"), MessageBody="never handled"
+    )
+    world.send("SubmissionQueue", "not JSON")
+    world.run()
+    with mappings_enabled("ShippingFunction"):
+        result = operator.types("doctor", "--json")
+    assert findings(result) == {
+        "record-unreadable": "ord-1",
+        "record-newer": "ord-2",
+        "record-inconsistent": "ord-3",
+        "dead-letters": "MailRequestDeadLetterQueue",
+        "rejected": "RejectedQueue",
+        "queue-unread": "ShippingUrgentRequestQueue",
+    }
+    assert result.exit_code == 1
+    plan = world.task("ord-4").plan
+    delete_by_hand(world, "ControlTableName", ControlId=f"plan#{plan}")
+    found = findings(visit(operator))
+    assert found["plan-missing"] == plan[:12]
+
+
+def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
+    world = operator.world
+    put_in_order(world)
+    world.submit(*(order(f"ord-{n}", processIn=86_400) for n in range(1, 5)))
+    world.pass_time(61)
+    delete_by_hand(world, "TasksTableName", TaskId="ord-1")
+    delete_by_hand(world, "OrdersTableName", OrderID="ord-2")
+    set_by_hand(world, "ord-3", Lane="nowhere")
+    assert findings(visit(operator)) == {}
+    result = visit(operator, "--deep")
+    assert findings(result) == {
+        "order-without-task": "ord-1",
+        "task-without-order": "ord-2",
+        "lane-wrong": "ord-3",
+    }
+    assert document(result)["looked"] == {
+        "open": 2,
+        "archived": 0,
+        "cut": [],
+        "deepRows": 6,
+    }
+    with mappings_enabled():
+        cut = operator.types("doctor", "--limit", "1")
+    assert cut.exit_code == 0
+    assert "1 open and 0 archived tasks; there are more open ones: raise --limit." in cut.stdout
+
+
+def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(
+    operator: Operator,
+) -> None:
+    put_in_order(operator.world)
+    operator.world.supervise()
+    stuck_at_payment(operator)
+    refused = {
+        "GetFunctionConfiguration": "AccessDeniedException",
+        "ListEventSourceMappings": "AccessDeniedException",
+        "DescribeTimeToLive": "UnknownOperationException",
+        "GetQueueAttributes": "AccessDenied",
+        "ListSubscriptionsByTopic": "Throttling",
+        "ListStackResources": "AccessDenied",
+    }
+
+    def refuse(event_name: str, **_rest: object) -> None:
+        operation = event_name.rpartition(".")[2]
+        if operation in refused:
+            raise ClientError({"Error": {"Code": refused[operation], "Message": ""}}, operation)
+
+    session = boto3.DEFAULT_SESSION
+    assert session is not None
+    session.events.register("before-call", refuse)
+    result = operator.types("doctor", "--json")
+    session.events.unregister("before-call", refuse)
+    assert findings(result) == {"supervisor-late": "shard 0-15", "task-stuck": "ord-1"}
+    unseen = {
+        one["what"]: (one["why"], one["lacking"]) for one in json.loads(result.stdout)["unseen"]
+    }
+    assert unseen["InventoryFunction, MailFunction, PaymentFunction and 4 more"] == (
+        "AWS refused GetFunctionConfiguration with these credentials: AccessDeniedException",
+        False,
+    )
+    assert unseen["the AlertTopic's subscriptions"][0].startswith("AWS is throttling")
+    lacking = {what for what, (_, is_lacking) in unseen.items() if is_lacking}
+    assert lacking == {
+        "alarms, schedules",
+        "the TTL of ControlTable, the TTL of HistoryTable, the TTL of OrdersTable and 1 more",
+    }

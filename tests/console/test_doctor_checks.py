@@ -1,0 +1,294 @@
+"""What the doctor finds wrong with queues, functions, tables, alarms and supervisors."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.leases import Lease
+from roundsman.values import MINUTE, SECOND
+from roundsman_console.doctor.facts import (
+    AlarmFact,
+    BulkFact,
+    Facts,
+    FunctionFact,
+    QueueFact,
+    ScheduleFact,
+    TableFact,
+    TopicFact,
+)
+from roundsman_console.doctor.kinds import CATALOG, Kind, Severity
+from roundsman_console.doctor.stack_checks import spans
+from tests.console.doctor_samples import (
+    HOUR,
+    PAYMENT_QUEUE,
+    SCHEDULER_QUEUE,
+    WELL,
+    dead_queue,
+    function,
+    mapping,
+    of,
+    visited,
+)
+from tests.contract.samples import NOW
+
+
+def with_queue(**changes: object) -> Facts:
+    """The same stack with another payment queue."""
+    changed = replace(PAYMENT_QUEUE, **changes)  # type: ignore[arg-type]  # as each test says
+    return replace(WELL, work_queues=(SCHEDULER_QUEUE, changed))
+
+
+def with_function(**changes: object) -> Facts:
+    changed = replace(function(), **changes)  # type: ignore[arg-type]  # as each test says
+    return replace(WELL, functions=(function("SchedulerFunction"), changed))
+
+
+def with_table(**changes: object) -> Facts:
+    table = TableFact("TasksTable", "s-TasksTable", indexes={"due": "ACTIVE"})
+    return replace(WELL, tables=(replace(table, **changes),))  # type: ignore[arg-type]  # likewise
+
+
+def one_dead_letter() -> Facts:
+    return replace(WELL, dead_letter_queues=(replace(dead_queue(), waiting=1),))
+
+
+def rejected(waiting: int = 0, in_flight: int = 0) -> Facts:
+    aside = QueueFact("RejectedQueue", "u", "a", waiting=waiting, in_flight=in_flight)
+    return replace(WELL, rejected_queue=aside)
+
+
+def disabled() -> Facts:
+    return replace(
+        WELL,
+        mappings=(
+            mapping(SCHEDULER_QUEUE, "SchedulerFunction"),
+            mapping(PAYMENT_QUEUE, "PaymentFunction", "Disabled"),
+        ),
+    )
+
+
+def lease(until: int, shard: int = 3) -> Facts:
+    leases = visited(NOW - SECOND)
+    held = Lease("7f3a", until, NOW - SECOND)
+    return replace(WELL, leases=replace(leases, by_shard={**leases.by_shard, shard: held}))
+
+
+BROKEN = {
+    "supervisor-late": (
+        replace(WELL, leases=visited(NOW - 121 * SECOND)),
+        replace(WELL, leases=visited(NOW - 120 * SECOND)),
+        "shard 0-15",
+        "2 min ago",
+    ),
+    "lease-abandoned": (lease(NOW - 121 * SECOND), lease(NOW - SECOND), "shard 3", "by 7f3a"),
+    "shards-beyond": (
+        replace(WELL, by_shard={15: 2, 17: 1}),
+        replace(WELL, by_shard={15: 2, 17: 0}),
+        "shard 17",
+        "1 open tasks; DueShards is 16",
+    ),
+    "bulk-abandoned": (
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 31 * MINUTE),)),
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 29 * MINUTE),)),
+        "b-1",
+        "silent for 31 min",
+    ),
+    "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
+    "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
+    "queue-missing": (
+        replace(WELL, missing_queues=("MailReplyQueue",)),
+        WELL,
+        "MailReplyQueue",
+        "not there",
+    ),
+    "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
+    "queue-behind": (
+        with_queue(oldest=1201),
+        with_queue(oldest=1200),
+        "PaymentRequestQueue",
+        "20 min old",
+    ),
+    "queue-delays": (with_queue(delay=5), with_queue(delay=0), "PaymentRequestQueue", "by 5 s"),
+    "no-redrive": (
+        with_queue(dead_letters_to=None, max_receives=None),
+        WELL,
+        "PaymentRequestQueue",
+        "no redrive policy",
+    ),
+    "redrive-too-soon": (
+        with_queue(max_receives=1),
+        with_queue(max_receives=2),
+        "PaymentRequestQueue",
+        "maxReceiveCount is 1",
+    ),
+    "visibility-too-short": (
+        with_queue(visibility=310),
+        with_queue(visibility=1860),
+        "PaymentRequestQueue",
+        "PaymentFunction has 310 s",
+    ),
+    "visibility-short": (
+        with_queue(visibility=1859),
+        with_queue(visibility=1860),
+        "PaymentRequestQueue",
+        "visible again after 1859 s",
+    ),
+    "retention-too-short": (
+        with_queue(retention=5 * 1860),
+        with_queue(retention=5 * 1860 + 1),
+        "PaymentRequestQueue",
+        "up to 2 h 35 min",
+    ),
+    "timeout-too-short": (
+        with_function(timeout=300),
+        with_function(timeout=301),
+        "PaymentFunction",
+        "ends after 300 s; charge_card has 5 min",
+    ),
+    "function-not-ready": (
+        with_function(update="Failed", reason="no such layer"),
+        with_function(update="InProgress"),
+        "PaymentFunction",
+        "last update Failed: no such layer",
+    ),
+    "function-stopped": (
+        with_function(reserved=0),
+        with_function(reserved=1),
+        "PaymentFunction",
+        "reserved concurrency is 0",
+    ),
+    "function-throttled": (
+        with_function(throttles=7),
+        with_function(throttles=0),
+        "PaymentFunction",
+        "7 calls refused",
+    ),
+    "schedule-disabled": (
+        replace(WELL, schedules=(ScheduleFact("Rounds", "s-Rounds", "DISABLED"),)),
+        WELL,
+        "Rounds",
+        "is DISABLED",
+    ),
+    "table-not-ready": (
+        with_table(indexes={"due": "ACTIVE", "failures": "CREATING"}),
+        with_table(status="UPDATING"),
+        "TasksTable, index failures",
+        "is CREATING",
+    ),
+    "ttl-off": (with_table(ttl=False), with_table(ttl=None), "TasksTable", "TTL is not enabled"),
+    "recovery-off": (
+        with_table(recovery=False),
+        with_table(recovery=True),
+        "TasksTable",
+        "point-in-time recovery is not enabled",
+    ),
+    "alarm-missing": (
+        replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
+        WELL,
+        "A",
+        "is not there",
+    ),
+    "alarm-silent": (
+        replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
+        WELL,
+        "A",
+        "its actions are disabled",
+    ),
+    "alarm-rings": (
+        replace(WELL, alarms=(AlarmFact("A", "s-A", "ALARM", "over 0"),)),
+        replace(WELL, alarms=(AlarmFact("A", "s-A", "INSUFFICIENT_DATA"),)),
+        "A",
+        "over 0",
+    ),
+    "alerts-unheard": (
+        replace(WELL, topic=TopicFact("arn:t", 0, 1)),
+        replace(WELL, topic=TopicFact("arn:t", 1, 1)),
+        "AlertTopic",
+        "1 to be confirmed",
+    ),
+}
+"""Of each kind: a stack that has it, one that just does not, where it is found, what shows it."""
+
+
+def test_nothing_is_found_where_all_is_well() -> None:
+    assert of(WELL) == {}
+
+
+@pytest.mark.parametrize("kind", BROKEN)
+def test_a_finding_is_made_where_its_reason_is_and_not_short_of_it(kind: str) -> None:
+    broken, well, where, evidence = BROKEN[kind]
+    found = of(broken)
+    assert set(found) == {kind}
+    assert found[kind].where == where
+    assert evidence in found[kind].evidence
+    assert kind not in of(well)
+
+
+@pytest.mark.parametrize("without", ["leases", "mappings", "holds", "agents", "topic"])
+def test_what_could_not_be_looked_at_is_no_finding(without: str) -> None:
+    assert of(replace(disabled(), work_queues=(), **{without: None})) == {}  # type: ignore[arg-type]
+    assert of(replace(WELL, **{without: None})) == {}  # type: ignore[arg-type]
+
+
+def test_of_a_stack_that_was_just_made_no_round_is_expected() -> None:
+    never = visited(0)
+    assert of(replace(WELL, leases=never, stack_created_at=NOW - MINUTE)) == {}
+    assert "never visited" in of(replace(WELL, leases=never))["supervisor-late"].evidence
+
+
+def test_a_supervisor_on_longer_rounds_is_given_longer() -> None:
+    leases = visited(NOW - HOUR)
+    assert of(replace(WELL, leases=leases, interval=30 * MINUTE)) == {}
+
+
+def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() -> None:
+    leases = replace(visited(NOW), shards=18)
+    assert of(replace(WELL, leases=leases))["supervisor-late"].where == "shard 16-17"
+
+
+def test_dead_letters_that_were_order_events_say_so() -> None:
+    source = replace(PAYMENT_QUEUE, url=WELL.submission_queue)
+    facts = replace(one_dead_letter(), work_queues=(SCHEDULER_QUEUE, source))
+    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never taken"
+
+
+def test_a_dead_letter_queue_that_drops_what_reaches_it_is_found() -> None:
+    short = replace(dead_queue(), retention=345_600)
+    found = of(replace(WELL, dead_letter_queues=(short,)))["retention-too-short"]
+    assert found.where == "PaymentRequestQueueDead"
+
+
+def test_a_queue_without_any_mapping_says_what_waits_there() -> None:
+    waits = replace(PAYMENT_QUEUE, waiting=3)
+    facts = replace(WELL, work_queues=(waits,), mappings=())
+    assert of(facts)["queue-unread"].evidence == "it has no mapping; 3 messages waiting"
+
+
+def test_a_stack_that_is_said_not_to_be_restorable_is_no_finding() -> None:
+    facts = replace(with_table(recovery=False), parameters={"PointInTimeRecovery": "false"})
+    assert of(facts) == {}
+
+
+def test_a_step_that_waits_for_an_answer_from_outside_needs_no_longer_function() -> None:
+    plan = next(iter(WELL.plans.values()))
+    assert plan is not None
+    step = replace(plan.steps["charge_card"], complete_within=HOUR)
+    waits = replace(plan, steps={"charge_card": step})
+    assert of(replace(WELL, plans={"p": waits})) == {}
+
+
+def test_the_readers_function_is_found_by_its_mapping() -> None:
+    other = FunctionFact("MailFunction", "s-MailFunction", 1)
+    assert of(replace(WELL, functions=(*WELL.functions, other))) == {}
+
+
+def test_shards_are_told_in_runs() -> None:
+    assert spans([7, 0, 1, 2, 9]) == "0-2, 7, 9"
+
+
+def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
+    assert set(CATALOG) == set(Kind)
+    for entry in CATALOG.values():
+        assert entry.severity in Severity
+        assert entry.means.endswith(".")
+        assert entry.repair.endswith(".")

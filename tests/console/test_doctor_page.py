@@ -1,0 +1,28 @@
+"""docs/operations.md has an entry for each kind of finding, in the words that the doctor prints."""
+
+import os
+import re
+
+from roundsman_console.doctor.kinds import CATALOG, Kind, Severity
+from tests.console.operations_page import PAGE
+
+_TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
+
+
+def entries() -> str:
+    """The table as the catalogue has it, the worst first."""
+    lines = ["| finding | severity | what it means | what mends it |", "| --- | --- | --- | --- |"]
+    severities = list(Severity)
+    for kind in sorted(Kind, key=lambda one: severities.index(CATALOG[one].severity)):
+        entry = CATALOG[kind]
+        lines.append(f"| `{kind}` | {entry.severity} | {entry.means} | {entry.repair} |")
+    return "\n".join([*lines, ""])
+
+
+def test_the_page_has_an_entry_for_each_kind_of_finding() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    if os.environ.get("REWRITE_PAGES"):
+        page = _TABLE.sub(lambda found: f"{found[1]}{entries()}{found[3]}", page)
+        PAGE.write_text(page, encoding="utf-8")
+    (table,) = _TABLE.findall(page)
+    assert table[1] == entries()

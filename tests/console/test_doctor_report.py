@@ -1,0 +1,76 @@
+"""How the doctor tells what it found: the worst first, bounded, harmless, within 80 columns."""
+
+import io
+
+from rich.console import Console
+
+from roundsman_console.doctor.facts import Finding, Inspect, Rearm, Unseen
+from roundsman_console.doctor.kinds import CATALOG, Kind
+from roundsman_console.doctor.repair import Repair
+from roundsman_console.doctor.report import Looked, Report, print_plan, print_report
+from tests.contract.samples import NOW, born
+
+LOOKED = Looked("roundsman", NOW, {"open": 7}, ())
+HOSTILE = "ord-\x1b[31m[bold]\u202e" + "x" * 100
+
+
+def printed(report: Report) -> list[str]:
+    """On a terminal of 80 columns."""
+    out = io.StringIO()
+    print_report(report, Console(file=out, width=80, highlight=False))
+    return [line.rstrip() for line in out.getvalue().splitlines()]
+
+
+def test_every_kind_fits_eighty_columns_and_shows_nothing_that_acts_on_a_terminal() -> None:
+    found = [Finding(kind, HOSTILE, HOSTILE * 2) for kind in Kind]
+    lines = printed(Report(LOOKED, found, [Unseen(HOSTILE, HOSTILE)], []))
+    assert max(map(len, lines)) <= 80
+    assert "\x1b" not in "".join(lines)
+    assert "\u202e" not in "".join(lines)
+    assert "ord-?[31m[bold]?" in "".join(lines)
+    for kind in Kind:
+        assert any(f"{CATALOG[kind].severity}  {kind}" == line for line in lines)
+
+
+def test_of_many_alike_the_first_are_shown_and_the_rest_counted() -> None:
+    found = [
+        Finding(Kind.TASK_STUCK, f"ord-{n}", "overdue", f"roundsman show ord-{n}") for n in range(9)
+    ]
+    lines = printed(Report(LOOKED, found, ()))
+    assert lines[0] == "critical  task-stuck  9"
+    assert [line for line in lines if line.startswith("  ord-")] == [
+        f"  ord-{n}  overdue" for n in range(5)
+    ]
+    assert "  and 4 more; --json lists them all" in lines
+    assert "  $ roundsman show ord-4" in lines
+    assert lines[-1] == "Looked at 7 open and 0 archived tasks. 9 findings."
+
+
+def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
+    refused = Report(LOOKED, (), [Unseen("alarms", "AWS refused it.")])
+    assert not refused.well
+    assert printed(refused) == [
+        "could not look: alarms: AWS refused it.",
+        "Looked at 7 open and 0 archived tasks. Nothing is wrong as far as could be",
+        "looked.",
+    ]
+    lacking = Report(LOOKED, (), [Unseen("alarms", "the stack lists none", lacking=True)])
+    assert lacking.well
+
+
+def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
+    stuck = Finding(Kind.TASK_STUCK, "ord-1", "", fix=Inspect("ord-1"))
+    late = Finding(Kind.DUE_LATE, "ord-2", "", fix=Rearm(born("ord-2"), NOW))
+    out = io.StringIO()
+    print_plan([stuck, late], Console(file=out, width=80))
+    assert out.getvalue() == (
+        "To mend:\n"
+        "  task-stuck  ord-1: have the scheduler inspect it\n"
+        "  due-late  ord-2: move its due entry, if it is still at version 1\n"
+    )
+    repairs = [(Repair(stuck), True), (Repair(late, "the task has moved on"), False)]
+    assert printed(Report(LOOKED, (), (), repairs))[:3] == [
+        "due-late  ord-2: the task has moved on",
+        "task-stuck  ord-1: mended",
+        "Mended 1 of 2.",
+    ]

@@ -1,0 +1,225 @@
+"""What the doctor finds wrong with tasks, and what it leaves alone."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.draft import SKEW
+from roundsman.due import due
+from roundsman.held import LOOK_AGAIN
+from roundsman.ports import OPERATOR, Hold
+from roundsman.states import ProcessState, TaskState
+from roundsman.task import Owed, StepRecord, Task
+from roundsman.values import MINUTE, SECOND
+from roundsman_console.doctor.checks import findings
+from roundsman_console.doctor.facts import Facts, Inspect, OrphanOrder, Rearm, TaskSeen
+from roundsman_console.doctor.kinds import Severity
+from tests.console.doctor_samples import (
+    GROUP,
+    HEALTHY,
+    HOUR,
+    WELL,
+    archived,
+    done,
+    held,
+    of,
+    visited,
+    with_tasks,
+)
+from tests.contract.samples import NOW, PLAN, born, claimed, completed, owing
+
+
+def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> Facts:
+    one = replace(TaskSeen(task_id, task), **said)  # type: ignore[arg-type]  # as each test says
+    return replace(WELL, tasks=(one,))
+
+
+def with_step(**changes: object) -> Task:
+    """A task whose first step is under way, but for that."""
+    task = claimed(born())
+    step = replace(task.step("reserve_stock"), **changes)  # type: ignore[arg-type]  # likewise
+    return replace(task, steps={"reserve_stock": step})
+
+
+def test_tasks_of_an_ordinary_life_are_well() -> None:
+    assert of(with_tasks(*HEALTHY)) == {}
+
+
+def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
+    task = claimed(born())  # to be done within 30 s
+    two_rounds = NOW + 30 * SECOND + 2 * MINUTE
+    assert of(with_tasks(task, now=two_rounds)) == {}
+    found = of(with_tasks(task, now=two_rounds + SECOND))["task-stuck"]
+    assert found.where == "ord-1001"
+    assert found.evidence.startswith("reserve_stock overdue since 14:13:50 (2 min); shard 8 last")
+    assert found.command == "roundsman show ord-1001"
+    assert found.fix == Inspect("ord-1001")
+
+
+def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
+    lost = born()
+    assert of(with_tasks(lost, now=lost.due_at + 2 * MINUTE)) == {}
+    assert "task-stuck" in of(with_tasks(lost, now=lost.due_at + 3 * MINUTE))
+
+
+def test_an_entry_that_is_merely_early_sticks_nowhere() -> None:
+    task = replace(claimed(born(), within=HOUR), due_at=NOW)
+    assert of(with_tasks(task, now=NOW + 10 * MINUTE)) == {}
+
+
+def test_who_holds_the_shard_is_said_of_what_is_stuck() -> None:
+    task = claimed(born())
+    now = NOW + HOUR
+    leases = visited(now).taken("7f3a", [task.shard], now + 10 * SECOND)
+    found = of(replace(with_tasks(task, now=now), leases=leases))["task-stuck"]
+    assert "held by 7f3a until 15:13:30" in found.evidence
+    unseen = of(replace(with_tasks(task, now=now), leases=None))["task-stuck"]
+    assert unseen.evidence.endswith(f"; shard {task.shard}")
+
+
+def test_what_has_no_plan_is_not_inspected_since_that_would_archive_it() -> None:
+    facts = replace(with_tasks(claimed(born()), now=NOW + HOUR), plans={PLAN.hash: None})
+    found = of(facts)
+    assert found["task-stuck"].fix is None
+    assert found["plan-missing"].evidence == (
+        "not stored; named by 1 task of order_fulfilment, such as ord-1001"
+    )
+
+
+def test_an_entry_later_than_the_record_says_is_moved_forward() -> None:
+    task = claimed(born())
+    late = replace(task, due_at=task.due_at + SKEW + 1)
+    found = of(with_tasks(late))["due-late"]
+    assert found.fix == Rearm(late, due(late, NOW))
+    assert of(with_tasks(replace(task, due_at=task.due_at + SKEW))) == {}
+
+
+def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
+    late = replace(claimed(born()), due_at=NOW + HOUR)
+    found = of(seen("ord-1001", late, trouble=2))
+    assert set(found) == {"record-troubled"}
+    assert found["record-troubled"].evidence.startswith("failed 2 times; looked at again at 2026")
+
+
+def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
+    task = owing(born(), "received")
+    assert "owed-unsent" not in of(with_tasks(task, now=NOW + 5 * MINUTE))
+    found = of(with_tasks(task, now=NOW + 6 * MINUTE))["owed-unsent"]
+    assert found.evidence == "status received, since 14:13:20 (6 min)"
+    assert found.fix == Inspect("ord-1001")
+
+
+@pytest.mark.parametrize(
+    ("task", "kind"),
+    [
+        (replace(claimed(born()), lane="done#8"), "lane-wrong"),
+        (replace(done(), lane="archived#8"), "lane-wrong"),
+        (replace(archived(), lane="done#8"), "lane-wrong"),
+        (replace(done(), lane="open#8"), "settled-stays-open"),
+    ],
+)
+def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: str) -> None:
+    found = of(with_tasks(task))
+    assert set(found) == {kind}
+    assert f"{task.state} in {task.lane}, should be in" in found[kind].evidence
+
+
+@pytest.mark.parametrize(
+    ("task", "what"),
+    [
+        (with_step(locked_by=None), "reserve_stock is under way without a lock"),
+        (with_step(process_state=ProcessState.PENDING), "reserve_stock is idle with a lock"),
+        (replace(claimed(born()), state=TaskState.RETRY), "Retry, and under way"),
+        (replace(done(), ended_at=None), "Completed, ended at None"),
+        (completed(born()), "charge_card is not done"),
+    ],
+)
+def test_a_shape_that_the_machine_never_writes_is_found(task: Task, what: str) -> None:
+    found = of(with_tasks(task))
+    assert what in found["record-inconsistent"].evidence
+    assert found["record-inconsistent"].fix is None
+
+
+def test_a_record_that_cannot_be_read_is_told_from_one_of_newer_code() -> None:
+    assert set(of(seen(problem="Steps is not a map"))) == {"record-unreadable"}
+    assert set(of(seen(problem="format 2", newer=True))) == {"record-newer"}
+
+
+def test_a_plan_that_was_altered_is_found_once_for_all_its_tasks() -> None:
+    facts = replace(
+        with_tasks(born("ord-1"), born("ord-2")),
+        plans={},
+        unreadable_plans={PLAN.hash: "not the text that has this hash"},
+    )
+    (found,) = findings(facts)
+    assert found.kind == "plan-unreadable"
+    assert found.where == PLAN.hash[:12]
+    assert "named by 2 tasks" in found.evidence
+
+
+def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it() -> None:
+    facts = replace(with_tasks(claimed(born())), agents=("inventory", "payment", "mail"))
+    found = of(facts)["agent-without-queue"]
+    assert found.where == "shipping"
+    assert found.evidence == "create_shipment of 1 open task, such as ord-1001"
+    over = replace(facts, tasks=with_tasks(archived()).tasks)
+    assert of(over) == {}
+
+
+def test_a_step_held_for_long_is_found_only_where_nothing_holds_its_agent() -> None:
+    waits = with_tasks(held(until=NOW + LOOK_AGAIN + MINUTE))
+    found = of(waits)["held-without-hold"]
+    assert "charge_card waits for payment until" in found.evidence
+    assert found.fix == Inspect("ord-1001")
+    hold = Hold("payment", OPERATOR, NOW, NOW + HOUR, "maintenance", "amy")
+    assert of(replace(waits, holds=(hold,))) == {}
+    assert "held-without-hold" in of(replace(waits, holds=(replace(hold, until=NOW),)))
+    assert of(with_tasks(held(until=NOW + LOOK_AGAIN))) == {}
+
+
+def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:
+    facts = with_tasks(archived(), replace(archived(), task_id="ord-2"))
+    assert of(facts) == {}
+    found = of(replace(facts, groups=()))
+    assert set(found) == {"group-not-open"}
+    assert found["group-not-open"].where == GROUP.id
+    assert found["group-not-open"].evidence == "2 tasks of order_fulfilment, such as ord-1001"
+    overflow = replace(GROUP, id="f-0v3rf10w", overflow=True)
+    assert of(replace(facts, groups=[overflow])) == {}
+    elsewhere = replace(overflow, workflow="returns")
+    assert "group-not-open" in of(replace(facts, groups=[elsewhere]))
+    assert of(replace(facts, groups=None)) == {}
+    old = with_tasks(replace(archived(), failure=None))
+    assert set(of(old)) == {"ungrouped"}
+
+
+def test_what_has_still_to_alert_has_its_group_still_to_open() -> None:
+    alert = Owed("alert", "task_archived", 5, NOW, "")
+    task = replace(archived(), owed=(alert,), lane="open#8", due_at=NOW)
+    assert of(replace(with_tasks(task), groups=())) == {}
+
+
+def test_an_order_without_task_is_lost_only_where_no_retention_explains_it() -> None:
+    orders = (OrphanOrder("ord-7", NOW - HOUR), OrphanOrder("ord-8", NOW - 3 * HOUR))
+    facts = replace(WELL, orphans=orders, shortest_retention=2 * HOUR)
+    (found,) = findings(facts)
+    assert (found.kind, found.where) == ("order-without-task", "ord-7")
+    assert findings(replace(facts, shortest_retention=None)) == []
+
+
+def test_a_task_without_order_is_found_where_somebody_looked() -> None:
+    assert set(of(seen("ord-1001", born(), ordered=False))) == {"task-without-order"}
+    assert of(seen("ord-1001", born(), ordered=True)) == {}
+
+
+def test_the_worst_comes_first() -> None:
+    task = owing(claimed(born()), "started")
+    facts = replace(with_tasks(task, now=NOW + HOUR), rejected_queue=None, missing_queues=("Q",))
+    severities = [one.entry.severity for one in findings(facts)]
+    assert severities == sorted(severities, key=list(Severity).index)
+    assert severities[0] is Severity.CRITICAL
+
+
+def test_a_step_that_nothing_happened_to_needs_no_record() -> None:
+    assert of(with_tasks(replace(claimed(born()), fan_outs={}))) == {}
+    assert StepRecord().locked_by is None
