@@ -3,6 +3,7 @@
 import typer
 
 from roundsman_console.agents import agents_command
+from roundsman_console.alerting import alerts_command
 from roundsman_console.answering import answer_command
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
@@ -52,6 +53,7 @@ app.command("agents")(agents_command)
 app.command("hold")(hold_command)
 app.command("release")(release_command)
 app.command("cost")(cost_command)
+app.command("alerts")(alerts_command)
 app.add_typer(rejected_app, name="rejected")
 app.add_typer(dlq_app, name="dlq")
 app.command("doctor")(doctor_command)

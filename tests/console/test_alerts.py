@@ -1,0 +1,164 @@
+"""`roundsman alerts`: what was alerted and still stands."""
+
+from dataclasses import replace
+
+import boto3
+
+from roundsman.groups import Group
+from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman_console.standing_alerts import (
+    SEVERITIES,
+    Alarm,
+    newest_first,
+    of_alarms,
+    of_dead_letters,
+    of_groups,
+    of_holds,
+    of_rejected,
+)
+from tests.console.operators import Operator, at_each_call, document, holds_of
+from tests.console.schemas import assert_schema
+from tests.project import TEMPLATE
+
+GROUP = Group(
+    id="f-1a2b3c4d",
+    workflow="order_fulfilment",
+    step="charge_card",
+    how="archived",
+    error_type="Declined",
+    message="the acquirer said # <b>",
+    opened_by="ord-1",
+    opened_at=1_000,
+    since=1_000,
+    told_at=2_000,
+    count=200,
+)
+
+
+def test_a_group_that_was_alerted_stands_until_it_is_closed() -> None:
+    [found] = of_groups([GROUP])
+    assert found.sentence == (
+        "200 orders archived (order_fulfilment, charge_card): Declined: the acquirer said # <b>"
+    )
+    assert (found.severity, found.since, found.count) == ("error", 1_000, 200)
+    assert found.look == "roundsman ls --group f-1a2b3c4d"
+    assert of_groups([replace(GROUP, closed_at=3_000)]) == []
+    [untold] = of_groups([replace(GROUP, told_at=None, count=1)])
+    assert untold.sentence.startswith("1 order archived")
+    [calm] = of_groups([replace(GROUP, clear_since=1)])
+    assert calm.sentence.endswith("; its members are gone")
+
+
+def test_undone_orders_stand_only_where_they_were_alerted() -> None:
+    undone = replace(GROUP, how="undone")
+    assert of_groups([replace(undone, told_at=None)]) == []
+    assert [one.severity for one in of_groups([undone])] == ["warning"]
+
+
+def test_circuits_and_holds_stand_while_they_are_in_force() -> None:
+    circuit, hold = of_holds(
+        [
+            Hold("payment", BREAKER, 1, 2, "5 calls failed", "the circuit breaker"),
+            Hold("mail", OPERATOR, 1, 2, "maintenance", "amy"),
+        ]
+    )
+    assert (circuit.kind, circuit.severity, circuit.look) == (
+        "circuit",
+        "error",
+        "roundsman agents",
+    )
+    assert (hold.kind, hold.severity, hold.look) == ("hold", "info", "roundsman release mail")
+
+
+def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
+    names = [
+        line.strip().removesuffix(":")
+        for line in TEMPLATE.read_text(encoding="utf-8").splitlines()
+        if line.startswith("  ") and line.endswith("Alarm:")
+    ]
+    assert len(names) > 40
+    found = of_alarms([Alarm(name, "why", 1) for name in names])
+    assert {one.severity for one in found} <= set(SEVERITIES)
+    by_name = {one.about: one.look for one in found}
+    assert by_name["PaymentReplyDeadLettersAlarm"] == "roundsman dlq ls PaymentReplyQueue"
+    assert by_name["RejectedMessagesAlarm"] == "roundsman rejected ls"
+    assert by_name["SupervisorErrorsAlarm"] == "roundsman doctor"
+    [unknown] = of_alarms([Alarm("SomethingElse", "why", 1)])
+    assert (unknown.severity, unknown.look) == ("error", "roundsman doctor")
+
+
+def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() -> None:
+    [old] = of_groups([GROUP])
+    [new] = of_groups([replace(GROUP, since=9_000)])
+    [dead] = of_dead_letters({"SchedulerQueue": 2, "MailReplyQueue": 0})
+    [rejected] = of_rejected(1)
+    assert newest_first([rejected, old, dead, new]) == [new, old, dead, rejected]
+    assert of_rejected(0) == []
+
+
+def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> None:
+    world = operator.world
+    assert operator.types("alerts").stdout == "Nothing stands.\n"
+    world.submit("{not json")
+    world.run()
+    world.send("SchedulerDeadLetterQueue", "{}")
+    until = world.clock() + 60_000
+    holds_of(world).hold(Hold("mail", OPERATOR, world.clock(), until, "[b]red[/]\x1b[31m", "amy"))
+    raise_alarms(operator, "roundsman", "roundsman-test")
+    found = operator.reads("alerts")
+    assert_schema("alerts", found)
+    kinds = [str(one["kind"]) for one in alerts(found)]
+    assert sorted(kinds) == ["alarm", "dead_letters", "hold", "rejected"]
+    printed = operator.types("alerts").stdout
+    assert "1 message of SchedulerQueue failed each delivery" in printed
+    assert "> roundsman dlq ls SchedulerQueue" in printed
+    assert "[b]red[/]?[31m" in printed
+    assert operator.reads("alerts", "--limit", "1")["more"] is True
+
+
+def test_what_cannot_be_read_hides_nothing_else(operator: Operator) -> None:
+    operator.world.submit("{not json")
+    operator.world.run()
+
+    def refuse(**_: object) -> None:
+        raise client.exceptions.ClientError(
+            {"Error": {"Code": "AccessDenied", "Message": "no"}}, "DescribeAlarms"
+        )
+
+    client = boto3.client("sqs")
+    with at_each_call("cloudwatch.DescribeAlarms", refuse):
+        result = operator.types("alerts", "--json")
+    assert result.exit_code == 1
+    assert "Alarms: AWS refused DescribeAlarms" in result.stderr
+    assert [one["kind"] for one in alerts(document(result))] == ["rejected"]
+
+
+def alerts(found: dict[str, object]) -> list[dict[str, object]]:
+    listed = found["alerts"]
+    assert isinstance(listed, list)
+    return listed
+
+
+def raise_alarms(operator: Operator, *stacks: str) -> None:
+    """Alarms in ALARM as CloudFormation names those of these stacks; and one that is well."""
+    client = boto3.client("cloudwatch")
+    for stack in stacks:
+        for name in ("MailErrorsAlarm", "WellAlarm"):
+            topic = operator.world.stack.outputs["AlertTopicArn"]
+            client.put_metric_alarm(
+                AlarmName=f"{stack}-{name}-1A2B3C",
+                AlarmDescription="The mail agent's function failed as a whole",
+                AlarmActions=[topic if stack == "roundsman" else f"{topic}-other"],
+                Namespace="AWS/Lambda",
+                MetricName="Errors",
+                Statistic="Sum",
+                ComparisonOperator="GreaterThanThreshold",
+                Threshold=0,
+                Period=60,
+                EvaluationPeriods=1,
+            )
+            client.set_alarm_state(
+                AlarmName=f"{stack}-{name}-1A2B3C",
+                StateValue="OK" if name == "WellAlarm" else "ALARM",
+                StateReason="x",
+            )
