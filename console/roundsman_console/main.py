@@ -8,6 +8,7 @@ from roundsman_console.answering import answer_command
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.doctor.command import doctor_command
+from roundsman_console.groups.command import groups_app
 from roundsman_console.holding import hold_command, release_command
 from roundsman_console.letters.dlq import dlq_app
 from roundsman_console.letters.rejected import rejected_app
@@ -54,6 +55,7 @@ app.command("hold")(hold_command)
 app.command("release")(release_command)
 app.command("cost")(cost_command)
 app.command("alerts")(alerts_command)
+app.add_typer(groups_app, name="groups")
 app.add_typer(rejected_app, name="rejected")
 app.add_typer(dlq_app, name="dlq")
 app.command("doctor")(doctor_command)

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from roundsman.aws.codec import number, read_task, text
-from roundsman.aws.dynamodb import DUE_INDEX
+from roundsman.aws.codec import failure_key, number, read_task, text
+from roundsman.aws.dynamodb import DUE_INDEX, FAILURES_INDEX
 from roundsman.aws.errors import aws_errors
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.ports import DueEntry
 from roundsman.states import TaskState
 from roundsman.task import Task
+from roundsman.values import SECOND
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -70,12 +71,25 @@ class Records:
 
         What is counted is not sent, so this costs a tenth of a listing's time.
         """
-        query = self._query(lane, since, until)
-        query |= {"Select": "COUNT"}
+        return self._count(self._query(lane, since, until), most, f"counting {lane}")
+
+    def count_members(self, group: str, shard: int, most: int, at: int) -> int:
+        """How many stand in one shard of a failure group at `at` (epoch ms), in the same way."""
+        key = failure_key(group, shard)
+        query: QueryInputTypeDef = {
+            "TableName": self._table,
+            "IndexName": FAILURES_INDEX,
+            "KeyConditionExpression": "FailureGroup = :group",
+            "FilterExpression": "attribute_not_exists(ExpiresAt) OR ExpiresAt > :now",
+            "ExpressionAttributeValues": {":group": text(key), ":now": number(at // SECOND)},
+        }
+        return self._count(query, most, f"counting the failures of {key}")
+
+    def _count(self, query: "QueryInputTypeDef", most: int, doing: str) -> int:
         found = 0
         while found <= most:
-            query["Limit"] = most + 1 - found
-            with aws_errors(f"counting {lane}"):
+            query |= {"Select": "COUNT", "Limit": most + 1 - found}
+            with aws_errors(doing):
                 page = self._client.query(**query)
             found += page["Count"]
             last = page.get("LastEvaluatedKey")

@@ -15,6 +15,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from roundsman.aws.clock import now
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.holds import DynamoHolds
 from roundsman.ports import Member
 from roundsman_console.records import Records
@@ -99,6 +100,11 @@ class Stack:
         return DynamoAgentBoard(
             boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
         )
+
+    @cached_property
+    def groups(self) -> DynamoGroups:
+        """The failure groups that are open."""
+        return DynamoGroups(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
 
     @cached_property
     def leases(self) -> DynamoLeases:

@@ -49,6 +49,9 @@ class Shelves:
     def count(self, lane: str, most: int, *, since: int = 0, until: int = 2**53) -> int:
         return min(most + 1, sum(task.lane == lane for task in self.tasks.values()))
 
+    def count_members(self, group: str, shard: int, most: int, at: int) -> int:
+        return min(most + 1, len(list(self.members(group, shard))))
+
     def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
         self.looked.append(task_ids)
         return Counter(self.tasks[one].state for one in task_ids)

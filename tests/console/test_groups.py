@@ -1,0 +1,154 @@
+"""`roundsman groups`: what failed alike, how many orders it hit, and what to do."""
+
+from dataclasses import dataclass, replace
+
+import pytest
+
+from roundsman.aws.groups import DynamoGroups
+from roundsman.failures import failure_of
+from roundsman.groups import Group, opened
+from roundsman_console.agents import AgentNow
+from roundsman_console.groups import facts
+from roundsman_console.groups.command import commands_of
+from roundsman_console.groups.facts import GroupNow, find_group, list_groups
+from roundsman_console.overview.counting import Count
+from tests.console.operators import Operator
+from tests.console.schemas import assert_schema
+from tests.console.shelves import Shelves, archived
+from tests.console.step_samples import AT, HOLD
+from tests.moto.orders import order
+
+AGENTS = [AgentNow("payment", (HOLD,)), AgentNow("mail")]
+
+
+@dataclass
+class Rows:
+    """Stands in for the stored groups."""
+
+    rows: list[Group]
+
+    def groups(self) -> list[Group]:
+        return list(self.rows)
+
+
+def row(count: int = 1, name: str | None = None, how: str = "archived") -> Group:
+    failure = failure_of(archived("ord-1"))
+    assert failure is not None
+    made = opened(failure, agent="payment", task_id="ord-1", since=AT, now=AT)
+    return replace(made, id=name or made.id, count=count, how=how, last_at=AT)
+
+
+def shown(members: int, rows: list[Group], group: str | None = None) -> GroupNow | None:
+    shelves = Shelves()
+    shelves.put(*(archived(f"ord-{place}", AT + place) for place in range(1, members + 1)))
+    stack = shelves.stack()
+    stack.__dict__["groups"] = Rows(rows)
+    stack.__dict__["plans"] = Plans()
+    return find_group(stack, group or row().id, AGENTS, AT + 60_000)
+
+
+class Plans:
+    """No plan is stored."""
+
+    def plan(self, plan_hash: str) -> None:
+        return None
+
+
+def test_a_group_tells_its_count_its_times_and_samples_of_its_ends() -> None:
+    found = shown(5, [row()])
+    assert found is not None
+    assert (found.count, found.standing) == (Count(5), "open")
+    assert (found.first_at, found.last_at) == (AT + 1, AT + 5)
+    assert found.complete_by == AT + 1 - 60_000 + 3_600_000
+    assert [task.task_id for task in found.samples] == ["ord-1", "ord-3", "ord-5"]
+    assert found.agent == AGENTS[0]
+
+
+def test_of_a_large_group_the_count_is_bounded_and_the_newest_known(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(facts, "MOST", 6)
+    monkeypatch.setattr(facts, "READ", 3)
+    found = shown(8, [row()])
+    assert found is not None
+    assert str(found.count) == "more than 6"
+    assert (found.first_at, found.last_at) == (AT + 1, AT + 8)
+
+
+def test_a_group_that_was_never_alerted_is_known_by_who_stands_in_it() -> None:
+    found = shown(1, [])
+    assert found is not None
+    assert (found.workflow, found.step, found.error_type) == ("story", "charge", "CardDeclined")
+    assert (found.row, found.standing, found.severity) == (None, "open", "error")
+
+
+def test_a_group_that_nobody_stands_in_is_calm_then_over_then_unknown() -> None:
+    calm, over = shown(0, [row()]), shown(0, [replace(row(), closed_at=AT)])
+    assert calm is not None
+    assert over is not None
+    assert (calm.standing, over.standing) == ("calm", "over")
+    assert shown(0, []) is None
+
+
+def test_a_list_counts_a_few_anew_and_has_undone_orders_last(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(facts, "COUNTED_NOW", 1)
+    shelves = Shelves()
+    shelves.put(archived("ord-1"), archived("ord-2"))
+    stack = shelves.stack()
+    undone = row(500, "f-00000001", "undone")
+    stack.__dict__["groups"] = Rows([undone, row(70), row(60, "f-00000002")])
+    listed = list_groups(stack, AGENTS, AT + 9)
+    assert [(group.id, group.count.count, group.counted_at) for group in listed] == [
+        ("f-00000002", 60, AT),
+        (row().id, 2, AT + 9),
+        ("f-00000001", 500, AT),
+    ]
+
+
+def test_the_commands_fit_what_is_the_matter() -> None:
+    held, undone = shown(1, [row()]), shown(1, [replace(row(), agent="mail", how="undone")])
+    assert held is not None
+    assert undone is not None
+    assert commands_of(held) == [
+        f"roundsman ls --group {held.id}",
+        "roundsman show ord-1",
+        f"roundsman resubmit --group {held.id} --reason '...'",
+    ]
+    assert commands_of(undone)[2:] == [
+        "roundsman hold mail --for 30m --reason '...'",
+        f"roundsman resubmit --group {held.id} --again --reason '...'",
+    ]
+
+
+def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> None:
+    world = operator.world
+    world.faults({"operation": "POST /messages", "status": 422})
+    world.submit(order("ord-1"), order("ord-2"))
+    world.run()
+    failure = failure_of(world.task("ord-1"))
+    assert failure is not None
+    table = world.stack.outputs["ControlTableName"]
+    DynamoGroups(world.dynamodb, control_table=table).open(
+        opened(failure, agent="mail", task_id="ord-1", since=world.clock(), now=world.clock())
+    )
+    listed = operator.reads("groups", "ls")
+    assert_schema("groups-ls", listed)
+    groups = listed["groups"]
+    assert isinstance(groups, list)
+    assert [(group["group"], group["count"]) for group in groups] == [(failure.group, 2)]
+    assert failure.group in operator.types("groups", "ls").stdout
+    document = operator.reads("groups", "show", failure.group)
+    assert_schema("groups-show", document)
+    said = operator.types("groups", "show", failure.group).stdout
+    assert "2 orders stand in it" in said
+    assert "mail takes work" in said
+    assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in said
+    assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in said
+    tasks = operator.reads("ls", "--group", failure.group)["tasks"]
+    assert isinstance(tasks, list)
+    assert sorted(task["orderId"] for task in tasks) == ["ord-1", "ord-2"]
+    unknown = operator.types("groups", "show", "f-00000000")
+    assert (unknown.exit_code, unknown.stdout) == (3, "")
+    assert operator.types("groups", "show", "none").exit_code == 2
