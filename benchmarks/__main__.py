@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from benchmarks import units
+from benchmarks import cold, decisions, growing, money, passes, throughput, units
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.timing import machine
@@ -26,7 +26,13 @@ RESULTS = Path(__file__).parent / "results"
 LATEST = RESULTS / "latest.json"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
-    "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged"),
+    "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
+    "money": (money.measure, "USD for a million orders, here and elsewhere"),
+    "growth": (growing.measure, "cost and size by number of steps, results and width"),
+    "machine": (decisions.measure, "microseconds a decision, by number of steps"),
+    "cold": (cold.measure, "cold starts against a function that does nothing"),
+    "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
+    "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }
 
 
@@ -39,7 +45,7 @@ def main() -> int:
                 record(engine(), _say, times=not arguments.counts_only)
                 print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
                 return 0
-            setting = Setting(engine, _say, stored=arguments.stored, runs=arguments.runs)
+            setting = Setting(engine, _say, arguments.stored, arguments.runs, arguments.orders)
             for name in arguments.parts or PARTS:
                 _run(name, setting)
     except ToolError as error:
@@ -62,6 +68,7 @@ def _parser() -> argparse.ArgumentParser:
         help="supervisor: how many tasks are stored (up to 1000000)",
     )  # fmt: skip
     parser.add_argument("--runs", type=int, default=5, help="how often what is timed is repeated")
+    parser.add_argument("--orders", type=int, default=100, help="throughput: how many orders")
     parser.add_argument(
         "--counts-only", action="store_true", help="record: leave the times as they are"
     )

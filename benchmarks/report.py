@@ -50,7 +50,6 @@ class Setting:
     stored: Sequence[int] = (1_000, 10_000)
     runs: int = 5
     orders: int = 100
-    stack: str | None = None
 
 
 def amount(value: float) -> str:

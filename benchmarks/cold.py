@@ -1,0 +1,172 @@
+"""Cold starts: a fresh interpreter up to the first message, against a function that does nothing.
+
+The import path is what Lambda has: the runtime's boto3, and the layers' own libraries, not this
+machine's. boto3 comes with bytecode, as on Lambda; layers are tried without (as they are built: any
+host builds for any Python) and with it. Processor time, since that is what a small function has
+too little of; the baseline imports boto3 and makes a client of SQS and one of DynamoDB.
+"""
+
+import compileall
+import re
+import shutil
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import distribution
+from pathlib import Path
+from statistics import median
+from tempfile import TemporaryDirectory
+
+from benchmarks.report import Report, Setting, Table, amount
+from benchmarks.stack import SERVICES, TEMPLATE
+from roundsman.testing.stack import deployed
+from roundsman.testing.stack_template import FunctionCode
+
+ROOT = TEMPLATE.parent
+BASELINE = "import boto3; boto3.client('sqs'); boto3.client('dynamodb')"
+# The first call makes the function's parts, as far as its handler needs them for any message.
+FIRST_CALL = """
+import app
+class Context:
+    def get_remaining_time_in_millis(self): return 30000
+app._parts() if hasattr(app, '_parts') else app.handler({'Records': []}, Context())
+"""
+TIMED = """
+import sys, time
+began = time.process_time()
+sys.path[:0] = {path!r}
+{code}
+print('took', time.process_time() - began)
+"""
+AWS = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "",
+       "AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}  # fmt: skip
+IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\S+)")
+LARGEST = 12
+
+
+@dataclass(frozen=True)
+class Start:
+    """One way to start: the code, its import path and its environment."""
+
+    code: str
+    path: Sequence[str]
+    environment: Mapping[str, str]
+
+    def processor_ms(self) -> float:
+        return float(re.findall(r"^took (\S+)", self._run().stdout, re.MULTILINE)[-1]) * 1000
+
+    def imports(self) -> Counter[str]:
+        """us of its own that each module's import takes, by its package."""
+        found: Counter[str] = Counter()
+        for spent, module in IMPORT.findall(self._run("-X", "importtime").stderr):
+            found[_package(module)] += int(spent)
+        return found
+
+    def _run(self, *options: str) -> subprocess.CompletedProcess[str]:
+        code = TIMED.format(path=list(self.path), code=self.code)
+        return subprocess.run(
+            [sys.executable, "-I", "-S", "-B", *options, "-c", code],
+            env={**AWS, **self.environment},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+
+
+def measure(setting: Setting) -> Report:
+    """Medians of `runs` starts each, in turn, so that all meet the same machine."""
+    setting.say("laying out the import paths")
+    with TemporaryDirectory() as folder:
+        starts = _starts(Path(folder))
+        taken: dict[str, list[float]] = {name: [] for name in starts}
+        for run in range(setting.runs):
+            setting.say(f"cold starts, round {run + 1} of {setting.runs}")
+            for name, start in starts.items():
+                taken[name].append(start.processor_ms())
+        imports = starts["SchedulerFunction"].imports()
+        # What the baseline imports too is in no function's power.
+        imports.subtract(starts["baseline"].imports())
+    ms = {name: median(each) for name, each in taken.items()}
+    ratios = {name: each / ms["baseline"] for name, each in ms.items()}
+    rows = [[name, amount(ms[name]), f"{ratio:.2f}"] for name, ratio in ratios.items()]
+    largest = [(name, us) for name, us in imports.most_common(LARGEST) if us > 0]
+    return Report(
+        [
+            Table("Cold start", ("", "ms of a processor", "of the baseline"), rows),
+            Table(
+                "What the scheduler imports besides, without bytecode",
+                ("package", "ms"),
+                [[name, amount(us / 1000)] for name, us in largest],
+            ),
+        ],
+        {
+            "cold_start": {
+                "processor_ms": {name: round(each, 1) for name, each in ms.items()},
+                "ratio": {name: round(each, 3) for name, each in ratios.items()},
+                "scheduler_imports_ms": {name: round(us / 1000, 1) for name, us in largest},
+            }
+        },
+    )
+
+
+def _starts(folder: Path) -> dict[str, Start]:
+    """By name: the baseline, then each function, then each with its layers' bytecode."""
+    with deployed(TEMPLATE, dict.fromkeys(SERVICES, "http://127.0.0.1:9")) as stack:
+        functions, environments = stack.stack.functions, stack.stack.function_environments
+    runtime = _packages(folder / "runtime", ROOT / "requirements" / "lambda-runtime.txt")
+    plain = _layers(folder / "plain")
+    compiled = _layers(folder / "compiled")
+    compileall.compile_dir(compiled, quiet=1)
+    starts = {"baseline": Start(BASELINE, [str(runtime)], {})}
+    for suffix, layers in (("", plain), (", bytecode", compiled)):
+        for name, code in functions.items():
+            app = _copied(code, folder / "app" / f"{name}{suffix}", bytecode=bool(suffix))
+            path = [str(app), str(layers), str(runtime)]
+            starts[f"{name}{suffix}"] = Start(FIRST_CALL, path, environments[name])
+    return starts
+
+
+def _layers(folder: Path) -> Path:
+    """What the layers hold, libraries and packages, without bytecode."""
+    for layer, package in (("core", "roundsman"), ("workflows", "workflows")):
+        source = ROOT / "layers" / layer
+        _packages(folder, source / "requirements.txt")
+        ignored = shutil.ignore_patterns("__pycache__", "testing", "tests")
+        shutil.copytree(source / package, folder / package, ignore=ignored)
+    return folder
+
+
+def _packages(folder: Path, lock: Path) -> Path:
+    """Copies of the locked libraries, as they are installed here; bytecode only for a runtime."""
+    folder.mkdir(parents=True, exist_ok=True)
+    bytecode = lock.name == "lambda-runtime.txt"
+    ignored = shutil.ignore_patterns(*(() if bytecode else ("__pycache__",)), "tests")
+    for name in re.findall(r"^([a-z0-9_-]+)==", lock.read_text(encoding="utf-8"), re.MULTILINE):
+        found = distribution(name)
+        for top in {file.parts[0] for file in found.files or () if file.suffix == ".py"}:
+            source, target = Path(str(found.locate_file(top))), folder / top
+            if source.is_dir() and not target.exists():
+                shutil.copytree(source, target, ignore=ignored)
+            elif source.is_file():
+                shutil.copy2(source, target)
+        # Libraries ask for their own version here.
+        for info in {file.parts[0] for file in found.files or () if ".dist-info" in file.parts[0]}:
+            source = Path(str(found.locate_file(info)))
+            shutil.copytree(source, folder / info, dirs_exist_ok=True)
+    return folder
+
+
+def _copied(code: FunctionCode, folder: Path, *, bytecode: bool) -> Path:
+    shutil.copytree(code.folder, folder, ignore=shutil.ignore_patterns("__pycache__"))
+    if bytecode:
+        compileall.compile_dir(folder, quiet=1)
+    return folder
+
+
+def _package(module: str) -> str:
+    """`roundsman.aws.batch` by itself; of others the package, and Powertools' parts apart."""
+    parts = module.split(".")
+    depth = {"roundsman": 3, "aws_lambda_powertools": 3}.get(parts[0], 1)
+    return ".".join(parts[:depth])

@@ -1,0 +1,78 @@
+"""What a million orders cost at list prices, part by part, and on AWS's own orchestrators."""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks.plot import Bar, stacked
+from benchmarks.report import Report, Setting, Table
+from roundsman.values import Json
+from roundsman_console.cost.figures import load_figures
+from roundsman_console.cost.model import PER_ORDER, Bill, Wanted, bill_of
+from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.rivals import Rival, rivals_of
+
+PLOT = Path(__file__).parent / "results" / "usd_per_million.svg"
+PLOTTED = ("unbatched", "batch of 5", "batch of 10")
+MONTHLY = 3_000_000.0  # a bit more than one order a second
+UNBATCHED = Wanted(MONTHLY)
+CASES = {
+    "unbatched": UNBATCHED,
+    "batch of 5": replace(UNBATCHED, batch=5),
+    "batch of 10": replace(UNBATCHED, batch=10),
+    "unbatched, arm64": replace(UNBATCHED, architecture="arm64"),
+    "unbatched, 128 MB": replace(UNBATCHED, memory=128),
+    "unbatched, 512 MB": replace(UNBATCHED, memory=512),
+}
+
+
+def measure(_setting: Setting) -> Report:
+    """From the figures that were recorded, with the price table of the console."""
+    figures, prices = load_figures(), load_prices()
+    bills = {name: bill_of(wanted, figures, prices) for name, wanted in CASES.items()}
+    rivals = rivals_of(UNBATCHED, figures, prices)
+    parts = [line.what for line in bills["unbatched"].lines if line.kind == PER_ORDER]
+    rows = [[what, *(_usd(_million(bill, what)) for bill in bills.values())] for what in parts]
+    rows.append(["in all", *(_usd(bill.usd_per_million) for bill in bills.values())])
+    document: dict[str, Json] = {
+        "usd_per_million": {
+            **{name: round(bill.usd_per_million, 2) for name, bill in bills.items()},
+            **{rival.name: round(rival.usd_per_million, 2) for rival in rivals},
+        },
+        "usd_standing_per_month": round(bills["unbatched"].usd("standing"), 2),
+        "usd_per_million_unbatched": round(bills["unbatched"].usd_per_million, 2),
+        "usd_per_million_batch5": round(bills["batch of 5"].usd_per_million, 2),
+        "prices": {"region": prices.region, "dated": prices.dated},
+    }
+    PLOT.write_text(_plot(bills, rivals), encoding="utf-8")
+    return Report(
+        [Table("USD for a million orders of four steps", ("", *bills), rows)],
+        document,
+        [
+            *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
+            f"At {MONTHLY:,.0f} orders a month; list prices of {prices.region}, {prices.dated}.",
+        ],
+    )
+
+
+def _plot(bills: Mapping[str, Bill], rivals: Sequence[Rival]) -> str:
+    """By service, since the parts of the table are too many to tell apart by colour."""
+    bars = []
+    for name in PLOTTED:
+        parts: defaultdict[str, float] = defaultdict(float)
+        for line in bills[name].lines:
+            if line.kind == PER_ORDER:
+                parts[line.service] += line.usd / MONTHLY * 1_000_000
+        bars.append(Bar(f"Roundsman, {name}", dict(parts)))
+    bars += [Bar(rival.name, {"the orchestrator": rival.usd_per_million}) for rival in rivals]
+    return stacked("USD for a million orders of four steps, at list prices", bars)
+
+
+def _million(bill: Bill, what: str) -> float:
+    usd = sum(line.usd for line in bill.lines if (line.kind, line.what) == (PER_ORDER, what))
+    return usd / bill.wanted.orders_per_month * 1_000_000
+
+
+def _usd(amount: float) -> str:
+    return f"{amount:,.2f}"
