@@ -8,6 +8,7 @@ from roundsman_console.answering import answer_command
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.doctor.command import doctor_command
+from roundsman_console.exporting import export_command
 from roundsman_console.groups.command import groups_app
 from roundsman_console.holding import hold_command, release_command
 from roundsman_console.letters.dlq import dlq_app
@@ -43,6 +44,7 @@ app.command("timeline")(timeline_command)
 app.command("why")(why_command)
 app.command("stats")(stats_command)
 app.command("watch")(watch_command)
+app.command("export")(export_command)
 app.command("resubmit")(resubmit_command)
 app.command("undo")(undo_command)
 app.command("cancel")(cancel_command)

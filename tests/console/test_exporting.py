@@ -1,0 +1,103 @@
+"""`roundsman export`: each task on its line, without its order, and on from where it stopped."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+
+from roundsman.errors import TryAgain
+from roundsman_console import exporting
+from roundsman_console.exporting import Exported, Lines, _export
+from roundsman_console.selecting import Selection, find
+from tests.console.operators import Operator
+from tests.console.schemas import assert_schema
+from tests.console.shelves import Shelves, archived
+from tests.console.step_samples import AT
+from tests.moto.orders import order
+
+
+class Plans:
+    """No plan is stored."""
+
+    def plan(self, plan_hash: str) -> None:
+        return None
+
+
+def stored(count: int) -> Lines:
+    shelves = Shelves()
+    shelves.put(*(archived(f"ord-{place}", AT + place) for place in range(count)))
+    stack = shelves.stack()
+    stack.__dict__["plans"] = Plans()
+    return Lines(stack, with_orders=False)
+
+
+def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporting, "AT_ONCE", 2)
+    lines, file = stored(5), io.StringIO()
+    pages = [0]
+
+    def throttled(*arguments: object, **options: object) -> object:
+        pages[0] += 1
+        if pages[0] == 3:
+            raise TryAgain("throttled")
+        return find(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exporting, "find", throttled)
+    told = _export(lines, Selection(), file, None, None)
+    assert (told.exported, told.stopped, told.whole) == (4, "throttled", False)
+    told = _export(lines, Selection(), file, told.cursor, None)
+    assert (told.exported, told.stopped, told.whole) == (1, None, True)
+    written = [json.loads(line)["orderId"] for line in file.getvalue().splitlines()]
+    assert written == [f"ord-{place}" for place in range(5)]
+
+
+def test_a_limit_ends_it_with_a_cursor() -> None:
+    lines, file = stored(3), io.StringIO()
+    told = _export(lines, Selection(), file, None, 2)
+    assert (told.exported, told.whole) == (2, False)
+    assert _export(lines, Selection(), file, told.cursor, 2).exported == 1
+
+
+def test_an_export_says_nothing_of_the_orders_contents_unless_told(
+    operator: Operator, tmp_path: Path
+) -> None:
+    operator.world.submit(order("ord-1", tenant="shop-1"), order("ord-2"))
+    operator.world.run()
+    target = tmp_path / "tasks.jsonl"
+    told = operator.reads("export", "--to", str(target), "--tag", "tenant=shop-1")
+    assert_schema("export", told)
+    assert told["exported"] == 1
+    [task] = map(json.loads, target.read_text().splitlines())
+    assert (task["orderId"], task["tags"]["tenant"]) == ("ord-1", "shop-1")
+    assert "history" not in task
+    assert "paymentToken" not in target.read_text()
+    assert all("result" not in step for step in task["steps"])
+
+    printed = operator.types("export", "--with-orders")
+    both = [json.loads(line) for line in printed.stdout.splitlines()]
+    assert {task["orderId"] for task in both} == {"ord-1", "ord-2"}
+    assert both[0]["order"]["paymentToken"]
+    assert "result" in both[0]["steps"][0]
+    assert printed.stderr == "2 tasks written, 2 looked at.\n"
+
+    first = operator.reads("export", "--to", str(tmp_path / "some"), "--limit", "1")
+    assert operator.types("export", "--to", str(tmp_path / "some")).exit_code == 2
+    after = str(first["cursor"])
+    assert operator.reads("export", "--to", str(tmp_path / "some"), "--after", after)["whole"]
+    assert len((tmp_path / "some").read_text().splitlines()) == 2
+
+
+def test_what_cannot_be_written_or_makes_no_sense_is_a_sentence(
+    operator: Operator, tmp_path: Path
+) -> None:
+    for arguments, said in (
+        (["--json"], "--json goes with --to"),
+        (["--to", str(tmp_path)], "is there already"),
+        (["--to", str(tmp_path / "no" / "where")], "cannot be written"),
+        (["--after", "x"], "--after"),
+    ):
+        result = operator.types("export", *arguments)
+        assert (result.exit_code, result.stdout) == (2, "")
+        assert said in result.stderr
+    assert Exported().document("f")["to"] == "f"
