@@ -135,9 +135,8 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
 def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told | None:
     """The refusal, where the task as it is now allows no other answer."""
     try:
-        # What an operator asks needs neither the order, nor what agents do, nor chance.
-        decide(plan, task, event, now(), order=None, jitter=0)
-        why = _problem(task, event)
+        decided(plan, task, event, now())
+        why = None
     except Refused as refused:
         why = str(refused)
     if why is None:
@@ -145,6 +144,16 @@ def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told |
     kind = COMMAND_KINDS[type(event)]
     sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
     return Told(Outcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task)
+
+
+def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Task:
+    """What the machine would make of the task at `at` (epoch ms). Raises Refused."""
+    # What an operator asks needs neither the order, nor what agents do, nor chance.
+    decision = decide(plan, task, event, at, order=None, jitter=0)
+    problem = _problem(task, event)
+    if problem is not None:
+        raise Refused(problem)
+    return decision.task
 
 
 def _problem(task: Task, event: OperatorEvent) -> str | None:

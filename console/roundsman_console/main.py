@@ -5,6 +5,7 @@ import typer
 from roundsman_console.agents import agents_command
 from roundsman_console.alerting import alerts_command
 from roundsman_console.answering import answer_command
+from roundsman_console.bulk_command import bulk_app
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.doctor.command import doctor_command
@@ -52,6 +53,7 @@ app.command("resolve")(resolve_command)
 app.command("answer")(answer_command)
 app.command("extend")(extend_command)
 app.command("run")(run_command)
+app.add_typer(bulk_app, name="bulk")
 app.command("agents")(agents_command)
 app.command("hold")(hold_command)
 app.command("release")(release_command)

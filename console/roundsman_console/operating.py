@@ -1,4 +1,4 @@
-"""The verbs of operators: what a person asks of one task, each with who asks and why."""
+"""The verbs of operators: what a person asks of a task, or of many, each with who asks and why."""
 
 from typing import Annotated
 
@@ -7,32 +7,39 @@ import typer
 from roundsman.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.standing import effect_may_stand
 from roundsman.task import Task
+from roundsman_console.acting import Deed, do
+from roundsman_console.acting_options import (
+    DEFAULT_WAIT,
+    Act,
+    As,
+    AsJson,
+    By,
+    NoWait,
+    Reason,
+    Wait,
+    Yes,
+    acting,
+)
 from roundsman_console.arguments import read_duration, read_result
-from roundsman_console.commanding import Manner, Wish, carry_out
 from roundsman_console.sentences import USAGE, ConsoleError, sentences
-from roundsman_console.stack import StackOption
 from roundsman_console.step_facts import span
 
-Order = Annotated[str, typer.Argument(help="The order's id.")]
-Reason = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
-By = Annotated[
-    str | None,
-    typer.Option("--by", "--as", help="Who asks; this user of the operating system by default."),
+__all__ = ["DEFAULT_WAIT", "AsJson", "By", "NoWait", "Reason", "Wait", "Yes"]
+
+Orders = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ORDER]...",
+        help="The order's id; of several, and with a filter in "
+        "place of ids, what would be done is shown first.",
+    ),
 ]
-# `extend` says with --by how much time is given.
-As = Annotated[
-    str | None, typer.Option("--as", help="Who asks; this user of the operating system by default.")
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
-Yes = Annotated[bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say it.")]
-Wait = Annotated[float, typer.Option(min=0.1, max=900, help="Seconds to wait for the outcome.")]
-NoWait = Annotated[bool, typer.Option("--no-wait", help="Send it and do not wait.")]
-DEFAULT_WAIT = 15.0
 
 
+@acting
 def resubmit_command(
-    order: Order,
-    reason: Reason,
+    act: Act,
+    orders: Orders = None,
     step: Annotated[
         list[str] | None,
         typer.Option("--step", help="A failed step, all by default; may be said more than once."),
@@ -43,114 +50,104 @@ def resubmit_command(
     again: Annotated[
         bool, typer.Option("--again", help="Begin an undone or cancelled task all over.")
     ] = False,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
 ) -> None:
     """Go on with a task that has failed: its failed steps are tried again, under their keys.
 
     Example: roundsman resubmit ord-1001 --reason "the carrier is back"
+
+    Example: roundsman resubmit --group f-1a2b3c4d --reason "the carrier is back" --go
     """
     steps = tuple(dict.fromkeys(step or ()))
-    wish = Wish(
-        order,
+    deed = Deed(
         lambda asked: Resubmit(asked, steps, fresh_key, again),
         steps,
         _begin_all_over if again else None,
+        (lambda many: f"Begin {many} all over, every effect once more?") if again else None,
+        again,
     )
-    carry_out(wish, Manner(reason, by, stack, as_json, yes, wait, no_wait))
+    do(deed, orders or (), act)
 
 
-def undo_command(
-    order: Order,
-    reason: Reason,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
-) -> None:
+@acting
+def undo_command(act: Act, orders: Orders = None) -> None:
     """Undo all that may have happened, newest first; the task ends Undone.
 
     Example: roundsman undo ord-1001 --reason "the customer called"
     """
-    wish = Wish(order, UndoAsked, question=_undo)
-    carry_out(wish, Manner(reason, by, stack, as_json, yes, wait, no_wait))
+    deed = Deed(UndoAsked, (), _undo, lambda many: f"Undo {many}?")
+    do(deed, orders or (), act)
 
 
+@acting
 def cancel_command(
-    order: Order,
-    reason: Reason,
+    act: Act,
+    orders: Orders = None,
     no_undo: Annotated[
         bool, typer.Option("--no-undo", help="Leave standing whatever has happened.")
     ] = False,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
 ) -> None:
     """Stop a task, after undoing what may have happened; it ends Cancelled.
 
     Example: roundsman cancel ord-1001 --reason "ordered twice"
     """
-    wish = Wish(
-        order,
+    rest = "leave standing what has happened" if no_undo else "undo what has happened"
+    deed = Deed(
         lambda asked: Cancel(asked, undo=not no_undo),
-        question=_cancel_as_it_is if no_undo else _cancel,
+        (),
+        _cancel_as_it_is if no_undo else _cancel,
+        lambda many: f"Cancel {many}, and {rest}?",
     )
-    carry_out(wish, Manner(reason, by, stack, as_json, yes, wait, no_wait))
+    do(deed, orders or (), act)
 
 
+@acting
 def resolve_command(
-    order: Order,
-    step: Annotated[str, typer.Argument(help="The step whose outcome you know.")],
-    reason: Reason,
+    act: Act,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[ORDER]... STEP", help="The order's id, and the step whose outcome you know."
+        ),
+    ],
     did: Annotated[bool, typer.Option("--did", help="It happened.")] = False,
     did_not: Annotated[bool, typer.Option("--did-not", help="It did not happen.")] = False,
     result: Annotated[
         str | None, typer.Option(help="With --did: what the step answers, as JSON or @file.")
     ] = None,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
 ) -> None:
     """Record the outcome of a step that you have looked up at the remote service.
 
     Example: roundsman resolve ord-1001 charge_card --did --result '{"chargeId": "ch_1"}'
     --reason "seen in the acquirer's console"
     """
+    *orders, step = words
+    many = len(orders) != 1
     with sentences():
         if did == did_not:
             raise ConsoleError("Say either --did or --did-not.", USAGE)
         if did_not and result is not None:
             raise ConsoleError("What did not happen has no --result.", USAGE)
+        if many and result is not None:
+            raise ConsoleError("A --result is of one order: resolve them one by one.", USAGE)
+        if not orders and act.selection is None:
+            raise ConsoleError("Name an order and its step: resolve ORDER STEP.", USAGE)
         answered = read_result(result)
-    wish = Wish(order, lambda asked: Resolve(asked, step, did, answered), (step,))
-    carry_out(wish, Manner(reason, by, stack, as_json, yes, wait, no_wait))
+    deed = Deed(lambda asked: Resolve(asked, step, did, answered), (step,))
+    do(deed, orders, act)
 
 
+@acting
 def extend_command(
-    order: Order,
+    act: Act,
     more: Annotated[str, typer.Option("--by", help="How much more time: 90s, 10m, 1h30m, 2d.")],
-    reason: Reason,
-    step: Annotated[
-        str | None, typer.Argument(help="A step that is at its agent; else the whole task.")
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ORDER] [STEP]",
+            help="The order's id, and a step that is at its agent; else the whole task.",
+        ),
     ] = None,
-    by: As = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
+    by: As = None,  # noqa: ARG001  # read with the common options
 ) -> None:
     """Give a task, or one step that is at its agent, more time.
 
@@ -158,26 +155,24 @@ def extend_command(
     """
     with sentences():
         seconds = read_duration(more)
-    steps = (step,) if step is not None else ()
-    wish = Wish(order, lambda asked: Extend(asked, seconds, step), steps)
-    carry_out(wish, Manner(reason, by, stack, as_json, yes, wait, no_wait))
+        given = words or []
+        orders = given[:1] if act.selection is None else []
+        steps = tuple(given[len(orders) :])
+        if len(steps) > 1:
+            raise ConsoleError(
+                "extend takes one order and one of its steps; many orders by a filter.", USAGE
+            )
+    step = steps[0] if steps else None
+    do(Deed(lambda asked: Extend(asked, seconds, step), steps), orders, act)
 
 
-def run_command(
-    order: Order,
-    reason: Reason,
-    by: By = None,
-    stack: StackOption = None,
-    as_json: AsJson = False,
-    yes: Yes = False,
-    wait: Wait = DEFAULT_WAIT,
-    no_wait: NoWait = False,
-) -> None:
+@acting
+def run_command(act: Act, orders: Orders = None) -> None:
     """Wait no longer: start a Scheduled task, or the next attempt of one in Retry, at once.
 
     Example: roundsman run ord-1001 --reason "the acquirer is back"
     """
-    carry_out(Wish(order, RunNow), Manner(reason, by, stack, as_json, yes, wait, no_wait))
+    do(Deed(RunNow), orders or (), act)
 
 
 def _undo(task: Task) -> str:

@@ -26,3 +26,8 @@ def wait_for(look: Callable[[], T | None], within: float) -> T | None:
 def pause(seconds: float) -> None:
     """Do nothing for a while: what is done at a rate waits so between two."""
     time.sleep(seconds)
+
+
+def moment() -> float:
+    """Seconds since some instant: what tells how much time has passed."""
+    return time.monotonic()

@@ -1,0 +1,197 @@
+"""What is told of a dry run and of a run, for people and for scripts."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.events import COMMAND_KINDS
+from roundsman.values import SECOND, Json, iso
+from roundsman_console.bulk_choosing import Tried
+from roundsman_console.bulk_run import Kind, Run, RunState, Terms, Verdict
+from roundsman_console.bulk_store import Record
+from roundsman_console.inert import inert, plain
+
+_WORDS = {
+    Verdict.COMPLETED: "Completed",
+    Verdict.UNDONE: "Undone",
+    Verdict.CANCELLED: "Cancelled",
+    Verdict.TAKEN: "Done",
+}
+
+
+def tried_document(run: Run, tried: Tried, go_ahead: str) -> dict[str, Json]:
+    """A dry run as scripts read it."""
+    return {
+        "command": COMMAND_KINDS[type(run.event)],
+        "dryRun": True,
+        "by": run.by,
+        "reason": run.reason,
+        "selection": run.selection,
+        "selected": tried.selected,
+        "lookedAt": tried.looked_at,
+        "eligible": {"orders": tried.eligible, "samples": list(tried.samples)},
+        "refused": _kinds(tried.refused),
+        "held": _kinds(tried.held),
+        "goAhead": go_ahead,
+    }
+
+
+def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
+    """A dry run as people read it."""
+    console = Console(highlight=False, soft_wrap=True)
+    of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} looked at"
+    kind = COMMAND_KINDS[type(run.event)]
+    console.print(f"{kind} of {_orders(tried.selected)}{of}. Nothing was sent.")
+    table = _table()
+    table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
+    for kind_refused in tried.refused:
+        _add(table, "refused", kind_refused)
+    for kind_held in tried.held:
+        _add(table, "would wait", kind_held)
+    Console(highlight=False).print(table)
+    if not tried.eligible:
+        return
+    if tried.held and not run.terms.anyway:
+        console.print("What would wait is not sent unless --anyway is said.")
+    console.print(_order_of_going(run.terms, tried.eligible))
+    console.print(f"It stops where more than {100 * run.terms.stop_at:g}% fail again. To do it:")
+    console.print(f"  {inert(go_ahead)}", markup=False)
+
+
+def _order_of_going(terms: Terms, eligible: int) -> str:
+    rate = f"at most {terms.rate:g} a second"
+    if not terms.canary:
+        return f"They go {rate}."
+    if terms.canary >= eligible:
+        return "They go at once, and their results are awaited."
+    return f"Of these {terms.canary} go first; once their results are known the rest, {rate}."
+
+
+def run_document(record: Record) -> dict[str, Json]:
+    """A run as scripts read it."""
+    run, progress = record.run, record.progress
+    terms = run.terms
+    return {
+        "runId": run.id,
+        "command": COMMAND_KINDS[type(run.event)],
+        "dryRun": False,
+        "by": run.by,
+        "reason": run.reason,
+        "selection": run.selection,
+        "startedAt": iso(run.started_at),
+        "savedAt": iso(record.saved_at),
+        "state": record.state.value,
+        "why": record.why or None,
+        "selected": run.selected,
+        "sent": progress.sent,
+        "completed": progress.count(Verdict.COMPLETED),
+        "undone": progress.count(Verdict.UNDONE),
+        "cancelled": progress.count(Verdict.CANCELLED),
+        "taken": progress.count(Verdict.TAKEN),
+        "failedAgain": progress.count(Verdict.FAILED),
+        "failures": [
+            {
+                "group": kind.key,
+                "failure": kind.said,
+                "orders": kind.orders,
+                "samples": list(kind.samples),
+            }
+            for kind in progress.failed
+        ],
+        "refused": _kinds(progress.refused),
+        "underWay": len(progress.on_their_way),
+        "notReached": run.selected - progress.reached,
+        "rate": terms.rate,
+        "canary": terms.canary,
+        "canaryWait": terms.patience / SECOND,
+        "stopAt": terms.stop_at,
+        "atOnce": terms.at_once,
+        "carriedOn": list(record.carried_on),
+        "resume": resume_command(record),
+    }
+
+
+def resume_command(record: Record) -> str | None:
+    """The command that carries the run on; None where nothing is left of it."""
+    left = record.run.selected - record.progress.reached or record.progress.on_their_way
+    if not left or record.state is RunState.RUNNING:
+        return None
+    return f"roundsman bulk resume {record.run.id}"
+
+
+def print_run(record: Record) -> None:
+    """A run as people read it."""
+    run, progress = record.run, record.progress
+    console = Console(highlight=False, soft_wrap=True)
+    kind = COMMAND_KINDS[type(run.event)]
+    why = f" ({record.why})" if record.why else ""
+    console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
+    said = f"{kind} of {_orders(run.selected)}, by {run.by}: {run.reason}"
+    console.print(inert(said), markup=False)
+    for one in record.carried_on:
+        console.print(inert(f"Carried on by {one}"), markup=False)
+    table = _table()
+    table.add_row("sent", str(progress.sent), "")
+    for verdict, words in _WORDS.items():
+        if progress.count(verdict):
+            table.add_row(words, str(progress.count(verdict)), "")
+    for failed in progress.failed:
+        label = failed.key if failed.key.startswith("f-") else ""
+        which = f"{_some(failed.samples, failed.orders)}: {failed.said}"
+        table.add_row("failed again", str(failed.orders), plain(f"{label} {which}".strip()))
+    for refused in progress.refused:
+        _add(table, "refused", refused)
+    on_their_way = [one.order for one in progress.on_their_way]
+    if on_their_way:
+        table.add_row("under way", str(len(on_their_way)), plain(_first(on_their_way)))
+    left = run.selected - progress.reached
+    if left:
+        table.add_row("not reached", str(left), "")
+    Console(highlight=False).print(table)
+    resume = resume_command(record)
+    if resume:
+        console.print(f"Carry it on with: {resume}")
+
+
+def progress_words(record: Record) -> str:
+    """How far a run has come, in a line."""
+    progress = record.progress
+    failed = progress.count(Verdict.FAILED)
+    return (
+        f"{record.run.id}: {progress.reached} of {record.run.selected} reached, "
+        f"{progress.sent} sent, {progress.results - failed} well, {failed} failed again, "
+        f"{progress.refusals} refused, {len(progress.on_their_way)} under way"
+    )
+
+
+def _table() -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _add(table: Table, what: str, kind: Kind) -> None:
+    which = f"{_some(kind.samples, kind.orders)}: {kind.said}"
+    table.add_row(what, str(kind.orders), plain(which))
+
+
+def _kinds(kinds: Sequence[Kind]) -> list[Json]:
+    return [
+        {"reason": kind.said, "orders": kind.orders, "samples": list(kind.samples)}
+        for kind in kinds
+    ]
+
+
+def _first(orders: Sequence[str]) -> str:
+    return _some(orders[:3], len(orders))
+
+
+def _some(samples: Sequence[str], orders: int) -> str:
+    return ", ".join(samples) + (" ..." if orders > len(samples) else "")
+
+
+def _orders(count: int) -> str:
+    return "1 order" if count == 1 else f"{count} orders"

@@ -1,0 +1,297 @@
+"""Carrying a bulk run on: read, send, look and store, as `bulk_moves` says.
+
+What may have been sent is stored before it is sent. So the process may die at any point: whoever
+resumes the run looks at what was on its way first, and sends again what shows no trace of its
+command. That a command reaches a task twice does nothing, since its id is the run's.
+"""
+
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from roundsman.aws.clock import now
+from roundsman.aws.errors import aws_errors, is_transient
+from roundsman.commands import command_of
+from roundsman.errors import CallRefused, TryAgain
+from roundsman.task import Task
+from roundsman.values import SECOND
+from roundsman.wire import wire_text
+from roundsman_console.bulk_judging import (
+    Eligible,
+    NotFor,
+    failure_words,
+    held_for,
+    hold_sentence,
+    judged,
+    refusals,
+    verdict,
+    verdict_of_gone,
+    was_taken,
+)
+from roundsman_console.bulk_moves import Finish, Look, Send, Stop, Wait, next_move
+from roundsman_console.bulk_run import (
+    TRIES,
+    Progress,
+    RunState,
+    Sent,
+    nothing_new,
+    settled,
+    taken_up,
+    to_send_again,
+    turned_down,
+    were_sent,
+)
+from roundsman_console.bulk_store import HELD_FOR, DynamoBulks, Holder, Record
+from roundsman_console.finding import plan_of
+from roundsman_console.sentences import ConsoleError
+from roundsman_console.stack import Stack
+from roundsman_console.waiting import moment, pause
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+STORE_EVERY = 10 * SECOND
+"""How long nothing is stored at most: so soon is it seen that somebody asked the run to stop."""
+
+LONGEST_SLEEP = SECOND  # so soon Ctrl-C is heard
+TROUBLES = 8  # in a row, a second apart: beyond what throttling lasts
+
+
+class Clock:
+    """Epoch ms that goes on as the process waits, whatever becomes of the machine's clock."""
+
+    def __init__(self) -> None:
+        self._began, self._at = now(), moment()
+
+    def __call__(self) -> int:
+        """The present."""
+        return self._began + round((moment() - self._at) * SECOND)
+
+
+def holder(by: str) -> Holder:
+    """This process, as the one who carries a run on."""
+    return Holder(secrets.token_hex(8), by, socket.gethostname()[:100])
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Within it Ctrl-C is only noted, to be heard between two steps; a second one acts at once."""
+    noted = False
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal noted
+        if noted:
+            raise KeyboardInterrupt
+        noted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@dataclass
+class Runner:
+    """Carries one run on. `tell` is called with the record whenever something has changed."""
+
+    stack: Stack
+    bulks: DynamoBulks
+    record: Record
+    clock: Callable[[], int]
+    interrupted: Callable[[], bool]
+    tell: Callable[[Record], None]
+
+    def run(self) -> Record:
+        """Until it is finished, stopped or interrupted; the record as it is then stored.
+
+        Raises ConsoleError where somebody else carries it on, and TryAgain or CallRefused where
+        AWS cannot be used; the run is then stored as interrupted, as far as that is possible.
+        """
+        try:
+            return self._steps()
+        except (TryAgain, CallRefused, KeyboardInterrupt) as error:
+            with suppress(TryAgain, CallRefused):
+                self._end(RunState.INTERRUPTED, str(error) or "interrupted")
+            raise
+
+    def _steps(self) -> Record:
+        troubles = 0
+        while self.record.state is RunState.RUNNING:
+            try:
+                self._step()
+                troubles = 0
+            except TryAgain:
+                troubles += 1
+                if troubles == TROUBLES:
+                    raise
+                pause(1)
+            self.tell(self.record)
+        return self.record
+
+    def _step(self) -> None:
+        at = self.clock()
+        if self.interrupted():
+            return self._end(RunState.INTERRUPTED, "interrupted")
+        if self.record.stop_asked:
+            return self._end(RunState.STOPPED, self.record.stop_asked)
+        if at - self.record.saved_at >= STORE_EVERY:
+            self._store(self.record.progress)
+        match next_move(self.record.run, self.record.progress, at):
+            case Send(most):
+                self._send(most)
+            case Look(orders):
+                self._look(orders)
+            case Wait(until):
+                pause(max(0.001, min(until - at, LONGEST_SLEEP) / SECOND))
+            case Stop(why):
+                self._end(RunState.STOPPED, why)
+            case Finish():
+                self._end(RunState.FINISHED, "")
+        return None
+
+    # --- sending -----------------------------------------------------------------------------
+
+    def _send(self, most: int) -> None:
+        run, progress = self.record.run, self.record.progress
+        orders = self.bulks.orders(run, progress.reached, most)
+        tasks = self.stack.records.load_many(orders, now())
+        to_send: list[Sent] = []
+        refused: list[tuple[str, str]] = []
+        eligible: list[Eligible] = []
+        for order in orders:
+            found = self._judged(tasks.tasks.get(order), tasks.unreadable.get(order))
+            if isinstance(found, NotFor):
+                refused.append((order, found.why))
+            else:
+                to_send.append(Sent(order, found.to_undo))
+                eligible.append(found)
+        held = self._held(eligible)
+        if held:
+            self._end(RunState.STOPPED, held)
+            return
+        self._store(taken_up(progress, to_send, refused))
+        self._post([tasks.tasks[one.order] for one in to_send])
+
+    def _judged(self, task: Task | None, unreadable: str | None) -> Eligible | NotFor:
+        if unreadable is not None:
+            return NotFor(unreadable)
+        plan = None if task is None else plan_of(self.stack, task)
+        return judged(self.record.run, plan, task, now())
+
+    def _held(self, eligible: Sequence[Eligible]) -> str:
+        """Why these would only wait; empty where they would not, or it does not matter."""
+        if self.record.run.terms.anyway or not any(one.agents for one in eligible):
+            return ""
+        holds = self.stack.holds.holds()
+        found = next((hold for one in eligible if (hold := held_for(one, holds))), None)
+        return f"{hold_sentence(found)}; --anyway goes on all the same" if found else ""
+
+    def _post(self, tasks: Sequence[Task]) -> None:
+        """Send the command to each, as its task was seen. Raises TryAgain or CallRefused."""
+        if not tasks:
+            return
+        run = self.record.run
+        entries: list[SendMessageBatchRequestEntryTypeDef] = [
+            {
+                "Id": str(place),
+                "MessageBody": wire_text(
+                    command_of(task.task_id, run.event_for(task.version)).body()
+                ),
+            }
+            for place, task in enumerate(tasks)
+        ]
+        doing = f"sending {len(tasks)} commands of {run.id}"
+        with aws_errors(doing):
+            answer = self.stack.sqs.send_message_batch(
+                QueueUrl=self.stack.output("SchedulerQueueUrl"), Entries=entries
+            )
+        failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
+        accepted = [task.task_id for place, task in enumerate(tasks) if str(place) not in failed]
+        self._now(were_sent(self.record.progress, accepted, run.terms, self.clock()))
+        for entry in failed.values():
+            if entry["SenderFault"] and not is_transient(entry["Code"]):
+                raise CallRefused(f"{doing}: {entry['Code']}", entry["Code"])
+        if failed:
+            raise TryAgain(f"{doing}: {len(failed)} were not taken")
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def _look(self, orders: Sequence[Sent]) -> None:
+        """See what became of these, and send again what the scheduler has not seen as it was."""
+        tasks = self.stack.records.load_many([one.order for one in orders], now())
+        again: list[Task] = []
+        for one in orders:
+            task = tasks.tasks.get(one.order)
+            if one.order in tasks.unreadable:
+                self._now(nothing_new(self.record.progress, one.order, self.clock()))
+            elif task is None:
+                self._settle_gone(one)
+            elif was_taken(self.record.run, task):
+                self._settle(one, task)
+            elif self._is_to_send(one, task):
+                again.append(task)
+        for first in range(0, len(again), 10):
+            self._post(again[first : first + 10])
+
+    def _settle(self, one: Sent, task: Task) -> None:
+        found, at = verdict(self.record.run, one, task), self.clock()
+        progress = self.record.progress
+        if found is None:
+            self._now(nothing_new(progress, one.order, at))
+        else:
+            self._now(settled(progress, one.order, found, failure_words(task), at))
+
+    def _settle_gone(self, one: Sent) -> None:
+        rows = self.stack.tasks.history(one.order)
+        found = verdict_of_gone(self.record.run, one, rows)
+        words = ("gone", "it was undone, and its retention is over")
+        self._now(settled(self.record.progress, one.order, found, words, self.clock()))
+
+    def _is_to_send(self, one: Sent, task: Task) -> bool:
+        """Whether the command is to be sent (again); if not, what is known of it is noted."""
+        rows, at = self.stack.tasks.history(one.order), self.clock()
+        progress, said = self.record.progress, refusals(self.record.run, rows)
+        if was_taken(self.record.run, task, rows):
+            self._settle(one, task)
+            return False
+        refused_now = len(said) >= one.tries
+        if one.sent and not refused_now:
+            self._now(nothing_new(progress, one.order, at))
+            return False
+        found = self._judged(task, None)
+        if isinstance(found, NotFor) or (refused_now and one.tries >= TRIES):
+            why = found.why if isinstance(found, NotFor) else said[-1]
+            self._now(turned_down(progress, one.order, why, at))
+            return False
+        self._now(to_send_again(progress, one.order, to_undo=found.to_undo, tried=refused_now))
+        return True
+
+    # --- storing -----------------------------------------------------------------------------
+
+    def _now(self, progress: Progress) -> None:
+        """So far has it come; stored with the next write."""
+        self.record = replace(self.record, progress=progress)
+
+    def _store(self, progress: Progress) -> None:
+        """Raises ConsoleError where somebody else has carried the run on since."""
+        held = self.record.holder
+        until = self.clock() + HELD_FOR
+        wanted = replace(self.record, progress=progress, holder=held and replace(held, until=until))
+        stored = self.bulks.save(wanted)
+        if stored is None:
+            raise ConsoleError(
+                f"{self.record.run.id} is carried on by somebody else now; here nothing more is "
+                f"sent. Look with: roundsman bulk show {self.record.run.id}"
+            )
+        self.record = stored
+
+    def _end(self, state: RunState, why: str) -> None:
+        wanted = replace(self.record, state=state, why=why, holder=None)
+        stored = self.bulks.save(wanted)
+        self.record = stored or wanted

@@ -1,0 +1,272 @@
+"""The records of bulk runs, in ControlTable.
+
+    bulk              an attribute for each run: when it began. So they are listed without a scan.
+    bulk#<id>         the run: what is to be done, how far it has come, and who is at it
+    bulk#<id>#<n>     the plan: CHUNK orders of it each, written before the run and never again
+
+Each write of a run is conditional on the version that was read, and raises it: of two who carry on
+one run, the one who comes second writes nothing, and so sends nothing. `ask_stop` alone leaves the
+version as it is; the next write of whoever carries on finds it.
+
+All of them are removed by DynamoDB some time after KEEP_FOR.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from roundsman.aws.codec import Item, epoch_seconds, number, text
+from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.aws.item_reader import ItemReader
+from roundsman.errors import UnreadableRecord
+from roundsman.ports import Clock
+from roundsman.values import SECOND
+from roundsman_console.bulk_codec import progress_text, read_progress, read_run, run_text
+from roundsman_console.bulk_run import Progress, Run, RunState
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+ID = "ControlId"
+INDEX = "bulk"
+CHUNK = 500  # orders; at most 65 KB
+KEEP_FOR = 90 * 24 * 3600 * SECOND
+HELD_FOR = 60 * SECOND
+"""Whoever carries on a run writes more often than this; after it, somebody else may carry on."""
+
+NO_SUCH_ROW = f"attribute_not_exists({ID})"
+VERSION_IS_AS_SEEN = "Version = :seen"
+IS_RUNNING = "#state = :running"
+
+
+@dataclass(frozen=True, slots=True)
+class Holder:
+    """Who carries a run on, from which machine, and until when (epoch ms) nobody else may.
+
+    `token` tells two who have the same name apart.
+    """
+
+    token: str
+    by: str
+    host: str
+    until: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run as stored. `why` says why it is not running. `stop_asked` is a sentence."""
+
+    run: Run
+    progress: Progress
+    state: RunState
+    version: int
+    saved_at: int
+    why: str = ""
+    holder: Holder | None = None
+    carried_on: tuple[str, ...] = ()
+    stop_asked: str = ""
+
+
+class DynamoBulks:
+    """The bulk runs of a stack."""
+
+    def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
+        self._client = client
+        self._table = control_table
+        self._clock = clock
+
+    def begin(self, run: Run, orders: Sequence[str], holder: Holder) -> Record:
+        """Store a new run and its plan. Nothing of it was sent yet."""
+        record = Record(run, Progress(), RunState.RUNNING, 1, self._clock(), holder=holder)
+        for first in range(0, len(orders), CHUNK):
+            chunk: Item = {
+                ID: text(_chunk_id(run.id, first // CHUNK)),
+                "Orders": text(" ".join(orders[first : first + CHUNK])),
+                "ExpiresAt": _expiry(run),
+            }
+            with aws_errors(f"storing the plan of {run.id}"):
+                self._client.put_item(TableName=self._table, Item=chunk)
+        self._list(run)
+        item: Item = {
+            ID: text(_run_id(run.id)),
+            "Run": text(run_text(run)),
+            **_changing(record),
+            "ExpiresAt": _expiry(run),
+        }
+        with aws_errors(f"storing the bulk run {run.id}"):
+            self._client.put_item(TableName=self._table, Item=item, ConditionExpression=NO_SUCH_ROW)
+        return record
+
+    def _list(self, run: Run) -> None:
+        """Note that there is this run, and forget those that are no longer kept."""
+        over = [name for name, began in self._listed().items() if began < run.started_at - KEEP_FOR]
+        names = {f"#n{place}": name for place, name in enumerate([run.id, *over[:100]])}
+        removed = ", ".join(list(names)[1:])
+        with aws_errors("listing the bulk run"):
+            self._client.update_item(
+                TableName=self._table,
+                Key={ID: text(INDEX)},
+                UpdateExpression="SET #n0 = :at" + (f" REMOVE {removed}" if removed else ""),
+                ExpressionAttributeNames=names,
+                ExpressionAttributeValues={":at": number(run.started_at)},
+            )
+
+    def _listed(self) -> dict[str, int]:
+        with aws_errors("listing the bulk runs"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(INDEX)}, ConsistentRead=True
+            )
+        item = found.get("Item", {})
+        reader = ItemReader(item, INDEX)
+        return {name: reader.number(name) for name in item if name != ID}
+
+    def newest(self, most: int) -> list[Record]:
+        """The last runs that began, newest first; `most` at most."""
+        listed = sorted(self._listed().items(), key=lambda each: each[1], reverse=True)
+        found = (self.load(name) for name, _ in listed[:most])
+        return [record for record in found if record is not None]
+
+    def load(self, run_id: str) -> Record | None:
+        """The run; None where there is none (any more). Raises UnreadableRecord."""
+        with aws_errors(f"reading the bulk run {run_id}"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(_run_id(run_id))}, ConsistentRead=True
+            )
+        if "Item" not in found:
+            return None
+        return _read(ItemReader(found["Item"], _run_id(run_id)), run_id)
+
+    def orders(self, run: Run, first: int, most: int) -> list[str]:
+        """The plan's orders from place `first` (0 is the first) on; all of one chunk at most."""
+        place = first // CHUNK
+        record = _chunk_id(run.id, place)
+        with aws_errors(f"reading the plan of {run.id}"):
+            found = self._client.get_item(TableName=self._table, Key={ID: text(record)})
+        if "Item" not in found:
+            raise UnreadableRecord(record, "Orders", "is missing")
+        orders = ItemReader(found["Item"], record).text("Orders").split(" ")
+        start = first - place * CHUNK
+        return orders[start : start + most]
+
+    def save(self, record: Record, *, fresh: bool = False) -> Record | None:
+        """Store how far the run has come, on the version that was read; None where another wrote.
+
+        The record that comes back has the new version, and what was asked meanwhile. `fresh`
+        forgets what was asked of whoever carried it on before.
+        """
+        wanted = replace(record, version=record.version + 1, saved_at=self._clock())
+        changing = _changing(wanted)
+        removed = [name for name in ("Holder", "Why") if name not in changing]
+        if fresh or record.state is not RunState.RUNNING:
+            removed.append("StopAsked")
+        names = {f"#{name}": name for name in (*changing, *removed)}
+        update = "SET " + ", ".join(f"#{name} = :{name}" for name in changing)
+        if removed:
+            update += " REMOVE " + ", ".join(f"#{name}" for name in removed)
+        try:
+            with aws_errors(f"storing the bulk run {record.run.id}"):
+                found = self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(_run_id(record.run.id))},
+                    UpdateExpression=update,
+                    ConditionExpression=VERSION_IS_AS_SEEN,
+                    ExpressionAttributeNames=names,
+                    ExpressionAttributeValues={
+                        **{f":{name}": value for name, value in changing.items()},
+                        ":seen": number(record.version),
+                    },
+                    ReturnValues="ALL_NEW",
+                )
+        except ConditionFailed:
+            return self._saved_before(wanted)
+        reader = ItemReader(found.get("Attributes", {}), _run_id(record.run.id))
+        return replace(wanted, stop_asked=reader.text("StopAsked", ""))
+
+    def _saved_before(self, wanted: Record) -> Record | None:
+        """This very write, where its answer was lost and the client repeated it."""
+        stored = self.load(wanted.run.id)
+        if stored is None or stored.version != wanted.version or stored.holder != wanted.holder:
+            return None
+        return replace(wanted, stop_asked=stored.stop_asked)
+
+    def ask_stop(self, run_id: str, said: str) -> bool:
+        """Ask whoever carries it on to stop; False where it is not running."""
+        try:
+            with aws_errors(f"stopping the bulk run {run_id}"):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(_run_id(run_id))},
+                    UpdateExpression="SET StopAsked = :said",
+                    ConditionExpression=IS_RUNNING,
+                    ExpressionAttributeNames={"#state": "State"},
+                    ExpressionAttributeValues={
+                        ":said": text(said),
+                        ":running": text(RunState.RUNNING),
+                    },
+                )
+        except ConditionFailed:
+            return False
+        return True
+
+
+def _changing(record: Record) -> Item:
+    """What changes as a run goes on."""
+    item: Item = {
+        "Version": number(record.version),
+        "State": text(record.state),
+        "SavedAt": number(record.saved_at),
+        "Progress": text(progress_text(record.progress)),
+    }
+    if record.carried_on:
+        item["CarriedOn"] = {"L": [text(one) for one in record.carried_on]}
+    if record.why:
+        item["Why"] = text(record.why)
+    if record.holder:
+        holder = record.holder
+        item["Holder"] = {
+            "M": {
+                "Token": text(holder.token),
+                "By": text(holder.by),
+                "Host": text(holder.host),
+                "Until": number(holder.until),
+            }
+        }
+    return item
+
+
+def _read(reader: ItemReader, run_id: str) -> Record:
+    return Record(
+        run=read_run(reader.text("Run"), run_id),
+        progress=read_progress(reader.text("Progress"), run_id),
+        state=reader.one_of(RunState, "State"),
+        version=reader.number("Version"),
+        saved_at=reader.number("SavedAt"),
+        why=reader.text("Why", ""),
+        holder=_holder(reader.optional_map("Holder")),
+        carried_on=reader.texts("CarriedOn"),
+        stop_asked=reader.text("StopAsked", ""),
+    )
+
+
+def _holder(reader: ItemReader | None) -> Holder | None:
+    if reader is None:
+        return None
+    return Holder(
+        token=reader.text("Token"),
+        by=reader.text("By"),
+        host=reader.text("Host"),
+        until=reader.number("Until"),
+    )
+
+
+def _expiry(run: Run) -> "Value":
+    return number(epoch_seconds(run.started_at + KEEP_FOR))
+
+
+def _run_id(run_id: str) -> str:
+    return f"bulk#{run_id}"
+
+
+def _chunk_id(run_id: str, place: int) -> str:
+    return f"bulk#{run_id}#{place}"

@@ -1,0 +1,212 @@
+"""A bulk run that is broken off, wherever, is carried on, and each order is acted on once."""
+
+import itertools
+import os
+import signal
+from collections.abc import Iterator
+from dataclasses import replace
+
+import pytest
+
+from roundsman_console.acting import bulks_of
+from roundsman_console.bulk_run import RunState
+from roundsman_console.bulk_store import DynamoBulks
+from roundsman_console.stack import find_stack
+from tests.console.bulk_stories import archived, names, states
+from tests.console.operators import Operator, at_each_call, document
+from tests.console.schemas import assert_schema
+from tests.moto.orders import ALL_EFFECTS
+
+SEND, STORE = "sqs.SendMessageBatch", "dynamodb.UpdateItem"
+GO = ("--go", "--canary", "1", "--rate", "2")
+
+
+class Killed(BaseException):
+    """The process of the command line dies here."""
+
+
+def bulks() -> DynamoBulks:
+    """The runs as stored."""
+    return bulks_of(find_stack("roundsman"))
+
+
+def only_run(operator: Operator) -> str:
+    """The id of the one run there is."""
+    (record,) = bulks().newest(5)
+    return record.run.id
+
+
+def each_acted_on_once(operator: Operator, count: int) -> None:
+    """All of them completed, by one command and with no effect twice."""
+    assert states(operator, names(count)) == ["Completed"] * count
+    for name in names(count):
+        kinds = [row.kind for row in operator.world.store.history(name)]
+        assert kinds.count("resubmit") == 1
+        assert "refused" not in kinds
+        assert operator.world.effects(name) == ALL_EFFECTS
+
+
+def test_ctrl_c_is_heard_between_two_sends_and_the_run_is_carried_on(operator: Operator) -> None:
+    group = archived(operator, 5)
+    operator.world.clock.now += 1000
+
+    def ctrl_c() -> None:
+        operator.world.run()
+        if operator.patience.now > 1:
+            os.kill(os.getpid(), signal.SIGINT)
+
+    operator.patience.sleeping = ctrl_c
+    before = signal.getsignal(signal.SIGINT)
+    result = operator.asks("resubmit", "--group", group, *GO, "--json")
+    assert signal.getsignal(signal.SIGINT) is before
+    assert result.exit_code == 130
+    told = document(result)
+    run_id = str(told["runId"])
+    assert (told["state"], told["sent"], told["resume"]) == (
+        "interrupted",
+        3,
+        f"roundsman bulk resume {run_id}",
+    )
+    assert result.stderr.endswith(f"Carry it on with: roundsman bulk resume {run_id}\n")
+    operator.patience.sleeping = operator.world.run
+    after = document(operator.types("bulk", "resume", run_id, "--reason", "back", "--json"))
+    assert (after["state"], after["completed"], after["sent"]) == ("finished", 5, 5)
+    assert str(after["carriedOn"]).endswith(": back']")
+    each_acted_on_once(operator, 5)
+
+
+def test_a_process_that_dies_before_or_after_a_send_loses_nothing_and_repeats_nothing(
+    operator: Operator,
+) -> None:
+    # The first update lists the run, which is not there yet.
+    deaths = [(SEND, 0), (SEND, 1), (SEND, 2), (STORE, 1), (STORE, 2), (STORE, 3)]
+    for operation, after in deaths:
+        operator.world.start_over()
+        operator.patience.now = 0.0
+        group = archived(operator, 3)
+        operator.world.clock.now += 1000
+        calls = itertools.count()
+
+        def dies(
+            *_: object, calls: Iterator[int] = calls, after: int = after, **__: object
+        ) -> None:
+            if next(calls) == after:
+                raise Killed
+
+        with at_each_call(operation, dies), pytest.raises(Killed):
+            operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--rate", "1")
+        run_id = only_run(operator)
+        held = operator.types("bulk", "resume", run_id)
+        assert held.exit_code == 1
+        assert f"{run_id} is carried on by ops on " in held.stderr
+        operator.world.run()
+        operator.world.clock.now += 70_000
+        result = operator.types("bulk", "resume", run_id, "--json")
+        assert result.exit_code == 0, (operation, after, result.stderr)
+        told = document(result)
+        assert (told["state"], told["completed"], told["sent"]) == ("finished", 3, 3)
+        each_acted_on_once(operator, 3)
+
+
+def test_of_two_who_carry_a_run_on_the_first_sends_nothing_more(operator: Operator) -> None:
+    group = archived(operator, 4)
+    operator.world.clock.now += 1000
+
+    def another_takes_it() -> None:
+        operator.world.run()
+        if operator.patience.now == 1:
+            record = bulks().load(only_run(operator))
+            assert record is not None
+            assert bulks().save(replace(record, state=RunState.STOPPED, holder=None))
+
+    operator.patience.sleeping = another_takes_it
+    result = operator.asks("resubmit", "--group", group, *GO)
+    assert result.exit_code == 1
+    assert "is carried on by somebody else now; here nothing more is sent." in result.stderr
+    assert states(operator, names(4)) == ["Completed"] + ["Archived"] * 3
+    told = document(operator.types("bulk", "resume", only_run(operator), "--json"))
+    assert (told["completed"], told["sent"]) == (4, 4)
+    each_acted_on_once(operator, 4)
+
+
+def test_a_run_is_stopped_from_elsewhere(operator: Operator) -> None:
+    group = archived(operator, 4)
+    operator.world.clock.now += 1000
+
+    def asked_to_stop() -> None:
+        operator.world.run()
+        bulks().ask_stop(only_run(operator), "by eve: not now")
+
+    operator.patience.sleeping = asked_to_stop
+    told = document(operator.asks("resubmit", "--group", group, *GO, "--json"))
+    assert (told["state"], told["why"]) == ("stopped", "by eve: not now")
+    assert told["notReached"] != 0
+    run_id = str(told["runId"])
+    late = operator.types("bulk", "stop", run_id, "--reason", "now")
+    assert (late.exit_code, late.stderr) == (1, f"{run_id} is not running: it is stopped.\n")
+    operator.patience.sleeping = operator.world.run
+    assert document(operator.types("bulk", "resume", run_id, "--json"))["completed"] == 4
+    each_acted_on_once(operator, 4)
+
+
+def test_a_run_that_nobody_carries_on_is_asked_to_stop_and_can_be_resumed(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 2)
+
+    def dies(**_: object) -> None:
+        raise Killed
+
+    with at_each_call("sqs.SendMessageBatch", dies), pytest.raises(Killed):
+        operator.asks("resubmit", "--group", group, *GO)
+    run_id = only_run(operator)
+    told = operator.types("bulk", "stop", run_id, "--reason", "now", "--json")
+    assert_schema("bulk-stop", document(told))
+    assert operator.reads("bulk", "show", run_id)["state"] == "running"
+    operator.world.clock.now += 70_000
+    assert document(operator.types("bulk", "resume", run_id, "--json"))["completed"] == 2
+
+
+def test_an_order_that_moved_on_before_its_command_was_read_is_looked_at_again(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 1)
+    world = operator.world
+    world.clock.now += 1000
+
+    def moves_on() -> None:
+        if operator.patience.now == 1:
+            seen = world.task("ord-1")
+            world.store.save(replace(seen, version=seen.version + 1), seen=seen.version)
+        world.run()
+
+    operator.patience.sleeping = moves_on
+    told = document(operator.asks("resubmit", "--group", group, *GO, "--json"))
+    assert (told["completed"], told["refused"]) == (1, [])
+    kinds = [row.kind for row in world.store.history("ord-1")]
+    assert (kinds.count("refused"), kinds.count("resubmit")) == (1, 1)
+
+
+def test_an_order_that_somebody_else_resubmits_meanwhile_is_refused(operator: Operator) -> None:
+    group = archived(operator, 2)
+    world = operator.world
+    world.clock.now += 1000
+
+    def somebody_else() -> None:
+        if operator.patience.now == 1:
+            world.clock.now += 1000
+            world.store.save(
+                replace(
+                    world.task("ord-2"),
+                    version=world.task("ord-2").version + 1,
+                    ended_at=world.clock(),
+                ),
+                seen=world.task("ord-2").version,
+            )
+        world.run()
+
+    operator.patience.sleeping = somebody_else
+    told = document(operator.asks("resubmit", "--group", group, *GO, "--json"))
+    assert told["refused"] == [
+        {"reason": "it failed again after the run began", "orders": 1, "samples": ["ord-2"]}
+    ]

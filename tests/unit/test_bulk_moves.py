@@ -1,0 +1,326 @@
+"""What a bulk run does next, decided purely: the canary, the rate, the share, the end."""
+
+import random
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.events import Asked, Resubmit
+from roundsman_console.bulk_moves import (
+    BATCH,
+    LEAST,
+    Finish,
+    Look,
+    Send,
+    Stop,
+    Wait,
+    next_move,
+    too_many_failed,
+)
+from roundsman_console.bulk_run import (
+    FIRST_LOOK,
+    LONGEST_LOOK,
+    MOST_KINDS,
+    SAMPLES,
+    THE_REST,
+    WINDOW,
+    Kind,
+    Progress,
+    Run,
+    Sent,
+    Terms,
+    Verdict,
+    nothing_new,
+    resumed,
+    settled,
+    taken_up,
+    to_send_again,
+    turned_down,
+    were_sent,
+    with_one,
+)
+
+NOW = 1_800_000_000_000
+ONE_BY_ONE = ("f-00000000", "charge_card: CardDeclined")
+
+
+def a_run(selected: int = 20, **terms: float) -> Run:
+    asked = Asked("b-00000000", "amy", "the acquirer is back")
+    found = Terms(**{"canary": 5, **terms})  # type: ignore[arg-type]  # numbers of either kind
+    return Run("b-00000000", Resubmit(asked), "amy", "", "--group f-1", NOW, selected, found)
+
+
+def sent(progress: Progress, run: Run, count: int, now: int = NOW) -> Progress:
+    """So many more of the plan, taken up and sent."""
+    orders = [f"ord-{progress.reached + place}" for place in range(count)]
+    told = taken_up(progress, [Sent(order) for order in orders], [])
+    return were_sent(told, orders, run.terms, now)
+
+
+def ended(progress: Progress, outcomes: str, now: int = NOW) -> Progress:
+    """Of the first on their way, one for each `+` or `-`, this became."""
+    for one, mark in zip(progress.on_their_way, outcomes, strict=False):
+        verdict = Verdict.COMPLETED if mark == "+" else Verdict.FAILED
+        progress = settled(progress, one.order, verdict, ONE_BY_ONE, now)
+    return progress
+
+
+def after(run: Run, outcomes: str) -> Progress:
+    """That many sent, and this became of them; it is time to send more."""
+    return replace(ended(sent(Progress(), run, len(outcomes)), outcomes), next_send_at=NOW)
+
+
+def test_the_canary_goes_first_and_nothing_else_until_it_is_known() -> None:
+    run = a_run()
+    assert next_move(run, Progress(), NOW) == Send(5)
+    progress = sent(Progress(), run, 5)
+    assert next_move(run, progress, NOW + 500) == Wait(NOW + FIRST_LOOK)
+    assert next_move(run, progress, NOW + FIRST_LOOK) == Look(progress.on_their_way)
+    four = ended(progress, "++++")
+    assert not isinstance(next_move(run, four, NOW + 700), Send)
+    assert next_move(run, ended(four, "+"), NOW + 700) == Send(BATCH)
+
+
+def test_a_canary_that_the_scheduler_refuses_is_replaced_by_the_next_orders() -> None:
+    run = a_run()
+    progress = sent(Progress(), run, 5)
+    progress = turned_down(progress, "ord-0", "it is completed", NOW)
+    assert next_move(run, replace(progress, next_send_at=NOW), NOW) == Send(1)
+
+
+def test_a_canary_larger_than_the_plan_is_the_plan() -> None:
+    run = a_run(selected=3)
+    assert next_move(run, Progress(), NOW) == Send(3)
+    assert next_move(run, after(run, "+++"), NOW) == Finish()
+
+
+def test_without_a_canary_it_goes_at_the_rate_at_once() -> None:
+    assert next_move(a_run(canary=0), Progress(), NOW) == Send(10)
+
+
+@pytest.mark.parametrize(
+    ("rate", "batch", "pause"), [(10, 10, 1000), (2.5, 2, 800), (0.5, 1, 2000)]
+)
+def test_no_more_are_sent_than_the_rate_allows(rate: float, batch: int, pause: int) -> None:
+    run = a_run(canary=0, rate=rate)
+    assert next_move(run, Progress(), NOW) == Send(batch)
+    progress = sent(Progress(), run, batch)
+    assert progress.next_send_at == NOW + pause
+    assert next_move(run, ended(progress, "+" * batch), NOW + pause - 1) == Wait(NOW + pause)
+    assert next_move(run, ended(progress, "+" * batch), NOW + pause) == Send(batch)
+
+
+def test_a_pause_saves_nothing_up() -> None:
+    run = a_run(canary=0)
+    late = NOW + 60_000
+    assert sent(sent(Progress(), run, 10), run, 10, late).next_send_at == late + 1000
+
+
+def test_no_more_are_on_their_way_than_is_allowed() -> None:
+    run = a_run(selected=50, canary=0, at_once=12)
+    progress = sent(Progress(), run, 10)
+    assert next_move(run, progress, NOW + 1000 - 1) == Wait(NOW + FIRST_LOOK)
+    looked = progress
+    for one in progress.on_their_way:
+        looked = nothing_new(looked, one.order, NOW + FIRST_LOOK)
+    assert next_move(run, looked, NOW + FIRST_LOOK) == Send(2)
+    full = sent(looked, run, 2, NOW + FIRST_LOOK)
+    assert next_move(run, full, NOW + FIRST_LOOK + 1) == Wait(NOW + 2 * FIRST_LOOK)
+
+
+def test_orders_are_looked_at_later_and_later() -> None:
+    progress, at, pauses = sent(Progress(), a_run(), 1), NOW + FIRST_LOOK, []
+    for _ in range(6):
+        progress = nothing_new(progress, "ord-0", at)
+        pauses.append(progress.on_their_way[0].look_at - at)
+        at = progress.on_their_way[0].look_at
+    assert pauses == [2000, 4000, 8000, 15000, 15000, 15000]
+    assert max(pauses) == LONGEST_LOOK
+
+
+@pytest.mark.parametrize(
+    ("outcomes", "stops"),
+    [
+        ("+++++", False),
+        ("++++-", False),  # 20% is not more than 20%
+        ("--", True),  # two of five already
+        ("-", False),
+        ("++-+-", True),
+        ("++++-+-", False),  # two of seven are more than 20%, but fewer than LEAST
+        ("++++-+--", True),
+        ("++++-++++++++--", False),  # 3 of 15
+        ("+" * 200 + "-" * 20, False),
+        ("+" * 200 + "-" * 21, True),  # of the last hundred, not of all
+        ("-" * 1 + "+" * 200, False),
+    ],
+)
+def test_it_stops_where_too_many_failed_again(outcomes: str, stops: bool) -> None:
+    run = a_run(selected=500)
+    progress = after(run, outcomes)
+    assert bool(too_many_failed(run, progress)) is stops
+    assert isinstance(next_move(run, progress, NOW), Stop) is stops
+
+
+def test_one_failure_stops_a_canary_of_one_and_no_other() -> None:
+    assert too_many_failed(a_run(canary=1), after(a_run(), "-")) == (
+        "1 of the first 1 failed again, more than 20%"
+    )
+    assert too_many_failed(a_run(canary=0), after(a_run(), "-" * (LEAST - 1))) == ""
+    assert too_many_failed(a_run(canary=0), after(a_run(), "-" * LEAST)) == (
+        "3 of the last 3 failed again, more than 20%"
+    )
+
+
+def test_a_share_of_all_never_stops_and_of_none_at_the_first_of_the_canary() -> None:
+    assert not too_many_failed(a_run(stop_at=1.0), after(a_run(), "-" * 20))
+    assert too_many_failed(a_run(stop_at=0.0), after(a_run(), "+-"))
+    assert not too_many_failed(a_run(stop_at=0.0), after(a_run(), "+" * 5 + "--"))
+    assert too_many_failed(a_run(stop_at=0.0), after(a_run(), "+" * 5 + "---"))
+
+
+def test_silence_of_the_canary_stops_the_run() -> None:
+    run = a_run(patience=60_000)
+    progress = nothing_new(sent(Progress(), run, 5), "ord-0", NOW)
+    for one in progress.on_their_way:
+        progress = replace(
+            progress,
+            on_their_way=tuple(
+                replace(each, look_at=NOW + 70_000) for each in progress.on_their_way
+            ),
+        )
+        assert one.sent
+    assert next_move(run, progress, NOW + 59_999) == Wait(NOW + 60_000)
+    assert next_move(run, progress, NOW + 60_000) == Stop(
+        "nothing was heard of the canary for 60 s: 5 still under way"
+    )
+
+
+def test_silence_at_the_end_finishes_the_run_and_in_its_midst_stops_it() -> None:
+    def silent(progress: Progress) -> Progress:
+        return replace(
+            progress,
+            on_their_way=tuple(replace(one, look_at=2 * NOW) for one in progress.on_their_way),
+        )
+
+    run = a_run(selected=10, canary=0, patience=60_000)
+    assert next_move(run, silent(sent(Progress(), run, 10)), NOW + 60_000) == Finish()
+    run = a_run(selected=11, canary=0, at_once=10, patience=60_000)
+    assert next_move(run, silent(sent(Progress(), run, 10)), NOW + 60_000) == Stop(
+        "nothing was heard of what is on its way for 60 s: 10 still under way"
+    )
+
+
+def test_what_is_refused_beforehand_costs_no_time() -> None:
+    run = a_run(canary=0)
+    progress = taken_up(Progress(), [], [(f"ord-{n}", f"version {n}") for n in range(10)])
+    assert next_move(run, progress, NOW) == Send(10)
+    assert progress.refused == (Kind("version *", "version 0", 10, ("ord-0", "ord-1", "ord-2")),)
+    assert (progress.reached, progress.sent, progress.refusals) == (10, 0, 10)
+
+
+def test_a_run_that_is_resumed_begins_with_a_canary_and_forgets_its_results() -> None:
+    run = a_run(selected=100)
+    stopped = sent(after(run, "++++-+--"), run, 3)
+    assert isinstance(next_move(run, stopped, NOW), Stop)
+    again = resumed(stopped, NOW + 5)
+    assert next_move(run, again, NOW + 5) == Look(again.on_their_way)
+    assert again.results == 8
+    known = ended(again, "+++")
+    assert next_move(run, known, NOW + 5) == Send(2)
+
+
+def test_what_was_tried_is_counted_and_what_was_only_not_sent_is_not() -> None:
+    progress = sent(Progress(), a_run(), 1)
+    again = to_send_again(progress, "ord-0", to_undo=True, tried=True)
+    assert again.on_their_way[0].tries == 2
+    assert not again.on_their_way[0].sent
+    assert to_send_again(again, "ord-0", to_undo=True, tried=False).on_their_way[0].tries == 2
+
+
+def test_kinds_beyond_the_most_are_counted_as_one() -> None:
+    kinds: tuple[Kind, ...] = ()
+    for number in range(MOST_KINDS + 10):
+        for order in ("a", "b", "c", "d"):
+            kinds = with_one(kinds, f"k{number}", f"k{number}", order)
+    assert len(kinds) == MOST_KINDS + 1
+    assert kinds[-1].key == THE_REST
+    assert kinds[-1].orders == 40
+    assert all(len(kind.samples) == SAMPLES for kind in kinds)
+
+
+@dataclass
+class Fate:
+    """What becomes of the orders of a run, by lot."""
+
+    run: Run
+    lot: random.Random
+    progress: Progress = field(default_factory=Progress)
+    batches: list[tuple[int, int]] = field(default_factory=list)
+
+    def send(self, most: int, now: int) -> None:
+        before, canary = self.progress, self.run.terms.canary
+        assert 1 <= most <= min(BATCH, self.run.selected - before.reached)
+        assert len(before.on_their_way) + most <= self.run.terms.at_once
+        if len(before.recent) < canary:
+            assert len(before.on_their_way) + len(before.recent) + most <= canary
+        orders = [f"ord-{before.reached + place}" for place in range(most)]
+        well = [one for one in orders if self.lot.random() < 0.9]
+        refused = [(one, "no") for one in orders if one not in well]
+        self.progress = taken_up(before, [Sent(one) for one in well], refused)
+        if well:
+            self.progress = were_sent(self.progress, well, self.run.terms, now)
+            self.batches.append((now, len(well)))
+
+    def look(self, order: str, now: int) -> None:
+        lot, before = self.lot.random(), self.progress
+        if lot < 0.4:
+            self.progress = nothing_new(before, order, now)
+        elif lot < 0.5:
+            self.progress = turned_down(before, order, "no", now)
+        else:
+            verdict = Verdict.FAILED if lot < 0.6 else Verdict.COMPLETED
+            self.progress = settled(before, order, verdict, ONE_BY_ONE, now)
+
+    def to_its_end(self) -> Stop | Finish:
+        now = NOW
+        for _ in range(5_000):
+            match next_move(self.run, self.progress, now):
+                case Send(most):
+                    self.send(most, now)
+                case Look(orders):
+                    for one in orders:
+                        self.look(one.order, now)
+                case Wait(until):
+                    assert until > now
+                    now = until
+                case end:
+                    return end
+        raise AssertionError("it never ends")
+
+
+@given(
+    run=st.builds(
+        a_run,
+        selected=st.integers(1, 60),
+        canary=st.integers(0, 10),
+        at_once=st.integers(1, 20),
+        rate=st.floats(0.1, 50),
+        stop_at=st.sampled_from([0.0, 0.2, 0.5, 1.0]),
+        patience=st.sampled_from([3_000, 30_000]),
+    ),
+    lot=st.randoms(use_true_random=False),
+)
+def test_whatever_becomes_of_the_orders_the_run_ends_and_keeps_its_terms(
+    run: Run, lot: random.Random
+) -> None:
+    fate = Fate(run, lot)
+    end, progress = fate.to_its_end(), fate.progress
+    assert isinstance(end, Stop) or progress.reached == run.selected
+    known = progress.results + progress.refusals + len(progress.on_their_way)
+    assert known == progress.reached
+    assert len(progress.recent) <= WINDOW
+    for (at, size), (after_it, _) in pairwise(fate.batches):
+        assert after_it - at >= round(size * 1000 / run.terms.rate)
