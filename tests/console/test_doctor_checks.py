@@ -88,10 +88,10 @@ BROKEN = {
         "1 open tasks; DueShards is 16",
     ),
     "bulk-abandoned": (
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 31 * MINUTE),)),
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 29 * MINUTE),)),
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE),)),
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE),)),
         "b-1",
-        "silent for 31 min",
+        "silent for 6 min",
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),

@@ -94,6 +94,12 @@ def test_an_entry_later_than_the_record_says_is_moved_forward() -> None:
     assert of(with_tasks(replace(task, due_at=task.due_at + SKEW))) == {}
 
 
+def test_an_entry_that_no_calendar_has_is_told_as_its_number() -> None:
+    never = replace(claimed(born()), due_at=10**18)
+    found = of(with_tasks(never))["due-late"]
+    assert found.evidence.startswith("entry at 1000000000000000000 ms, due at 2026-")
+
+
 def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
     late = replace(claimed(born()), due_at=NOW + HOUR)
     found = of(seen("ord-1001", late, trouble=2))
@@ -132,6 +138,7 @@ def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: 
         (replace(claimed(born()), state=TaskState.RETRY), "Retry, and under way"),
         (replace(done(), ended_at=None), "Completed, ended at None"),
         (completed(born()), "charge_card is not done"),
+        (replace(done(), fan_outs={"charge_card": 10**12}), "charge_card runs for 1000000000000"),
     ],
 )
 def test_a_shape_that_the_machine_never_writes_is_found(task: Task, what: str) -> None:

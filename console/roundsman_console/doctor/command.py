@@ -3,7 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -15,7 +15,7 @@ from roundsman_console.doctor.checks import findings, findings_of_tasks, in_orde
 from roundsman_console.doctor.deep import look_deep
 from roundsman_console.doctor.facts import Facts, Finding
 from roundsman_console.doctor.gather import gather
-from roundsman_console.doctor.gather_tasks import AT_ONCE, read_tasks
+from roundsman_console.doctor.gather_tasks import AT_ONCE, dynamodb_client, read_tasks
 from roundsman_console.doctor.kinds import Kind
 from roundsman_console.doctor.looking import Looking
 from roundsman_console.doctor.repair import Repair, repair, to_do
@@ -24,6 +24,9 @@ from roundsman_console.operating import AsJson, Yes
 from roundsman_console.sentences import FAILED, sentences
 from roundsman_console.stack import Stack, StackOption, find_stack
 from roundsman_console.waiting import wait_for
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
 
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")
@@ -92,17 +95,18 @@ class Visit:
         tasks = len({one.where for one in wanted})
         confirm(f"Mend {tasks} task{'s' if tasks > 1 else ''} so?", yes=yes)
         done = repair(self.stack, wanted)
-        wait_for(lambda: True if self._mended(done, facts) else None, wait)
+        client = dynamodb_client()
+        wait_for(lambda: True if self._mended(client, done, facts) else None, wait)
         after, _ = self.look()
         left = _places(after.findings)
         return replace(after, repairs=[(one, _place(one.finding) not in left) for one in done])
 
-    def _mended(self, done: Sequence[Repair], facts: Facts) -> bool:
+    def _mended(self, client: "DynamoDBClient", done: Sequence[Repair], facts: Facts) -> bool:
         """Whether nothing is found any more with the tasks that were seen to, the first of them."""
         ids = list(dict.fromkeys(one.finding.where for one in done))[:AT_ONCE]
         at = now()
         try:
-            seen = read_tasks(self.stack, ids, at)
+            seen = read_tasks(client, self.stack, ids, at)
         except TryAgain:
             return False
         found = _places(findings_of_tasks(replace(facts, now=at, tasks=seen)))

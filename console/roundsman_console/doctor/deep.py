@@ -9,8 +9,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
-import boto3
-
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors
 from roundsman_console.doctor.checks import findings_of_tasks
@@ -18,6 +16,7 @@ from roundsman_console.doctor.facts import Facts, Finding, OrphanOrder, TaskSeen
 from roundsman_console.doctor.gather_tasks import (
     AT_ONCE,
     batch_get,
+    dynamodb_client,
     is_over,
     read_plans,
     task_seen,
@@ -44,9 +43,10 @@ def look_deep(stack: Stack, facts: Facts, rate: int, looking: Looking) -> Deep:
     """Read both tables, at most `rate` rows a second. What is found by the lanes is found again."""
     found = Deep()
     plans, broken = dict(facts.plans), dict(facts.unreadable_plans)
+    client = dynamodb_client()
     with looking.at("the rows of the tasks table"):
-        for page in _pages(stack.output("TasksTableName"), None, rate):
-            tasks = _with_orders(stack, [task_seen(item) for item in page])
+        for page in _pages(client, stack.output("TasksTableName"), None, rate):
+            tasks = _with_orders(client, stack, [task_seen(item) for item in page])
             there = [seen for seen in tasks if not is_over(seen, now())]
             named = [s for s in there if s.task and s.task.plan not in (*plans, *broken)]
             more, worse = read_plans(stack, named, looking)
@@ -58,17 +58,18 @@ def look_deep(stack: Stack, facts: Facts, rate: int, looking: Looking) -> Deep:
             found.rows += len(page)
             looking.tell(f"{found.rows} rows looked at")
     with looking.at("the rows of the orders table"):
-        for page in _pages(stack.output("OrdersTableName"), "OrderID, CreatedAt", rate):
+        for page in _pages(client, stack.output("OrdersTableName"), "OrderID, CreatedAt", rate):
             at = replace(facts, now=now(), tasks=(), shortest_retention=found.shortest)
-            found.findings += findings_of_tasks(replace(at, orphans=_orphans(stack, page)))
+            found.findings += findings_of_tasks(replace(at, orphans=_orphans(client, stack, page)))
             found.rows += len(page)
             looking.tell(f"{found.rows} rows looked at")
     return found
 
 
-def _pages(table: str, only: str | None, rate: int) -> "Iterator[list[Mapping[str, Value]]]":
+def _pages(
+    client: "DynamoDBClient", table: str, only: str | None, rate: int
+) -> "Iterator[list[Mapping[str, Value]]]":
     """The table's items, a page after the other; each waits until its share of time is over."""
-    client: DynamoDBClient = boto3.client("dynamodb")
     wanted: ScanInputTypeDef = {"TableName": table, "Limit": AT_ONCE}
     if only is not None:
         wanted["ProjectionExpression"] = only
@@ -84,23 +85,25 @@ def _pages(table: str, only: str | None, rate: int) -> "Iterator[list[Mapping[st
         time.sleep(max(0.0, len(page["Items"]) / rate - (time.monotonic() - began)))
 
 
-def _with_orders(stack: Stack, tasks: list[TaskSeen]) -> list[TaskSeen]:
+def _with_orders(client: "DynamoDBClient", stack: Stack, tasks: list[TaskSeen]) -> list[TaskSeen]:
     """The same, each with whether its order row is there."""
     ids = [seen.task_id for seen in tasks]
-    rows = _there(stack.output("OrdersTableName"), "OrderID", ids)
+    rows = _there(client, stack.output("OrdersTableName"), "OrderID", ids)
     return [replace(seen, ordered=seen.task_id in rows) for seen in tasks]
 
 
-def _orphans(stack: Stack, page: "list[Mapping[str, Value]]") -> list[OrphanOrder]:
+def _orphans(
+    client: "DynamoDBClient", stack: Stack, page: "list[Mapping[str, Value]]"
+) -> list[OrphanOrder]:
     stored = {
         row["OrderID"]["S"]: int(float(row.get("CreatedAt", {}).get("N", "0"))) for row in page
     }
-    tasks = _there(stack.output("TasksTableName"), "TaskId", list(stored))
+    tasks = _there(client, stack.output("TasksTableName"), "TaskId", list(stored))
     return [OrphanOrder(one, at) for one, at in stored.items() if one not in tasks]
 
 
-def _there(table: str, key: str, ids: list[str]) -> set[str]:
-    found = batch_get(table, key, ids, consistent=True, only=key) if ids else []
+def _there(client: "DynamoDBClient", table: str, key: str, ids: list[str]) -> set[str]:
+    found = batch_get(client, table, key, ids, only=key) if ids else []
     return {item[key]["S"] for item in found}
 
 

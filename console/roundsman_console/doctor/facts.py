@@ -1,6 +1,6 @@
 """What is found in the stack, as plain values that checks look at, and what they find in them.
 
-A part that could not be looked at is None or left out, and `unseen` says why.
+A part that could not be looked at is None or left out.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -228,4 +228,3 @@ class Facts:
     orphans: Sequence[OrphanOrder] = ()
     shortest_retention: int | None = None
     """Of all tasks there are, in ms; None where it is not known."""
-    unseen: Sequence[Unseen] = ()

@@ -3,10 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import boto3
-
 from roundsman.aws.clock import now
-from roundsman.aws.control import DynamoLeases
 from roundsman.leases import Leases
 from roundsman.plan import Plan
 from roundsman.ports import Hold
@@ -79,9 +76,8 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
 
 
 def _leases(stack: Stack, looking: Looking) -> Leases | None:
-    table = stack.output("ControlTableName")
     with looking.at("leases"):
-        return DynamoLeases(boto3.client("dynamodb"), control_table=table).read()
+        return stack.leases.read()
     return None
 
 

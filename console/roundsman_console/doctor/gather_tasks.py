@@ -44,7 +44,7 @@ class Walk:
 
 def walk(stack: Stack, shards: int, limit: int, now: int, looking: Looking) -> Walk:
     """Read the first `limit` tasks of each of the lanes, those that are due first."""
-    found = Walk()
+    found, client = Walk(), dynamodb_client()
     for lane in LANES:
         with looking.at(f"{lane} tasks"):
             for part in _parts(_entries(stack, lane, shards, limit + 1)):
@@ -53,7 +53,7 @@ def walk(stack: Stack, shards: int, limit: int, now: int, looking: Looking) -> W
                     found.cut.append(lane)
                 if lane is Lane.OPEN:
                     found.by_shard.update(shard for shard, _ in part[:left])
-                found.tasks += read_tasks(stack, [e.task_id for _, e in part[:left]], now)
+                found.tasks += read_tasks(client, stack, [e.task_id for _, e in part[:left]], now)
                 found.entries[lane] += len(part[:left])
                 looking.tell(f"{found.entries[lane]} {lane} tasks looked at")
     return found
@@ -75,13 +75,21 @@ def _parts(entries: Iterable[tuple[int, DueEntry]]) -> Iterator[list[tuple[int, 
         yield part
 
 
-def read_tasks(stack: Stack, ids: Sequence[str], now: int) -> list[TaskSeen]:
+def dynamodb_client() -> "DynamoDBClient":
+    """One for all of a look: to make one takes longer than most reads."""
+    client: DynamoDBClient = boto3.client("dynamodb")
+    return client
+
+
+def read_tasks(
+    client: "DynamoDBClient", stack: Stack, ids: Sequence[str], now: int
+) -> list[TaskSeen]:
     """The tasks of these ids, read consistently; without those that are gone or past retention."""
     table = stack.output("TasksTableName")
     found = []
     for first in range(0, len(ids), AT_ONCE):
         keys = list(dict.fromkeys(ids[first : first + AT_ONCE]))
-        for item in batch_get(table, "TaskId", keys, consistent=True):
+        for item in batch_get(client, table, "TaskId", keys):
             seen = task_seen(item)
             if not is_over(seen, now):
                 found.append(seen)
@@ -107,16 +115,15 @@ def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
 
 
 def batch_get(
-    table: str, key: str, ids: Sequence[str], *, consistent: bool, only: str | None = None
+    client: "DynamoDBClient", table: str, key: str, ids: Sequence[str], *, only: str | None = None
 ) -> "list[Mapping[str, Value]]":
     """The items of these ids (at most AT_ONCE), of each only that attribute where one is named.
 
     Raises TryAgain where DynamoDB leaves some out again and again.
     """
-    client: DynamoDBClient = boto3.client("dynamodb")
     wanted: KeysAndAttributesTypeDef = {
         "Keys": [{key: text(one)} for one in ids],
-        "ConsistentRead": consistent,
+        "ConsistentRead": True,
     }
     if only is not None:
         wanted["ProjectionExpression"] = only

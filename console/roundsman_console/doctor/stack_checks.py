@@ -2,13 +2,14 @@
 
 from collections.abc import Iterable, Iterator
 
-from roundsman.values import MINUTE, SECOND, iso, spoken
+from roundsman.values import MINUTE, SECOND, spoken
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
+from roundsman_console.doctor.instants import when
 from roundsman_console.doctor.kinds import Kind
 from roundsman_console.doctor.task_checks import late_by
 
-BULK_QUIET_FOR = 30 * MINUTE
-"""How long a run of many commands may be silent: its rate and its canary make it write often."""
+BULK_QUIET_FOR = 5 * MINUTE
+"""How long a run over many orders may be silent: whoever carries it on writes every minute."""
 
 LONGEST_RUN = 15 * MINUTE
 """The longest that Lambda lets a function run."""
@@ -25,8 +26,8 @@ def supervisors(facts: Facts) -> Iterator[Finding]:
     if not late:
         return
     last = max(visits[shard] for shard in late)
-    when = f"last at {iso(last)}, {spoken(facts.now - last)} ago" if last else "never visited"
-    evidence = f"{when}; a round is {spoken(facts.interval)}"
+    seen = f"last at {when(last)}, {spoken(facts.now - last)} ago" if last else "never visited"
+    evidence = f"{seen}; a round is {spoken(facts.interval)}"
     yield Finding(Kind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
 
 
@@ -40,7 +41,7 @@ def leases(facts: Facts) -> Iterator[Finding]:
             by_owner.setdefault(lease.owner, []).append(shard)
     for owner, shards in sorted(by_owner.items()):
         ended = max(facts.leases.of(shard).until for shard in shards)
-        evidence = f"held by {owner} until {iso(ended)}, {spoken(facts.now - ended)} ago"
+        evidence = f"held by {owner} until {when(ended)}, {spoken(facts.now - ended)} ago"
         yield Finding(Kind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
 
 

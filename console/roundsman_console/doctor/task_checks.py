@@ -12,12 +12,16 @@ from roundsman.plan import Plan, StepPlan
 from roundsman.states import DONE, ProcessState, TaskState
 from roundsman.task import StepRecord, Task
 from roundsman.testing.invariants import of_change, of_record
-from roundsman.values import MINUTE, clock_time, iso, spoken
+from roundsman.values import MINUTE, spoken
 from roundsman_console.doctor.facts import Facts, Finding, Inspect, Rearm, TaskSeen
+from roundsman_console.doctor.instants import clock, when
 from roundsman_console.doctor.kinds import Kind
 
 OWED_FOR = 5 * MINUTE
 """How long something may be owed before it counts as not going out: several rounds have tried."""
+
+MOST_ITEMS = 1_000
+"""Far more than a task can have, which is 100 step records."""
 
 
 def late_by(facts: Facts) -> int:
@@ -45,7 +49,7 @@ def stuck_tasks(facts: Facts) -> Iterator[Finding]:
             continue
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
         evidence = (
-            f"{what} overdue since {clock_time(since)} ({spoken(facts.now - since)}); "
+            f"{what} overdue since {clock(since)} ({spoken(facts.now - since)}); "
             f"{_visited(facts.leases, task.shard)}"
         )
         known = facts.plans.get(task.plan) is not None and not seen.trouble
@@ -71,10 +75,8 @@ def _visited(leases: Leases | None, shard: int) -> str:
     if leases is None:
         return f"shard {shard}"
     lease = leases.of(shard)
-    visited = (
-        f"last visited {clock_time(lease.visited_at)}" if lease.visited_at else "never visited"
-    )
-    held = f", held by {lease.owner} until {clock_time(lease.until)}" if lease.owner else ""
+    visited = f"last visited {clock(lease.visited_at)}" if lease.visited_at else "never visited"
+    held = f", held by {lease.owner} until {clock(lease.until)}" if lease.owner else ""
     return f"shard {shard} {visited}{held}"
 
 
@@ -84,7 +86,7 @@ def late_entries(facts: Facts) -> Iterator[Finding]:
         at = due(task, facts.now)
         if seen.trouble or task.due_at <= at + SKEW:
             continue  # what cannot be handled is put off on purpose
-        evidence = f"entry at {iso(task.due_at)}, due at {iso(at)}"
+        evidence = f"entry at {when(task.due_at)}, due at {when(at)}"
         yield Finding(Kind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
 
 
@@ -96,7 +98,7 @@ def unsent_owed(facts: Facts) -> Iterator[Finding]:
             continue
         since = min(owed.at for owed in old)
         names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
-        evidence = f"{names}, since {clock_time(since)} ({spoken(facts.now - since)})"
+        evidence = f"{names}, since {clock(since)} ({spoken(facts.now - since)})"
         fix = None if seen.trouble else Inspect(task.task_id)
         yield Finding(Kind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
 
@@ -124,15 +126,17 @@ def shapes(facts: Facts) -> Iterator[Finding]:
     """Records that break an invariant of the machine, but for their place in the index."""
     for _, task in _readable(facts):
         placed = replace(task, lane=_lane(task), due_at=0)
-        plan = facts.plans.get(task.plan)
-        broken = list(
-            of_record(placed, facts.now)
-            if plan is None
-            else of_change(plan, None, placed, facts.now)
-        )
-        if broken:
-            evidence = "; ".join(one.what for one in broken)
+        if broken := _broken(placed, facts.plans.get(task.plan), facts.now):
+            evidence = "; ".join(broken)
             yield Finding(Kind.RECORD_INCONSISTENT, task.task_id, evidence, _show(task))
+
+
+def _broken(task: Task, plan: Plan | None, now: int) -> list[str]:
+    many = {step: count for step, count in task.fan_outs.items() if count > MOST_ITEMS}
+    if many:  # to go through them all might take for ever
+        return [f"{step} runs for {count} items" for step, count in many.items()]
+    found = of_record(task, now) if plan is None else of_change(plan, None, task, now)
+    return [one.what for one in found]
 
 
 def unreadable(facts: Facts) -> Iterator[Finding]:
@@ -143,7 +147,7 @@ def unreadable(facts: Facts) -> Iterator[Finding]:
             yield Finding(kind, seen.task_id, seen.problem)
         elif seen.trouble and seen.task is not None and not settled(seen.task):
             times = "once" if seen.trouble == 1 else f"{seen.trouble} times"
-            evidence = f"failed {times}; looked at again at {iso(seen.task.due_at)}"
+            evidence = f"failed {times}; looked at again at {when(seen.task.due_at)}"
             yield Finding(Kind.RECORD_TROUBLED, seen.task_id, evidence, _show(seen.task))
 
 
@@ -196,7 +200,7 @@ def held_for_nothing(facts: Facts) -> Iterator[Finding]:
             if record.held_since is None or until - facts.now <= longest:
                 continue
             if agents and not agents & held:
-                evidence = f"{name} waits for {', '.join(sorted(agents))} until {iso(until)}"
+                evidence = f"{name} waits for {', '.join(sorted(agents))} until {when(until)}"
                 fix = Inspect(task.task_id)
                 yield Finding(Kind.HELD_WITHOUT_HOLD, task.task_id, evidence, _show(task), fix)
 
@@ -222,7 +226,7 @@ def ungrouped(facts: Facts) -> Iterator[Finding]:
         if task.state is not TaskState.ARCHIVED or not settled(task):
             continue  # who has still to alert opens the group
         if task.failure is None:
-            evidence = f"archived at {iso(task.ended_at or task.due_at)}"
+            evidence = f"archived at {when(task.ended_at or task.due_at)}"
             yield Finding(Kind.UNGROUPED, task.task_id, evidence, _show(task))
         elif task.failure not in known and task.workflow not in overflowing:
             lost[task.failure].append(task)
@@ -239,14 +243,14 @@ def orphans(facts: Facts) -> Iterator[Finding]:
         age = facts.now - order.created_at
         if shortest is not None and age < shortest:
             evidence = (
-                f"stored at {iso(order.created_at)}, {spoken(age)} ago; no task is kept for less "
+                f"stored at {when(order.created_at)}, {spoken(age)} ago; no task is kept for less "
                 f"than {spoken(shortest)}"
             )
             command = f"roundsman show {order.order_id}"
             yield Finding(Kind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)
     for seen, task in _readable(facts):
         if seen.ordered is False:
-            evidence = f"{task.state}, submitted at {iso(task.created_at)}"
+            evidence = f"{task.state}, submitted at {when(task.created_at)}"
             yield Finding(Kind.TASK_WITHOUT_ORDER, task.task_id, evidence, _show(task))
 
 
@@ -264,7 +268,9 @@ def _open(facts: Facts) -> Iterator[tuple[TaskSeen, Task]]:
 
 
 def _plan(facts: Facts, task: Task) -> dict[str, StepPlan]:
-    plan: Plan | None = facts.plans.get(task.plan)
+    plan = facts.plans.get(task.plan)
+    if max(task.fan_outs.values(), default=0) > MOST_ITEMS:
+        return {}
     return dict(plan.expanded(task.fan_outs).steps) if plan else {}
 
 

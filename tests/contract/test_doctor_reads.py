@@ -1,0 +1,83 @@
+"""The doctor's reads, as DynamoDB itself takes them: by lanes, a hundred at once, and by rows."""
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from roundsman.aws.codec import task_item
+from roundsman.task import Task
+from roundsman.values import SECOND
+from roundsman_console.doctor.deep import look_deep
+from roundsman_console.doctor.facts import Facts
+from roundsman_console.doctor.gather_tasks import walk
+from roundsman_console.doctor.looking import Looking
+from roundsman_console.stack import Stack
+from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
+from tests.contract.worlds import DynamoWorld
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import WriteRequestTypeDef
+
+MANY = 105
+
+
+@pytest.fixture
+def stack(
+    local_world: DynamoWorld, dynamodb_endpoint: str, monkeypatch: pytest.MonkeyPatch
+) -> Stack:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb_endpoint)
+    tables = local_world.tables
+    outputs = {
+        "OrdersTableName": tables.orders,
+        "TasksTableName": tables.tasks,
+        "ControlTableName": tables.control,
+        "HistoryTableName": tables.history,
+    }
+    return Stack("roundsman", outputs, {"DueShards": "16"})
+
+
+def store(world: DynamoWorld, task: Task) -> None:
+    world.store.create(order_row(task.task_id), task)
+
+
+def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
+    local_world: DynamoWorld, stack: Stack
+) -> None:
+    tasks = [claimed(born(f"ord-{number}")) for number in range(MANY)]
+    for first in range(0, MANY, 25):
+        puts: list[WriteRequestTypeDef] = [
+            {"PutRequest": {"Item": task_item(task)}} for task in tasks[first : first + 25]
+        ]
+        local_world.client.batch_write_item(RequestItems={local_world.tables.tasks: puts})
+    store(local_world, completed(born("over")))
+    local_world.spoil("ord-3")
+    looking = Looking(quiet=True)
+    found = walk(stack, 16, 1_000, NOW, looking)
+    assert len(found.tasks) == found.entries["open"] == found.by_shard.total() == MANY
+    assert [seen.task_id for seen in found.tasks if seen.task is None] == ["ord-3"]
+    assert (found.cut, looking.unseen) == ([], [])
+    part = walk(stack, 16, MANY - 1, NOW, looking)
+    assert (part.entries["open"], part.cut) == (MANY - 1, ["open"])
+
+
+def test_a_deep_look_reads_every_row_of_both_tables(
+    local_world: DynamoWorld, stack: Stack, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roundsman_console.doctor.deep.AT_ONCE", 2)  # several pages
+    monkeypatch.setattr("roundsman_console.doctor.deep.now", lambda: NOW)
+    local_world.plans().put_plan(PLAN)
+    kept = replace(born(), retain_for=3600 * SECOND)
+    for number in range(5):
+        store(local_world, replace(kept, task_id=f"ord-{number}"))
+    local_world.remove_task("ord-1")
+    local_world.remove_order("ord-2")
+    facts = Facts(now=NOW, interval=60_000, shards=16)
+    looking = Looking(quiet=True)
+    found = look_deep(stack, facts, 100_000, looking)
+    assert looking.unseen == []
+    assert found.rows == 8
+    assert {(one.kind.value, one.where) for one in found.findings} == {
+        ("task-without-order", "ord-2"),
+        ("order-without-task", "ord-1"),
+    }
