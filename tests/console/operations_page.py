@@ -16,6 +16,7 @@ from pathlib import Path
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import Stack
 from tests.console.doctored import put_in_order, see_mappings_enabled
+from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
 
@@ -126,6 +127,7 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "released": _held,
     "circuit-open": _circuit_open,
     "doctor": _supervisor_died,
+    **LETTER_STORIES,
 }
 
 
@@ -140,4 +142,5 @@ THINGS: Mapping[str, Callable[[Stack], None]] = {
     "15 seconds later": lambda world: world.pass_time(15),
     "90 seconds later": lambda world: world.pass_time(90),
     "a moment later": lambda world: world.pass_time(1),
+    **LETTER_THINGS,
 }

@@ -89,6 +89,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
     [message] = listed(operator)
     assert message["reasonKnown"] is False
     assert "crash, time-out or memory" in str(message["reason"])
+    assert message["receives"] == 5, "looking does not count"
     log = str(operator.reads("dlq", "show", str(message["messageId"]))["log"])
     assert "Task timed out" in log
     assert operator.types("dlq", "redrive", "SchedulerQueue").exit_code == 0
@@ -128,7 +129,8 @@ def test_what_comes_back_is_seen_to_have_come_back(operator: Operator) -> None:
     [message] = listed(operator)
     only = ("--only", str(message["messageId"])[:8])
     stays = operator.types("dlq", "redrive", "SchedulerQueue", *only)
-    assert "0 sent back to SchedulerQueue, 1 left." in stays.stdout
+    assert "0 sent back to SchedulerQueue, 1 left. --anyway sends" in stays.stdout
+    assert stays.exit_code == 1
     anyway = operator.reads("dlq", "redrive", "SchedulerQueue", *only, "--anyway")
     assert (anyway["sent"], anyway["cameBack"]) == (1, 0)
     assert listed(operator) == []

@@ -40,8 +40,8 @@ class Dead:
 
     @property
     def receives(self) -> int:
-        """How often its function received it; where SQS moved it, looks count too."""
-        return self.said.receives if self.said else self.letter.receives
+        """How often its function received it; SQS's own count has every look in it too."""
+        return self.said.receives if self.said else self.source.policy.most_receives
 
     @property
     def sent_back(self) -> int:

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dead_letters import read_redrive_policy
+from roundsman.aws.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman_console.inert import inert
 from roundsman_console.sentences import NOT_FOUND, ConsoleError
 from roundsman_console.stack import Stack
@@ -84,14 +84,17 @@ class Source:
         return self.url.rpartition("/")[2]
 
     @cached_property
+    def policy(self) -> RedrivePolicy:
+        """How often it delivers a message, and where the dead ones go."""
+        found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["RedrivePolicy"])
+        return read_redrive_policy(found.get("Attributes", {}).get("RedrivePolicy"), self.url)
+
+    @property
     def dead_url(self) -> str:
         """Where its dead letters go. Raises ConsoleError where they go nowhere."""
-        found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["RedrivePolicy"])
-        policy = found.get("Attributes", {}).get("RedrivePolicy")
-        url = read_redrive_policy(policy, self.url).url
-        if url is None:
+        if self.policy.url is None:
             raise ConsoleError(f"{self.name} has no dead-letter queue.")
-        return url
+        return self.policy.url
 
 
 def counts(sqs: "SQSClient", url: str) -> Counts:

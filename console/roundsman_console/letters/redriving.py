@@ -20,7 +20,7 @@ from roundsman_console.letters.queues import Source, counts
 from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, Look
 from roundsman_console.letters.sending import send_back
 from roundsman_console.letters.telling import SHORT_ID, say
-from roundsman_console.sentences import NOT_FOUND, USAGE, ConsoleError, complain
+from roundsman_console.sentences import FAILED, NOT_FOUND, USAGE, ConsoleError, complain
 from roundsman_console.stack import Stack
 from roundsman_console.waiting import pause
 
@@ -74,10 +74,16 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     elif dry:
         say(f"Nothing was sent. To send {len(going)} of them: say --yes.")
     elif candidates:
-        say(f"{len(sent)} sent back to {wanted.source.name}, {len(candidates) - len(sent)} left.")
+        left = len(candidates) - len(sent)
+        stays = (
+            " --anyway sends also what would fail again." if len(going) < len(candidates) else ""
+        )
+        say(f"{len(sent)} sent back to {wanted.source.name}, {left} left.{stays}")
     if interrupted:
         complain(f"Interrupted after {len(sent)}: the rest is where it was.")
         raise typer.Exit(INTERRUPTED)
+    if candidates and not going:
+        raise typer.Exit(FAILED)
 
 
 def _candidates(stack: Stack, wanted: Redrive) -> list[Candidate]:
