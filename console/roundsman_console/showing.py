@@ -14,11 +14,12 @@ from roundsman.aws.clock import now
 from roundsman.events import HistoryRow
 from roundsman.held import HELD
 from roundsman.plan import Plan, StepPlan
+from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord, Task, item_place
 from roundsman.values import clock_time, iso
 from roundsman_console.finding import find_task
-from roundsman_console.inert import plain
+from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import sentences
 from roundsman_console.stack import StackOption, find_stack
 from roundsman_console.step_facts import agent_words, span, step_facts
@@ -26,6 +27,8 @@ from roundsman_console.task_view import (
     STATE_STYLES,
     STEP_STYLES,
     in_state,
+    max_attempts,
+    next_command,
     nothing_undoes,
     second,
     step_names,
@@ -62,6 +65,8 @@ def _print(
         console.print(plain(task.ending.why, "red"))
     if plan is None:
         console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
+    if task.failure is not None:
+        console.print(plain(f"Failure group: {task.failure}"))
     for line in _undo_lines(task, plan):
         console.print(line)
     for fact in facts:
@@ -70,16 +75,33 @@ def _print(
     if history:
         console.print()
         console.print(history_table(history))
+    command = next_command(task)
+    if command is not None:
+        console.print(f"Next: {inert(command)}", markup=False, soft_wrap=True)
 
 
 def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
-    """What has been undone, and what stands."""
-    found = (
-        ("Undone", in_state(task, plan, ProcessState.UNDONE), ""),
+    """The undo's ledger, of a task that ends otherwise than complete: what may stand still, what
+    has been undone and when, where that failed, and what nothing undoes."""
+    if task.ending is None:
+        return []
+    stands = [name for name in step_names(task, plan) if effect_may_stand(task.step(name))]
+    found = [
+        ("May stand", stands, ""),
+        *_undone(task, plan),
         ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
         ("Nothing undoes", nothing_undoes(task, plan), "yellow"),
-    )
+    ]
     return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
+
+
+def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
+    """What is undone, by the second in which it was."""
+    by_second: dict[str, list[str]] = {}
+    for name in in_state(task, plan, ProcessState.UNDONE):
+        finished = task.step(name).finished_at
+        by_second.setdefault("" if finished is None else second(finished), []).append(name)
+    return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
 
 
 def history_table(history: Sequence[HistoryRow]) -> Table:
@@ -120,7 +142,7 @@ def steps_table(task: Task, plan: Plan | None) -> Table:
         table.add_row(
             plain(span([row.name for row in alike])),
             plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
-            plain(record.failure_count),
+            plain(_failures(alike[0])),
             *(plain(_together(heading, [cell(row) for row in alike])) for heading, cell in extra),
         )
     return table
@@ -157,6 +179,13 @@ def _together(heading: str, cells: Sequence[str]) -> str:
     if len(said) < 2:
         return "".join(said)
     return f"{len(said)} locks" if heading == "Locked by" else f"{said[0]} - {said[-1]}"
+
+
+def _failures(row: _Row) -> str:
+    """How often it failed, and of how many attempts."""
+    count = row.record.failure_count
+    most = max_attempts(row.step, row.record)
+    return f"{count} of {most}" if count and most else str(count)
 
 
 def _lock(row: _Row) -> str:

@@ -53,7 +53,18 @@ def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) 
         "fanOuts": dict(task.fan_outs),
         "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
         "history": [_history_document(row) for row in history],
+        "next": next_command(task),
     }
+
+
+def next_command(task: Task) -> str | None:
+    """The command worth running next; None where all is well."""
+    if task.state is TaskState.COMPLETED:
+        return None
+    if not task.ended:
+        return f"roundsman why {task.task_id}"
+    again = "" if task.state is TaskState.ARCHIVED else " --again"
+    return f"roundsman resubmit {task.task_id}{again} --reason '...'"
 
 
 def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
@@ -104,7 +115,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "lockedBy": record.locked_by,
         "completeBy": _iso(record.complete_by),
         "failureCount": record.failure_count,
-        "maxAttempts": _max_attempts(step, record),
+        "maxAttempts": max_attempts(step, record),
         "notBefore": _iso(record.not_before),
         "startedAt": _iso(record.started_at),
         "finishedAt": _iso(record.finished_at),
@@ -123,7 +134,8 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
     }
 
 
-def _max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
+def max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
+    """How often the step, or its undo, is tried at most; None where the plan is not stored."""
     if step is None:
         return None
     if operation_of(record) == UNDO and step.compensation:

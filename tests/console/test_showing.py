@@ -11,7 +11,7 @@ def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operat
     operator.world.run()
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
     assert lines[0] == "ord-1  order_fulfilment  Undone"
-    assert "Undone: reserve_stock, charge_card" in lines
+    assert "Undone 2027-01-15T08:00:00Z: reserve_stock, charge_card" in lines
     assert not any(line.startswith(("Undo failed", "Nothing undoes")) for line in lines)
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "Why"]
@@ -71,7 +71,7 @@ def test_show_tells_an_undo_that_failed(operator: Operator) -> None:
     operator.world.submit(UNDONE)
     operator.world.run()
     shown = operator.types("show", "ord-1").stdout
-    assert "Undone: charge_card\n" in shown
+    assert "May stand: reserve_stock\nUndone 2027-01-15T08:00:00Z: charge_card\n" in shown
     assert "Undo failed: reserve_stock\n" in shown
     assert operator.reads("show", "ord-1")["undoFailed"] == ["reserve_stock"]
 
