@@ -108,6 +108,8 @@ def _supervisor_died(world: Stack) -> None:
 
 
 STORIES: Mapping[str, Callable[[Stack], None]] = {
+    "look": _met({"operation": "POST /messages", "status": 422}),
+    "look-waiting": _met(CHARGED_LATER),
     "declined": _submitted(**DECLINED),
     "undo-failed": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
     "undo-by-hand": _met({"operation": "DELETE /reservations", "status": 403}, **DECLINED),
