@@ -1,9 +1,9 @@
-"""The page on operations, with each of its console blocks run again on a deployment of its own.
+"""The pages for operators, with each of their console blocks run again on a deployment of its own.
 
 A block stands behind a comment that names its story: `<!-- run: declined -->`. In it, lines that
 begin with `$` are typed, and lines that begin with `#` let happen what THINGS says. Everything
 else is output, which `rerun` replaces by what was printed this time. With REWRITE_PAGES=1 in the
-environment the tests write the page instead of comparing it:
+environment the tests write the pages instead of comparing them:
 
     REWRITE_PAGES=1 .venv/bin/python -m pytest tests/console/test_operations_page.py
 """
@@ -20,11 +20,18 @@ from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS
 from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
 
-PAGE = Path(__file__).parents[2] / "docs" / "operations.md"
+DOCS = Path(__file__).parents[2] / "docs"
+PAGE = DOCS / "operations.md"
+PAGES = (PAGE, DOCS / "recoveries.md")
 ORDER = "ord-1001"
 
 _BLOCK = re.compile(r"<!-- run: ([a-z-]+) -->\n```console\n(.*?)```\n", re.DOTALL)
 _LOCK = re.compile(r"\b[0-9a-f]{4}-[0-9a-f]{10}\.(\d+)")
+
+
+def page_of(story: str) -> Path:
+    """The page that tells this story."""
+    return next(page for page in PAGES if story in blocks(page.read_text(encoding="utf-8")))
 
 
 def blocks(page: str) -> dict[str, str]:
