@@ -15,7 +15,7 @@ from roundsman.values import SECOND
 from roundsman_console.cost.figures import Order, Pass, Record, Role, Standing
 
 AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances keep marks, holds and circuits for five
-BATCHES = {"AgentBatchSize": "10"}
+BATCHES = {"AgentBatchSize": "10"}  # one order alone still comes one message at a time
 STEPS = 4
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"
@@ -47,7 +47,6 @@ class Everything:
     """What one run counts: orders by name (see Figures), and the rest."""
 
     counted: dict[str, Counted]
-    record: Record
     idle_pass: Pass
     standing: Standing
 
@@ -93,28 +92,22 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
     """All counts, at the DynamoDB Local that answers at `endpoint`."""
     orders: dict[str, Counted] = {}
     say("orders one at a time")
-    with stack_on_the_engine(endpoint) as stack, metered(stack) as meter:
+    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
         orders["cold"] = Counted(counted(meter, order("ord-0001")))
         orders["busy"] = Counted(counted(meter, order("ord-0002")))
         stack.clock.now += AGE_OF_ALL_THAT_IS_KEPT
         orders["quiet"] = Counted(counted(meter, order("ord-0003")))
         told = order("ord-0004", replyTo=stack.reply_queue("shop"))
         orders["statuses"] = Counted(counted(meter, told))
-        order_row = _order_row(meter, "ord-0002")
-        idle_pass = _idle_pass(meter)
-        standing = _standing(meter)
-    say("orders in batches")
-    with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
-        counted(meter, order("ord-1000"))
+        say("orders in batches")
         for size in (5, 10):
             events = [order(f"ord-2{size:02d}{number}") for number in range(size)]
             orders[f"batch_{size}"] = Counted(counted(meter, *events), size)
-    say("how a record grows")
-    return Everything(orders, _record(endpoint, order_row), idle_pass, standing)
+        return Everything(orders, _idle_pass(meter), _standing(meter))
 
 
-def _record(endpoint: str, order_row: int) -> Record:
-    """How a record grows, with stand-ins whose results are of one size."""
+def weigh_records(endpoint: str) -> Record:
+    """How a task's record grows, with stand-ins whose results are of one size."""
     shape = Shape(STEPS)
     with (
         stack_on_the_engine(endpoint) as stack,
@@ -122,6 +115,7 @@ def _record(endpoint: str, order_row: int) -> Record:
         stand_ins(meter, shape),
     ):
         counts = counted(meter, order("ord-3000", workflow=shape.name))
+        order_row = _order_row(meter, "ord-3000")
     first, second, *_, last_but_one, last = counts.records
     return Record(
         order_row=order_row,

@@ -3,13 +3,14 @@
 from collections.abc import Callable
 from datetime import UTC, datetime
 
-from benchmarks.counting import Everything, count_everything
+from benchmarks.counting import Everything, count_everything, weigh_records
 from benchmarks.growth import Grown, grown
 from benchmarks.stand_ins import Shape as Workflow
 from benchmarks.timing import time_everything
 from roundsman_console.cost.figures import (
     FILE,
     Figures,
+    Record,
     Shape,
     Times,
     load_figures,
@@ -22,21 +23,24 @@ SHAPES = (*(Workflow(steps) for steps in (1, 2, 10, 30)), Workflow(4, result_byt
 def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures:
     """Count, and where asked also time, and write the file; without, the times stay as they are."""
     found = count_everything(endpoint, say)
-    say("other shapes of orders")
+    say("how records grow")
+    record_sizes = weigh_records(endpoint)
     shapes = tuple(shape_of(each) for each in grown(endpoint, SHAPES))
     measured = time_everything(endpoint, say) if times else load_figures().times
-    figures = figures_of(found, shapes, measured)
+    figures = figures_of(found, record_sizes, shapes, measured)
     save_figures(figures, FILE)
     return figures
 
 
-def figures_of(found: Everything, shapes: tuple[Shape, ...], times: Times) -> Figures:
+def figures_of(
+    found: Everything, record_sizes: Record, shapes: tuple[Shape, ...], times: Times
+) -> Figures:
     """All of it, under today's date."""
     return Figures(
         recorded_on=datetime.now(tz=UTC).date().isoformat(),
         orders=found.orders,
         roles=found.roles,
-        record=found.record,
+        record=record_sizes,
         shapes=shapes,
         idle_pass=found.idle_pass,
         standing=found.standing,

@@ -40,7 +40,6 @@ def report(found: Everything) -> Report:
             **{name: _figures(orders[name]) for name in ORDERS if name != "busy"},
             "by_operation": _by_operation(busy),
         },
-        "record": {**asdict(found.record)},
         "idle_pass": {**asdict(found.idle_pass)},
     }
     return Report(

@@ -1,12 +1,19 @@
 """`roundsman cost`: what it reckons, as people and scripts read it, and what it refuses."""
 
 import json
+from datetime import UTC, datetime, timedelta
+from typing import TYPE_CHECKING
 
+import boto3
 import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman_console.main import app
+from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudwatch import CloudWatchClient
 
 
 def types(*arguments: str, columns: int = 80) -> Result:
@@ -18,9 +25,11 @@ def reads(*arguments: str) -> dict[str, object]:
     result = types(*arguments, "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
-    assert isinstance(found, dict)
     assert_schema("cost", found)
-    return found
+    assert found["spent"] is None
+    estimate = found["estimate"]
+    assert isinstance(estimate, dict)
+    return estimate
 
 
 def test_a_month_is_shown_part_by_part_with_its_sum_and_what_it_costs_elsewhere() -> None:
@@ -66,3 +75,49 @@ def test_a_number_that_means_nothing_is_refused_in_a_sentence(
     assert result.exit_code == 2
     assert sentence in result.stderr
     assert not result.stdout
+
+
+def noted(operator: Operator, name: str, value: float, **dimensions: str) -> None:
+    """Put a metric of the functions where CloudWatch would have taken it from their logs."""
+    client: CloudWatchClient = boto3.client("cloudwatch")
+    an_hour_ago = datetime.fromtimestamp(operator.world.clock() / 1000, tz=UTC) - timedelta(hours=1)
+    client.put_metric_data(
+        Namespace="Roundsman",
+        MetricData=[
+            {
+                "MetricName": name,
+                "Timestamp": an_hour_ago,
+                "Value": value,
+                "Dimensions": [{"Name": k, "Value": v} for k, v in dimensions.items()],
+            }
+        ],
+    )
+
+
+def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator) -> None:
+    noted(operator, "OrdersAccepted", 3, service="submission")
+    for workflow, decisions in (("order_fulfilment", 6), ("order_fulfilment", 8), ("gift", 6)):
+        noted(operator, "TaskDecisions", decisions, service="scheduler", workflow=workflow)
+    found = document(operator.types("cost", "--since", "2h", "--json"))
+    assert_schema("cost", found)
+    assert found["estimate"] is None
+    spent = found["spent"]
+    assert isinstance(spent, dict)
+    assert spent["orders"] == 3
+    assert [(w["workflow"], w["orders"], w["decisions"]) for w in spent["workflows"]] == [
+        ("order_fulfilment", 2, 14),
+        ("gift", 1, 6),
+    ]
+
+
+def test_a_stack_of_which_nothing_is_known_yet_says_so(operator: Operator) -> None:
+    result = operator.types("cost")
+    assert result.exit_code == 0
+    assert "CloudWatch has no figures of these" in result.stdout
+
+
+@pytest.mark.parametrize("since", ["5m", "91d", "yesterday"])
+def test_a_time_that_cannot_be_looked_back_at_is_refused(since: str) -> None:
+    result = types("--since", since)
+    assert result.exit_code == 2
+    assert since in result.stderr

@@ -3,7 +3,15 @@ from typing import Never
 
 import pytest
 
-from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
+from roundsman.aws.observability import (
+    count,
+    count_by_workflow,
+    log_keys,
+    logger,
+    measure,
+    observed,
+    where,
+)
 
 
 @pytest.fixture(autouse=True)
@@ -98,3 +106,19 @@ def test_an_exception_is_logged_by_type_and_place_without_its_text() -> None:
     assert found["error_type"] == "KeyError from ValueError"
     assert "test_observability.py" in found["error_at"][0]
     assert "tok_visa" not in json.dumps(found)
+
+
+def test_a_number_of_one_workflow_is_sent_by_itself_and_the_others_keep_their_dimension(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    @observed
+    def handler() -> None:
+        count("TasksCompleted")
+        count_by_workflow("TaskDecisions", "gift", 6)
+        count_by_workflow("TaskDecisions", "order_fulfilment", 7)
+
+    handler()
+    gift, other, rest = lines(capsys)
+    assert (gift["workflow"], gift["TaskDecisions"], gift["service"]) == ("gift", [6], "payment")
+    assert (other["workflow"], other["TaskDecisions"]) == ("order_fulfilment", [7])
+    assert "workflow" not in rest

@@ -1,25 +1,40 @@
 """`roundsman cost`: what orders will cost, or what those of a live stack have cost."""
 
 import json
+from datetime import UTC, datetime, timedelta
 from typing import Annotated
 
 import typer
 
+from roundsman.aws.clock import now
+from roundsman_console.arguments import read_duration
 from roundsman_console.cost.asking import check
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import Wanted, bill_of, units_of
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.cost.rivals import rivals_of
 from roundsman_console.cost.showing import document_of, show_bill
+from roundsman_console.cost.showing_spent import show_spent, spent_document
+from roundsman_console.cost.spent import sizes_of, spent_of
+from roundsman_console.cost.watched import metrics_of, parts_of, sums
 from roundsman_console.sentences import sentences
+from roundsman_console.stack import StackOption, find_stack
 
 D = Wanted(1)  # the defaults, said in one place
+HOUR = 3_600
+LONGEST = 90 * 24 * HOUR
 
 
 def cost_command(
     orders: Annotated[
-        float, typer.Option("--orders-per-month", help="How many orders come: 3000000, or 3e6.")
-    ],
+        float | None,
+        typer.Option(
+            "--orders-per-month", help="How many orders come: 3e6. Without it, those that came."
+        ),
+    ] = None,
+    since: Annotated[
+        str, typer.Option(help="How long back to look at the stack: 12h, 7d; at most 90d.")
+    ] = "7d",
     steps: Annotated[int, typer.Option(help="Steps of an order, one after the other.")] = D.steps,
     batch: Annotated[
         float, typer.Option(help="Messages that one invocation takes, on average: 1 to 10.")
@@ -48,13 +63,19 @@ def cost_command(
     interval: Annotated[
         int, typer.Option(help="Seconds between two passes of the supervisor.")
     ] = D.interval,
+    stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Reckon a month's bill from measured counts and AWS's list prices (us-east-1).
+    """Reckon a month's bill, or that of what a live stack has used, at list prices.
 
     Example: roundsman cost --orders-per-month 3e6 --steps 4 --batch 5
+
+    Example: roundsman cost --since 7d
     """
     with sentences():
+        if orders is None:
+            _spent(stack, since, as_json=as_json)
+            return
         wanted = check(
             Wanted(
                 orders_per_month=orders,
@@ -77,6 +98,22 @@ def cost_command(
         units = units_of(wanted, figures, prices)
         rivals = rivals_of(wanted, figures, prices)
         if as_json:
-            print(json.dumps(document_of(bill, units, rivals, figures, prices)))
+            estimate = document_of(bill, units, rivals, figures, prices)
+            print(json.dumps({"estimate": estimate, "spent": None}))
         else:
             show_bill(bill, units, rivals, figures, prices)
+
+
+def _spent(name: str | None, since: str, *, as_json: bool) -> None:
+    """What the stack has used, from the whole hour on in which that time began."""
+    back = read_duration(since, least=HOUR, most=LONGEST)
+    until = datetime.fromtimestamp(now() // 1000, tz=UTC)
+    start = (until - timedelta(seconds=back)).replace(minute=0, second=0)
+    stack, prices = find_stack(name), load_prices()
+    used = sums(metrics_of(parts_of(stack.name)), start, until)
+    days = (until - start) / timedelta(days=1)
+    spent = spent_of(used, days, sizes_of(stack.parameters), prices)
+    if as_json:
+        print(json.dumps({"estimate": None, "spent": spent_document(spent, prices)}))
+    else:
+        show_spent(spent, stack.name, prices)

@@ -25,8 +25,8 @@ def show_bill(
         f"{wanted.batch:g} messages an invocation, {wanted.memory} MB, {wanted.architecture}"
     )
     console.print(
-        f"An order: {_amount(units.write_units)} write units, {_amount(units.read_units)} read "
-        f"units, {_amount(units.sqs_requests)} SQS requests, {_amount(units.invocations)} "
+        f"An order: {amount(units.write_units)} write units, {amount(units.read_units)} read "
+        f"units, {amount(units.sqs_requests)} SQS requests, {amount(units.invocations)} "
         f"invocations, {units.log_bytes:,.0f} bytes of logs\n"
     )
     console.print(_table(bill))
@@ -51,16 +51,16 @@ def _table(bill: Bill) -> Table:
         million = line.usd / bill.wanted.orders_per_month * MILLION
         table.add_row(
             f"{line.service}: {line.what}",
-            _amount(line.amount),
+            amount(line.amount),
             f"{line.usd:,.2f}",
             f"{million:,.2f}" if line.kind == PER_ORDER else "",
         )
     return table
 
 
-def _amount(amount: float) -> str:
+def amount(value: float) -> str:
     """Large ones whole; small ones as exact as they matter."""
-    return f"{amount:,.0f}" if amount >= 100 else f"{amount:,.2f}".rstrip("0").rstrip(".")
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def document_of(
@@ -74,14 +74,14 @@ def document_of(
         "countedOn": figures.recorded_on,
         "asked": {_camel(name): value for name, value in asdict(wanted).items()},
         "order": {_camel(name): round(value, 6) for name, value in asdict(units).items()},
-        "usdPerMonth": _cents(bill.usd()),
-        "usdPerMillionOrders": _cents(bill.usd_per_million),
-        "usdStanding": _cents(bill.usd(STANDING)),
-        "lines": [_line(line) for line in bill.lines],
+        "usdPerMonth": rounded(bill.usd()),
+        "usdPerMillionOrders": rounded(bill.usd_per_million),
+        "usdStanding": rounded(bill.usd(STANDING)),
+        "lines": [line_document(line) for line in bill.lines],
         "elsewhere": [
             {
                 "name": rival.name,
-                "usdPerMillionOrders": _cents(rival.usd_per_million),
+                "usdPerMillionOrders": rounded(rival.usd_per_million),
                 "counted": rival.counted,
             }
             for rival in rivals
@@ -89,18 +89,20 @@ def document_of(
     }
 
 
-def _line(line: Line) -> Json:
+def line_document(line: Line) -> Json:
+    """One part of a bill."""
     return {
         "service": line.service,
         "what": line.what,
         "amount": round(line.amount, 3),
         "unit": line.unit,
-        "usd": _cents(line.usd),
+        "usd": rounded(line.usd),
         "for": line.kind,
     }
 
 
-def _cents(usd: float) -> float:
+def rounded(usd: float) -> float:
+    """To a hundredth of a cent."""
     return round(usd, 4)
 
 

@@ -8,7 +8,7 @@ from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.clock import now
 from roundsman.aws.dead_letters import DeadLetters
 from roundsman.aws.deliveries import report_delivered
-from roundsman.aws.observability import count, log_keys, logger
+from roundsman.aws.observability import count, count_by_workflow, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.commands import read_command
@@ -70,3 +70,5 @@ def _report(event: str, handled: Handled) -> None:
         count("StepsHeld")
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:
         count(f"Tasks{task.state}")
+        # As many as there are orders, and what they cost is in proportion: `roundsman cost`.
+        count_by_workflow("TaskDecisions", task.workflow, task.version)

@@ -1,0 +1,152 @@
+"""What a live stack has used, from CloudWatch's metrics of its parts.
+
+AWS counts these without being asked and for nothing; only how many decisions the orders of each
+workflow took is a metric of the scheduler's own (`TaskDecisions`). Reading them costs a cent for a
+thousand metrics.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import boto3
+
+if TYPE_CHECKING:
+    from datetime import datetime
+
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
+    from mypy_boto3_dynamodb import DynamoDBClient
+
+OWN = "Roundsman"  # the namespace of the functions' own metrics
+AT_ONCE = 500  # metrics of one GetMetricData
+PERIOD = 3_600  # seconds; CloudWatch keeps an hour's sums for fifteen months
+KINDS = {
+    "AWS::Lambda::Function": "functions",
+    "AWS::DynamoDB::Table": "tables",
+    "AWS::SQS::Queue": "queues",
+    "AWS::Logs::LogGroup": "logs",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Metric:
+    """One metric, and the name that what it says goes by."""
+
+    name: str
+    namespace: str
+    metric: str
+    dimensions: tuple[tuple[str, str], ...]
+    statistic: str = "Sum"
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The stack's parts: physical ids by logical id."""
+
+    functions: Mapping[str, str] = field(default_factory=dict)
+    tables: Mapping[str, str] = field(default_factory=dict)
+    queues: Mapping[str, str] = field(default_factory=dict)
+    logs: Mapping[str, str] = field(default_factory=dict)
+
+
+def parts_of(stack_name: str) -> Parts:
+    """The functions, tables, queues and log groups of a stack."""
+    client: CloudFormationClient = boto3.client("cloudformation")
+    found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS.values()}
+    pages = client.get_paginator("list_stack_resources").paginate(StackName=stack_name)
+    for page in pages:
+        for resource in page["StackResourceSummaries"]:
+            kind = KINDS.get(resource["ResourceType"])
+            if kind is not None and "PhysicalResourceId" in resource:
+                # A queue's is its URL, of which metrics say the last part; other names have none.
+                name = resource["PhysicalResourceId"]
+                found[kind][resource["LogicalResourceId"]] = (
+                    name.rpartition("/")[2] if kind == "queues" else name
+                )
+    return Parts(**found)
+
+
+def metrics_of(parts: Parts) -> Iterator[Metric]:
+    """All that the bill is made from."""
+    for logical, function in parts.functions.items():
+        of = (("FunctionName", function),)
+        yield Metric(f"invocations {logical}", "AWS/Lambda", "Invocations", of)
+        yield Metric(f"duration {logical}", "AWS/Lambda", "Duration", of)
+    for logical, queue in parts.queues.items():
+        of = (("QueueName", queue),)
+        yield Metric(f"sent {logical}", "AWS/SQS", "NumberOfMessagesSent", of)
+        yield Metric(f"empty {logical}", "AWS/SQS", "NumberOfEmptyReceives", of)
+    for logical, group in parts.logs.items():
+        yield Metric(f"logs {logical}", "AWS/Logs", "IncomingBytes", (("LogGroupName", group),))
+    for logical, table in parts.tables.items():
+        in_it = (("TableName", table),)
+        indexes = [(("GlobalSecondaryIndexName", index),) for index in _indexes(table)]
+        for place, more in enumerate(((), *indexes)):
+            for unit in ("Write", "Read"):
+                metric = f"Consumed{unit}CapacityUnits"
+                name = f"{unit.lower()} {logical} {place}"
+                yield Metric(name, "AWS/DynamoDB", metric, (*in_it, *more))
+    yield Metric("orders", OWN, "OrdersAccepted", (("service", "submission"),))
+    for workflow in _workflows():
+        of_it = (("service", "scheduler"), ("workflow", workflow))
+        yield Metric(f"decisions {workflow}", OWN, "TaskDecisions", of_it)
+        yield Metric(f"ended {workflow}", OWN, "TaskDecisions", of_it, "SampleCount")
+
+
+def _indexes(table: str) -> list[str]:
+    client: DynamoDBClient = boto3.client("dynamodb")
+    found = client.describe_table(TableName=table)["Table"].get("GlobalSecondaryIndexes", [])
+    return [index["IndexName"] for index in found if "IndexName" in index]
+
+
+def _workflows() -> list[str]:
+    """Those of which an order has ended lately; CloudWatch forgets a name after two weeks."""
+    client: CloudWatchClient = boto3.client("cloudwatch")
+    pages = client.get_paginator("list_metrics").paginate(Namespace=OWN, MetricName="TaskDecisions")
+    return sorted(
+        {
+            dimension["Value"]
+            for page in pages
+            for metric in page["Metrics"]
+            for dimension in metric.get("Dimensions", [])
+            if dimension.get("Name") == "workflow" and "Value" in dimension
+        }
+    )
+
+
+def sums(metrics: Iterable[Metric], since: "datetime", until: "datetime") -> dict[str, float]:
+    """What each has summed up to in that time, by its name; what said nothing is left out."""
+    client: CloudWatchClient = boto3.client("cloudwatch")
+    wanted = list(metrics)
+    found: dict[str, float] = {}
+    for first in range(0, len(wanted), AT_ONCE):
+        some = wanted[first : first + AT_ONCE]
+        pages = client.get_paginator("get_metric_data").paginate(
+            MetricDataQueries=[_query(index, metric) for index, metric in enumerate(some)],
+            StartTime=since,
+            EndTime=until,
+        )
+        for page in pages:
+            for result in page["MetricDataResults"]:
+                name = some[int(result["Id"].removeprefix("m"))].name
+                total = sum(result.get("Values", []))
+                if total:
+                    found[name] = found.get(name, 0.0) + total
+    return found
+
+
+def _query(index: int, metric: Metric) -> "MetricDataQueryTypeDef":
+    return {
+        "Id": f"m{index}",
+        "MetricStat": {
+            "Metric": {
+                "Namespace": metric.namespace,
+                "MetricName": metric.metric,
+                "Dimensions": [{"Name": name, "Value": value} for name, value in metric.dimensions],
+            },
+            "Period": PERIOD,
+            "Stat": metric.statistic,
+        },
+    }

@@ -1,0 +1,72 @@
+"""The bill of a live stack: from what CloudWatch has summed up to what each workflow has cost."""
+
+import pytest
+
+from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.spent import Spent, sizes_of, spent_of
+
+PRICES = load_prices()
+MILLION = 1_000_000.0
+USED = {
+    "write TasksTable 0": 5 * MILLION,
+    "write TasksTable 1": 4 * MILLION,
+    "write OrdersTable 0": 2 * MILLION,
+    "read TasksTable 0": 8 * MILLION,
+    "sent SchedulerQueue": MILLION,
+    "empty SchedulerQueue": 2 * MILLION,
+    "invocations SchedulerFunction": 5 * MILLION,
+    "invocations PaymentFunction": MILLION,
+    "invocations SupervisorFunction": 1_000.0,
+    "duration SchedulerFunction": 1_000 * MILLION,
+    "duration PaymentFunction": 1_000 * MILLION,
+    "logs SchedulerLogs": 2.0 * 1024**3,
+    "orders": MILLION,
+    "decisions order_fulfilment": 6 * MILLION,
+    "ended order_fulfilment": MILLION,
+    "decisions gift": 2 * MILLION,
+    "ended gift": MILLION / 2,
+}
+
+
+def spent(parameters: dict[str, str] | None = None) -> Spent:
+    return spent_of(USED, 7.0, sizes_of(parameters or {}), PRICES)
+
+
+def usd(found: Spent, service: str, what: str) -> float:
+    (line,) = [one for one in found.lines if (one.service, one.what) == (service, what)]
+    return line.usd
+
+
+def test_each_sum_is_priced_as_what_it_is() -> None:
+    found = spent()
+    assert usd(found, "DynamoDB", "writes") == pytest.approx(11 * 0.625)
+    assert usd(found, "DynamoDB", "reads") == pytest.approx(8 * 0.125)
+    assert usd(found, "SQS", "messages sent, at most a request each") == pytest.approx(0.4)
+    assert usd(found, "SQS", "receives and deletes") == pytest.approx(2 * 6 * 0.4)
+    assert usd(found, "SQS", "waiting for messages") == pytest.approx(2 * 0.4)
+    assert usd(found, "Lambda", "invocations") == pytest.approx(6.001 * 0.2)
+    assert usd(found, "CloudWatch", "logs sent") == pytest.approx(2 * 0.5)
+
+
+def test_a_function_costs_by_its_own_memory_and_processor() -> None:
+    seconds = 1_000 * MILLION / 1_000
+    plain = seconds * 0.25 * 0.0000166667
+    assert usd(spent(), "Lambda", "time") == pytest.approx(2 * plain)
+    bigger = spent({"SchedulerMemory": "512", "AgentMemory": "128"})
+    assert usd(bigger, "Lambda", "time") == pytest.approx(2.5 * plain)
+    assert usd(spent({"Architecture": "arm64"}), "Lambda", "time") < 0.81 * 2 * plain
+
+
+def test_a_workflow_bears_its_part_of_the_decisions_and_not_what_waits() -> None:
+    found = spent()
+    first, second = found.workflows
+    assert (first.workflow, second.workflow) == ("order_fulfilment", "gift")
+    assert first.usd == pytest.approx(found.usd("orders") * 6 / 8)
+    assert first.usd + second.usd == pytest.approx(found.usd("orders"))
+    assert second.usd_per_million == pytest.approx(2 * second.usd)
+    assert found.usd_per_million == pytest.approx(found.usd("orders"))
+
+
+def test_nothing_used_costs_nothing() -> None:
+    found = spent_of({}, 7.0, sizes_of({}), PRICES)
+    assert (found.usd(), found.usd_per_million, found.workflows) == (0, 0, ())
