@@ -16,7 +16,7 @@ import typer
 
 from roundsman.values import SECOND
 from roundsman_console.arguments import read_duration
-from roundsman_console.bulk_run import WINDOW, Terms
+from roundsman_console.bulk.run import WINDOW, Terms
 from roundsman_console.commanding import Manner
 from roundsman_console.filters import (
     ErrorFilter,

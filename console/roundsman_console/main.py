@@ -5,7 +5,7 @@ import typer
 from roundsman_console.agents import agents_command
 from roundsman_console.alerting import alerts_command
 from roundsman_console.answering import answer_command
-from roundsman_console.bulk_command import bulk_app
+from roundsman_console.bulk.command import bulk_app
 from roundsman_console.cost.command import cost_command
 from roundsman_console.demo.command import demo_command
 from roundsman_console.doctor.command import doctor_command

@@ -7,7 +7,6 @@ import typer
 from roundsman.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.standing import effect_may_stand
 from roundsman.task import Task
-from roundsman_console.acting import Deed, do
 from roundsman_console.acting_options import (
     DEFAULT_WAIT,
     Act,
@@ -21,6 +20,7 @@ from roundsman_console.acting_options import (
     acting,
 )
 from roundsman_console.arguments import read_duration, read_result
+from roundsman_console.bulk.acting import Deed, do
 from roundsman_console.sentences import USAGE, ConsoleError, sentences
 from roundsman_console.step_facts import span
 

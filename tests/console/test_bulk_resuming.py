@@ -8,9 +8,9 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman_console.acting import bulks_of
-from roundsman_console.bulk_run import RunState
-from roundsman_console.bulk_store import DynamoBulks
+from roundsman_console.bulk.acting import bulks_of
+from roundsman_console.bulk.run import RunState
+from roundsman_console.bulk.store import DynamoBulks
 from roundsman_console.stack import find_stack
 from tests.console.bulk_stories import archived, names, states
 from tests.console.operators import Operator, at_each_call, document

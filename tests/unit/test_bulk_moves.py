@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.events import Asked, Resubmit
-from roundsman_console.bulk_moves import (
+from roundsman_console.bulk.moves import (
     BATCH,
     LEAST,
     Finish,
@@ -20,7 +20,7 @@ from roundsman_console.bulk_moves import (
     next_move,
     too_many_failed,
 )
-from roundsman_console.bulk_run import (
+from roundsman_console.bulk.run import (
     FIRST_LOOK,
     LONGEST_LOOK,
     MOST_KINDS,

@@ -1,4 +1,4 @@
-"""Carrying a bulk run on: read, send, look and store, as `bulk_moves` says.
+"""Carrying a bulk run on: read, send, look and store, as `bulk.moves` says.
 
 What may have been sent is stored before it is sent. So the process may die at any point: whoever
 resumes the run looks at what was on its way first, and sends again what shows no trace of its
@@ -21,7 +21,7 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.task import Task
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
-from roundsman_console.bulk_judging import (
+from roundsman_console.bulk.judging import (
     Eligible,
     NotFor,
     failure_words,
@@ -33,8 +33,8 @@ from roundsman_console.bulk_judging import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman_console.bulk_moves import Finish, Look, Send, Stop, Wait, next_move
-from roundsman_console.bulk_run import (
+from roundsman_console.bulk.moves import Finish, Look, Send, Stop, Wait, next_move
+from roundsman_console.bulk.run import (
     TRIES,
     Progress,
     RunState,
@@ -46,7 +46,7 @@ from roundsman_console.bulk_run import (
     turned_down,
     were_sent,
 )
-from roundsman_console.bulk_store import HELD_FOR, DynamoBulks, Holder, Record
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Holder, Record
 from roundsman_console.finding import plan_of
 from roundsman_console.sentences import ConsoleError
 from roundsman_console.stack import Stack

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from roundsman.aws.clock import now
 from roundsman.failures import normalised
 from roundsman.states import TaskState
-from roundsman_console.bulk_judging import Eligible, NotFor, held_for, hold_sentence, judged
-from roundsman_console.bulk_run import SAMPLES, Kind, Run, with_one
+from roundsman_console.bulk.judging import Eligible, NotFor, held_for, hold_sentence, judged
+from roundsman_console.bulk.run import SAMPLES, Kind, Run, with_one
 from roundsman_console.finding import find_task, plan_of
 from roundsman_console.selecting import Selection, find
 from roundsman_console.sentences import NOT_FOUND, USAGE, ConsoleError

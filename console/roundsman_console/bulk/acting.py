@@ -17,15 +17,15 @@ from roundsman.events import COMMAND_KINDS, Asked, OperatorEvent
 from roundsman.task import Task
 from roundsman_console.acting_options import Act
 from roundsman_console.arguments import read_name, read_reason
-from roundsman_console.bulk_choosing import (
+from roundsman_console.bulk.choosing import (
     AT_ONCE,
     check_bounded,
     choose,
     judge_all,
     try_out,
 )
-from roundsman_console.bulk_judging import Eligible, held_for, hold_sentence
-from roundsman_console.bulk_report import (
+from roundsman_console.bulk.judging import Eligible, held_for, hold_sentence
+from roundsman_console.bulk.report import (
     print_run,
     print_tried,
     progress_words,
@@ -33,9 +33,9 @@ from roundsman_console.bulk_report import (
     run_document,
     tried_document,
 )
-from roundsman_console.bulk_run import Run, RunState
-from roundsman_console.bulk_running import Clock, Runner, holder, interruptible
-from roundsman_console.bulk_store import HELD_FOR, DynamoBulks, Record
+from roundsman_console.bulk.run import Run, RunState
+from roundsman_console.bulk.running import Clock, Runner, holder, interruptible
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Record
 from roundsman_console.commanding import Wish, carry_out
 from roundsman_console.confirming import confirm
 from roundsman_console.selecting import Selection

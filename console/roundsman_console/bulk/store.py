@@ -21,8 +21,8 @@ from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import UnreadableRecord
 from roundsman.ports import Clock
 from roundsman.values import SECOND
-from roundsman_console.bulk_codec import progress_text, read_progress, read_run, run_text
-from roundsman_console.bulk_run import Progress, Run, RunState
+from roundsman_console.bulk.codec import progress_text, read_progress, read_run, run_text
+from roundsman_console.bulk.run import Progress, Run, RunState
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -12,13 +12,13 @@ from rich.table import Table
 from roundsman.aws.clock import now
 from roundsman.events import COMMAND_KINDS
 from roundsman.values import Json, iso
-from roundsman_console.acting import bulks_of, carry_on, tell
 from roundsman_console.acting_options import Anyway, AsJson, By, Reason
 from roundsman_console.arguments import read_name, read_reason
-from roundsman_console.bulk_report import resume_command
-from roundsman_console.bulk_run import RunState, Verdict, resumed
-from roundsman_console.bulk_running import Clock, holder
-from roundsman_console.bulk_store import HELD_FOR, DynamoBulks, Record
+from roundsman_console.bulk.acting import bulks_of, carry_on, tell
+from roundsman_console.bulk.report import resume_command
+from roundsman_console.bulk.run import RunState, Verdict, resumed
+from roundsman_console.bulk.running import Clock, holder
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Record
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
 from roundsman_console.stack import StackOption, find_stack

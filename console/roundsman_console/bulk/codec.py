@@ -6,7 +6,7 @@ from typing import TypeVar
 from roundsman.commands import command_of, read_command
 from roundsman.errors import InvalidMessage, UnreadableRecord
 from roundsman.values import Json, canonical_json, parse_json
-from roundsman_console.bulk_run import Kind, Progress, Run, Sent, Terms, Verdict
+from roundsman_console.bulk.run import Kind, Progress, Run, Sent, Terms, Verdict
 
 T = TypeVar("T", str, int, float, bool)
 

@@ -16,7 +16,7 @@ from roundsman.routing import agent_now
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import UNDO, Task, operation_of
 from roundsman_console.agents import hold_words
-from roundsman_console.bulk_run import Run, Sent, Verdict
+from roundsman_console.bulk.run import Run, Sent, Verdict
 from roundsman_console.commanding import REFUSED_ROW, decided
 
 GONE = "its task is over, and its retention too"

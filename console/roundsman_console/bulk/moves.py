@@ -6,7 +6,7 @@ large a share that failed again ends the run.
 
 The share is judged twice over. Of the canary it is that of all its orders, and as soon as it can
 only be too large; one failure of one order is enough. After it, the share is of the last results
-(`bulk_run.WINDOW`), and LEAST of them must have failed, so that one unlucky order of the first few
+(`bulk.run.WINDOW`), and LEAST of them must have failed, so that one unlucky order of the first few
 stops nothing. A run that is resumed begins with a canary again, and with no results: why it was
 stopped has been mended, or not.
 """
@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from roundsman.values import spoken
-from roundsman_console.bulk_run import Progress, Run, Sent
+from roundsman_console.bulk.run import Progress, Run, Sent
 
 LEAST = 3
 BATCH = 10  # what one request to SQS takes

@@ -7,9 +7,9 @@ from rich.table import Table
 
 from roundsman.events import COMMAND_KINDS
 from roundsman.values import SECOND, Json, iso
-from roundsman_console.bulk_choosing import Tried
-from roundsman_console.bulk_run import Kind, Run, RunState, Terms, Verdict
-from roundsman_console.bulk_store import Record
+from roundsman_console.bulk.choosing import Tried
+from roundsman_console.bulk.run import Kind, Run, RunState, Terms, Verdict
+from roundsman_console.bulk.store import Record
 from roundsman_console.inert import inert, plain
 
 _WORDS = {
