@@ -1,15 +1,39 @@
 """Acting on many orders at once: shown first, then a canary, then the rest, and a report."""
 
+from collections.abc import Iterator
+
 import pytest
 from typer.testing import CliRunner
 
 from roundsman.ports import OPERATOR, Hold
-from roundsman_console import confirming
+from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_console import confirming, waiting
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
-from tests.console.operators import DECLINED, Operator, document, holds_of, in_retry
+from tests.console.operators import DECLINED, Operator, Patience, document, holds_of, in_retry
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
+from tests.project import deployed_project
+
+
+@pytest.fixture(scope="module")
+def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
+    """One deployment for all of these: none looks at what deploying does."""
+    # An order whose service always fails would be held for good, and never need its operator.
+    parameters = {"BreakerFailures": "100", "DueShards": "2"}
+    with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
+        yield world
+
+
+@pytest.fixture
+def operator(
+    monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
+) -> Operator:
+    """Someone at the command line of a stack as deployed just now."""
+    one_world.start_over()
+    patience = Patience(one_world.run)
+    monkeypatch.setattr(waiting, "time", patience)
+    return Operator(one_world, patience)
 
 
 def commands(operator: Operator) -> list[str]:
@@ -54,24 +78,24 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
 def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     operator: Operator,
 ) -> None:
-    group = archived(operator, 7)
+    group = archived(operator, 5)
     operator.world.clock.now += 1000
-    result = operator.asks("resubmit", "--group", group, "--go", "--canary", "2", "--rate", "2")
+    result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--rate", "2")
     assert result.exit_code == 0, result.output
-    assert states(operator, names(7)) == ["Completed"] * 7
-    # Two and their results, then two, two and one, a second apart; and the last result.
-    assert sum(operator.patience.slept) == pytest.approx(4)
+    assert states(operator, names(5)) == ["Completed"] * 5
+    # One and its result, then two and two, a second apart; and the last result.
+    assert sum(operator.patience.slept) == pytest.approx(3)
     (listed,) = runs(operator)
     assert isinstance(listed, dict)
     run_id = str(listed["runId"])
-    assert (listed["state"], listed["sent"], listed["failedAgain"]) == ("finished", 7, 0)
+    assert (listed["state"], listed["sent"], listed["failedAgain"]) == ("finished", 5, 0)
     assert [line.rstrip() for line in result.stdout.splitlines()] == [
         f"Bulk run {run_id} is finished.",
-        "resubmit of 7 orders, by ops: told to",
-        "sent       7",
-        "Completed  7",
+        "resubmit of 5 orders, by ops: told to",
+        "sent       5",
+        "Completed  5",
     ]
-    for name in names(7):
+    for name in names(5):
         assert operator.world.effects(name) == ALL_EFFECTS
         asked = [row for row in operator.world.store.history(name) if row.kind == "resubmit"]
         assert [(row.by, row.reason, row.command_id) for row in asked] == [
@@ -80,7 +104,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     shown = operator.reads("bulk", "show", run_id)
     assert_schema("bulk-show", shown)
     assert (shown["completed"], shown["selection"], shown["resume"]) == (
-        7,
+        5,
         f"--group {group}",
         None,
     )
@@ -130,22 +154,22 @@ def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_car
 
 
 def test_a_service_that_breaks_midway_stops_it(operator: Operator) -> None:
-    group = archived(operator, 9)
+    group = archived(operator, 5)
     operator.world.clock.now += 1000
 
     def breaks() -> None:
-        if operator.patience.now > 2:
+        if operator.patience.now > 1:
             operator.world.faults(NO_MAIL)
         operator.world.run()
 
     operator.patience.sleeping = breaks
     result = operator.asks(
-        "resubmit", "--group", group, "--go", "--canary", "2", "--rate", "3", "--json"
+        "resubmit", "--group", group, "--go", "--canary", "1", "--rate", "3", "--json"
     )
     assert result.exit_code == 1
     told = document(result)
-    assert (told["completed"], told["failedAgain"], told["notReached"]) == (5, 3, 1)
-    assert told["why"] == "3 of the last 8 failed again, more than 20%"
+    assert (told["completed"], told["failedAgain"], told["notReached"]) == (1, 3, 1)
+    assert told["why"] == "3 of the last 4 failed again, more than 20%"
 
 
 def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Operator) -> None:
@@ -177,7 +201,7 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
 
 
 def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator: Operator) -> None:
-    group = archived(operator, 4)
+    group = archived(operator, 2)
     world = operator.world
     world.clock.now += 1000
 
@@ -189,27 +213,27 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
 
     operator.patience.sleeping = held
     told = document(operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json"))
-    assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 3)
+    assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
     assert told["why"] == "mail is held by amy: moving; --anyway goes on all the same"
 
 
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    group = archived(operator, 3)
+    group = archived(operator, 2)
     operator.world.clock.now += 1000
     command = ("undo", "--group", group, "--go", "--reason", "told to")
     refused = operator.types(*command)
     assert refused.exit_code == 2
-    assert refused.stderr.startswith("Undo 3 orders? Nobody can be asked here: say --yes.")
+    assert refused.stderr.startswith("Undo 2 orders? Nobody can be asked here: say --yes.")
     monkeypatch.setattr(confirming, "at_a_terminal", lambda: True)
     assert operator.types(*command, answer="n\n").exit_code == 1
     assert runs(operator) == []
-    assert states(operator, names(3)) == ["Archived"] * 3
+    assert states(operator, names(2)) == ["Archived"] * 2
     agreed = operator.types(*command, "--json", answer="y\n")
     assert agreed.exit_code == 0
-    assert document(agreed)["undone"] == 3
-    assert states(operator, names(3)) == ["Undone"] * 3
+    assert document(agreed)["undone"] == 2
+    assert states(operator, names(2)) == ["Undone"] * 2
 
 
 def test_undone_orders_begin_all_over_together_only_where_again_is_said(
