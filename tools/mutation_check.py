@@ -113,10 +113,11 @@ class Tree:
         paths = os.pathsep.join(str(self.folder / part) for part in SOURCES)
         plain = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
         plain.pop("PYTHONDONTWRITEBYTECODE", None)
-        # Wide, since pytest cuts its summary to the terminal's width; and no test needs a plugin.
+        # Wide, since pytest cuts its summary to the terminal's width; no plugin but the kit's own.
         settings = {"COLUMNS": "2000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment = {**plain, **settings, "PYTHONPATH": paths}
         quiet = ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--no-header"]
+        quiet += ["-p", "roundsman.testing.plugin"]
         command = [sys.executable, "-m", "pytest", *quiet, *tests]
         try:
             ended = subprocess.run(

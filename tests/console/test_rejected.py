@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import boto3
+from botocore.exceptions import EndpointConnectionError
 
 from roundsman.testing.stack import Stack
 from tests.console.operators import Operator, at_each_call, document
@@ -118,10 +119,11 @@ def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
     def die(**_: object) -> None:
         raise KeyboardInterrupt
 
-    with at_each_call("sqs.DeleteMessage", die):
-        fixed = ("--set", "currency=EUR", "--remove", "colour")
-        assert operator.types("rejected", "resend", message, *fixed).exit_code == 130
-    assert ids(operator) == [message], "let go, and still there"
+    fixed = ("--set", "currency=EUR", "--remove", "colour")
+    for at in ("SendMessage", "DeleteMessage"):
+        with at_each_call(f"sqs.{at}", die):
+            assert operator.types("rejected", "resend", message, *fixed).exit_code == 130
+        assert ids(operator) == [message], "let go, and still there"
     assert operator.types("rejected", "resend", message, *fixed).exit_code == 0
     operator.world.run()
     assert operator.world.effects("ord-1") == ALL_EFFECTS, "sent twice, done once"
@@ -147,6 +149,27 @@ def test_one_is_dropped_when_a_person_says_so(operator: Operator) -> None:
     dropped = operator.types("rejected", "drop", message, "--yes", "--json")
     assert_schema("rejected-drop", document(dropped))
     assert ids(operator) == []
+
+
+def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> None:
+    operator.world.send("RejectedQueue", *(f"none of the stack's {n}" for n in range(23)))
+    assert len(ids(operator)) == 23
+    listed = operator.reads("rejected", "ls", "--limit", "12")
+    assert (len(listed["messages"]), listed["more"]) == (12, True)  # type: ignore[arg-type]
+
+    def refuse(**_: object) -> None:
+        raise EndpointConnectionError(endpoint_url="sqs")
+
+    with at_each_call("sqs.ChangeMessageVisibilityBatch", refuse):
+        assert len(ids(operator)) == 23
+    assert ids(operator) == [], "hidden for a minute, since they could not be let go"
+    said = operator.types("rejected", "ls").stdout
+    assert "23 messages are being looked at by somebody else" in said
+    operator.world.clock.now += 61_000
+    [first, *_] = ids(operator)
+    strange = operator.types("rejected", "resend", first)
+    assert "It came from no queue" in strange.stderr
+    assert len(ids(operator)) == 23
 
 
 def test_bad_input_is_one_sentence(operator: Operator) -> None:

@@ -1,9 +1,10 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
 from tools.mutants.ends import ENDS
+from tools.mutants.letters import LETTERS
 from tools.mutants.machine import MACHINE
 from tools.mutants.mutant import Mutant
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
-MUTANTS: tuple[Mutant, ...] = (*MACHINE, *ENDS, *STORES, *SENDING)
+MUTANTS: tuple[Mutant, ...] = (*MACHINE, *ENDS, *STORES, *SENDING, *LETTERS)

@@ -8,6 +8,7 @@ from enum import StrEnum
 
 from roundsman.commands import INSPECT, START, read_command
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
+from roundsman.events import Outcome
 from roundsman.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
 from roundsman.reply_queues import usable_reply_queue
 from roundsman.states import ProcessState
@@ -155,6 +156,8 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
         return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
     if idempotency_key(task.task_id, reply.step, operation, record) != reply.idempotency_key:
         return Verdict.PASSED_OVER, "the step has begun anew since"
+    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
+        return Verdict.PASSED_OVER, "the attempt that it is about is over"
     return Verdict.ACTS, f"the step is {record.process_state}"
 
 

@@ -19,7 +19,7 @@ from roundsman_console.letters.judging import Judged, Verdict, judge
 from roundsman_console.letters.queues import Source, counts
 from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, Look
 from roundsman_console.letters.sending import send_back
-from roundsman_console.letters.telling import SHORT_ID, say
+from roundsman_console.letters.telling import SHORT_ID, say, working
 from roundsman_console.sentences import FAILED, NOT_FOUND, USAGE, ConsoleError, complain
 from roundsman_console.stack import Stack
 from roundsman_console.waiting import pause
@@ -60,7 +60,8 @@ class Candidate:
 
 def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     """Tell what would go, and send it unless there is more than one and that was not confirmed."""
-    candidates = _candidates(stack, wanted)
+    with working("Judging what is dead", quiet=as_json):
+        candidates = _candidates(stack, wanted)
     going = [one for one in candidates if one.goes]
     dry = wanted.dry and len(candidates) > 1
     if not as_json:
@@ -68,7 +69,8 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     sent: list[str] = []
     interrupted = False
     if going and not dry:
-        interrupted = _send(stack, wanted, going, sent)
+        with working(f"Sending {len(going)} back", quiet=as_json):
+            interrupted = _send(stack, wanted, going, sent)
     if as_json:
         print(json.dumps(_document(wanted, candidates, sent, dry=dry)))
     elif dry:

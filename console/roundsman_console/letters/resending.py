@@ -13,7 +13,7 @@ from roundsman_console.letters.queues import Source, counts, sources
 from roundsman_console.letters.reading import Look
 from roundsman_console.letters.rejections import Rejection, read_rejection
 from roundsman_console.letters.sending import send_again
-from roundsman_console.letters.telling import SHORT_ID, problem_documents, say
+from roundsman_console.letters.telling import SHORT_ID, problem_documents, say, working
 from roundsman_console.sentences import ConsoleError
 from roundsman_console.stack import Stack
 
@@ -106,7 +106,7 @@ def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # refuses to look where that would move messages
     known = {source.physical: source for source in sources(stack)}
-    with Look(stack.sqs, url) as look:
+    with Look(stack.sqs, url) as look, working("Judging what was rejected", quiet=as_json):
         judged = [
             (one, judge(stack, known[one.queue], one.body, now()))
             for one in map(read_rejection, look.letters(limit))
@@ -120,7 +120,7 @@ def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
         many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
         confirm(f"{many} would be taken now, {left} rejected again. Send those?", yes=yes)
     sent: list[Resent] = []
-    with Look(stack.sqs, url) as look:
+    with Look(stack.sqs, url) as look, working("Sending", quiet=as_json):
         for letter in look.letters(limit) if takeable else ():
             if letter.message_id in takeable:
                 rejection = read_rejection(letter)

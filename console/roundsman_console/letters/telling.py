@@ -1,6 +1,7 @@
 """How messages are shown: ages, sizes, problems, and their text, which is somebody else's."""
 
 import json
+from contextlib import AbstractContextManager
 
 from rich.console import Console
 
@@ -48,6 +49,11 @@ def hidden_words(found: Counts) -> str | None:
         return None
     are = "1 message is" if found.hidden == 1 else f"{found.hidden} messages are"
     return f"{are} being looked at by somebody else, and back within a minute."
+
+
+def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
+    """Show at a terminal that something is being done; on standard error."""
+    return Console(stderr=True, quiet=quiet).status(what)
 
 
 def say(*lines: str | None) -> None:

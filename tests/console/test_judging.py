@@ -1,0 +1,96 @@
+"""What would come of a message that is sent again: judged as the function behind its queue does."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.events import Outcome
+from roundsman.messages import AgentRequest, Reply
+from roundsman.states import ProcessState
+from roundsman.task import PERFORM, StepRecord, idempotency_key
+from roundsman_console.letters.judging import (
+    Verdict,
+    order_of,
+    reply_matters,
+    request_matters,
+)
+from tests.console.step_samples import AT, task
+
+AT_WORK = StepRecord(process_state=ProcessState.PROCESSING, locked_by="lock-1")
+KEY = idempotency_key("ord-1", "charge", PERFORM, AT_WORK)
+REPLY = Reply(
+    task_id="ord-1",
+    step="charge",
+    operation=PERFORM,
+    lock="lock-1",
+    idempotency_key=KEY,
+    outcome=Outcome.SUCCEEDED,
+    agent="payment",
+    finished_at=AT,
+)
+REQUEST = AgentRequest(
+    task_id="ord-1",
+    workflow="story",
+    step="charge",
+    operation=PERFORM,
+    lock="lock-1",
+    idempotency_key=KEY,
+    attempt=1,
+    complete_by=AT + 1,
+    input={},
+    results={},
+    sent_at=AT,
+)
+
+
+def test_a_reply_acts_while_its_step_waits_for_it() -> None:
+    assert reply_matters(task({"charge": AT_WORK}), REPLY)[0] is Verdict.ACTS
+    late_success = replace(REPLY, lock="lock-0")
+    assert reply_matters(task({"charge": AT_WORK}), late_success)[0] is Verdict.ACTS
+
+
+@pytest.mark.parametrize(
+    ("reply", "record", "why"),
+    [
+        (replace(REPLY, lock="lock-0", outcome=Outcome.PERMANENT), AT_WORK, "attempt"),
+        (replace(REPLY, idempotency_key="other"), AT_WORK, "begun anew"),
+        (replace(REPLY, operation="undo"), AT_WORK, "nothing waits for it"),
+        (REPLY, replace(AT_WORK, process_state=ProcessState.PROCESSED), "nothing waits for it"),
+        (replace(REPLY, step="pick"), AT_WORK, "has not tried pick"),
+    ],
+)
+def test_a_reply_that_nothing_waits_for_is_passed_over(
+    reply: Reply, record: StepRecord, why: str
+) -> None:
+    verdict, said = reply_matters(task({"charge": record}), reply)
+    assert verdict is Verdict.PASSED_OVER
+    assert why in said
+
+
+def test_what_is_about_a_task_that_is_gone_is_passed_over() -> None:
+    assert reply_matters(None, REPLY)[0] is Verdict.PASSED_OVER
+    assert request_matters(None, REQUEST, AT)[0] is Verdict.PASSED_OVER
+
+
+def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
+    at_work = task({"charge": AT_WORK})
+    assert request_matters(at_work, REQUEST, AT)[0] is Verdict.ACTS
+    late = request_matters(at_work, REQUEST, REQUEST.complete_by)
+    assert late == (Verdict.PASSED_OVER, "its time is over: the agent stays silent")
+    over = request_matters(task({"charge": replace(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
+    assert over[0] is Verdict.PASSED_OVER
+
+
+@pytest.mark.parametrize(
+    ("body", "order"),
+    [
+        ('{"orderId": "ord-1"}', "ord-1"),
+        ('{"taskId": "ord-1"}', "ord-1"),
+        ('{"orderId": "\\u001b[31m"}', None),
+        ('{"orderId": 7}', None),
+        ("[]", None),
+        ("{not json", None),
+    ],
+)
+def test_the_order_is_told_where_it_can_be_known(body: str, order: str | None) -> None:
+    assert order_of(body) == order
