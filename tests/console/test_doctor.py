@@ -5,8 +5,11 @@ import json
 import boto3
 from botocore.exceptions import ClientError
 
+from roundsman.events import Asked, Resubmit
 from roundsman.testing.stack import Stack
 from roundsman.values import MINUTE
+from roundsman_console.bulk.run import Run, Terms
+from roundsman_console.bulk.store import DynamoBulks, Holder
 from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import DECLINED, Operator, at_each_call, document, in_retry
 from tests.console.schemas import assert_schema
@@ -43,6 +46,16 @@ def delete_by_hand(world: Stack, table: str, **key: str) -> None:
         TableName=world.stack.outputs[table],
         Key={name: {"S": value} for name, value in key.items()},
     )
+
+
+def run_is_left(world: Stack) -> None:
+    """Somebody's command line died ten minutes ago, at the beginning of a run over many orders."""
+    asked = Asked("b-1a2b3c4d", "amy", "mail is back")
+    event, at = Resubmit(asked), world.clock() - 10 * MINUTE
+    run = Run("b-1a2b3c4d", event, "amy", "mail is back", "--state Archived", at, 1, Terms())
+    table = world.stack.outputs["ControlTableName"]
+    bulks = DynamoBulks(world.dynamodb, control_table=table, clock=lambda: at)
+    bulks.begin(run, ["ord-4"], Holder("t", "amy", "desk"))
 
 
 def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) -> None:
@@ -159,6 +172,7 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
     )
     world.send("SubmissionQueue", "not JSON")
     world.run()
+    run_is_left(world)
     with mappings_enabled("ShippingFunction"):
         result = operator.types("doctor", "--json")
     assert findings(result) == {
@@ -168,6 +182,7 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
         "dead-letters": "MailRequestDeadLetterQueue",
         "rejected": "RejectedQueue",
         "queue-unread": "ShippingUrgentRequestQueue",
+        "bulk-abandoned": "b-1a2b3c4d",
     }
     assert result.exit_code == 1
     plan = world.task("ord-4").plan

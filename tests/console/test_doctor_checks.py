@@ -88,10 +88,10 @@ BROKEN = {
         "1 open tasks; DueShards is 16",
     ),
     "bulk-abandoned": (
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE),)),
-        replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE),)),
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
+        replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
         "b-1",
-        "silent for 6 min",
+        "7 of 200 orders reached; carried on by amy, silent for 6 min",
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),

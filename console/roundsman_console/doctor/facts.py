@@ -179,10 +179,13 @@ class ScheduleFact:
 
 @dataclass(frozen=True, slots=True)
 class BulkFact:
-    """One run of commands on many orders that has not ended, and when it was last heard of."""
+    """One run over many orders that says it is running: how far it is, by whom, since when."""
 
     name: str
-    touched_at: int
+    saved_at: int
+    reached: int
+    selected: int
+    by: str
 
 
 @dataclass(frozen=True, slots=True)

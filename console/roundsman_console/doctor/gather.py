@@ -9,7 +9,9 @@ from roundsman.plan import Plan
 from roundsman.ports import Hold
 from roundsman.values import MINUTE, SECOND
 from roundsman_console.agents import agent_names
-from roundsman_console.doctor.facts import Facts, QueueFact
+from roundsman_console.bulk.acting import bulks_of
+from roundsman_console.bulk.run import RunState
+from roundsman_console.doctor.facts import BulkFact, Facts, QueueFact
 from roundsman_console.doctor.gather_functions import find_functions, with_metrics
 from roundsman_console.doctor.gather_queues import find_queues
 from roundsman_console.doctor.gather_stack import (
@@ -23,6 +25,8 @@ from roundsman_console.doctor.gather_stack import (
 from roundsman_console.doctor.gather_tasks import Walk, read_plans, walk
 from roundsman_console.doctor.looking import Looking
 from roundsman_console.stack import Stack
+
+LAST_RUNS = 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
         topic=find_topic(stack, looking),
         schedules=find_schedules(resources, looking),
     )
-    return Gathered(replace(facts, holds=_holds(stack, looking)), walked)
+    facts = replace(facts, holds=_holds(stack, looking), bulk=_bulk(stack, looking))
+    return Gathered(facts, walked)
 
 
 def _leases(stack: Stack, looking: Looking) -> Leases | None:
@@ -85,6 +90,23 @@ def _holds(stack: Stack, looking: Looking) -> Sequence[Hold] | None:
     with looking.at("holds"):
         return stack.holds.holds()
     return None
+
+
+def _bulk(stack: Stack, looking: Looking) -> list[BulkFact]:
+    """The runs over many orders that say they are running, among the last that began."""
+    with looking.at("bulk runs"):
+        return [
+            BulkFact(
+                one.run.id,
+                one.saved_at,
+                one.progress.reached,
+                one.run.selected,
+                one.holder.by if one.holder else one.run.by,
+            )
+            for one in bulks_of(stack).newest(LAST_RUNS)
+            if one.state is RunState.RUNNING
+        ]
+    return []
 
 
 def _interval(stack: Stack) -> int:

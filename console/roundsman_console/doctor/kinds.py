@@ -197,9 +197,8 @@ CATALOG: Mapping[Kind, Entry] = {
     ),
     Kind.BULK_ABANDONED: Entry(
         _WARNING,
-        "Commands for many orders were begun and not finished, and nothing has come of them for "
-        "long.",
-        "Resume them, or know that the rest was not done.",
+        "A run over many orders is neither finished nor stopped, and nobody carries it on.",
+        "Look at it with roundsman bulk show; carry it on, or know that the rest was not done.",
     ),
     Kind.DEAD_LETTERS: Entry(
         _WARNING,

@@ -56,9 +56,14 @@ def shards_beyond(facts: Facts) -> Iterator[Finding]:
 def bulk_runs(facts: Facts) -> Iterator[Finding]:
     """Commands for many orders that were begun, and of which nothing was heard for long."""
     for run in facts.bulk:
-        quiet = facts.now - run.touched_at
+        quiet = facts.now - run.saved_at
         if quiet > BULK_QUIET_FOR:
-            yield Finding(Kind.BULK_ABANDONED, run.name, f"silent for {spoken(quiet)}")
+            evidence = (
+                f"{run.reached} of {run.selected} orders reached; carried on by {run.by}, "
+                f"silent for {spoken(quiet)}"
+            )
+            command = f"roundsman bulk resume {run.name}"
+            yield Finding(Kind.BULK_ABANDONED, run.name, evidence, command)
 
 
 def functions(facts: Facts) -> Iterator[Finding]:
