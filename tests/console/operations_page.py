@@ -12,6 +12,7 @@ import re
 import shlex
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from socket import gethostname
 
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import Stack
@@ -26,6 +27,8 @@ PAGES = (PAGE, DOCS / "recoveries.md")
 ORDER = "ord-1001"
 
 _BLOCK = re.compile(r"<!-- run: ([a-z-]+) -->\n```console\n(.*?)```\n", re.DOTALL)
+A_RUN = "b-1a2b3c4d"
+_RUN = re.compile(r"\bb-[0-9a-f]{8}\b")
 _LOCK = re.compile(r"\b[0-9a-f]{4}-[0-9a-f]{10}\.(\d+)")
 
 
@@ -51,11 +54,13 @@ def rerun(block: str, story: str, operator: Operator) -> str:
     """The block as it comes out this time."""
     STORIES[story](operator.world)
     told: list[str] = []
+    run = A_RUN
     for line in block.splitlines():
         if line.startswith("$ "):
-            _, *words = shlex.split(line.removeprefix("$ "))
+            _, *words = shlex.split(line.removeprefix("$ ").replace(A_RUN, run))
             result = operator.types(*words)
             output = (result.stdout + result.stderr).splitlines()
+            run = next(iter(_RUN.findall(result.stdout)), run)
             told += [line, *(_steady(text) for text in output)]
             if result.exit_code:
                 told.append(f"(exit code {result.exit_code})")
@@ -66,8 +71,9 @@ def rerun(block: str, story: str, operator: Operator) -> str:
 
 
 def _steady(text: str) -> str:
-    """Lock tokens are drawn by lot; the page shows one and the same."""
-    return _LOCK.sub(r"7f3a-0c1d2e3f4a.\1", text).rstrip()
+    """Lock tokens and runs are drawn by lot; the page shows one and the same, at one desk."""
+    named = _RUN.sub(A_RUN, text).replace(f" from {gethostname()} ", " from desk-3 ")
+    return _LOCK.sub(r"7f3a-0c1d2e3f4a.\1", named).rstrip()
 
 
 def _submitted(**content: object) -> Callable[[Stack], None]:
@@ -76,6 +82,14 @@ def _submitted(**content: object) -> Callable[[Stack], None]:
         world.run()
 
     return tell
+
+
+def _many_failed(world: Stack) -> None:
+    """Twelve orders whose confirmation is refused."""
+    world.faults({"operation": "POST /messages", "status": 422})
+    for number in range(1001, 1013):
+        world.submit(order(f"ord-{number}"))
+    world.run()
 
 
 def _met(fault: dict[str, object], **content: object) -> Callable[[Stack], None]:
@@ -131,6 +145,7 @@ STORIES: Mapping[str, Callable[[Stack], None]] = {
     "undo": _met(CHARGED_LATER),
     "cancel": _submitted(processing={"processIn": 86_400}),
     "again": _submitted(**DECLINED),
+    "many-orders": _many_failed,
     "refused": _submitted(),
     "held": lambda _: None,
     "released": _held,

@@ -15,6 +15,7 @@ from rich.console import Console
 from roundsman.aws.clock import now
 from roundsman.events import COMMAND_KINDS, Asked, OperatorEvent
 from roundsman.task import Task
+from roundsman.wire import wire_text
 from roundsman_console.acting_options import Act
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.bulk.choosing import (
@@ -72,7 +73,9 @@ def do(deed: Deed, orders: Sequence[str], act: Act) -> None:
         return
     with sentences():
         _check(orders, act, again=deed.again)
-        reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
+        # What no message can carry is told before anything is stored.
+        reason = wire_text(read_reason(act.manner.reason))
+        by = wire_text(read_name(act.manner.by))
         stack = find_stack(act.manner.stack)
         run_id = f"b-{secrets.token_hex(4)}"
         run = Run(
