@@ -16,6 +16,7 @@ from roundsman.ports import DueEntry
 from roundsman.states import TaskState
 from roundsman.task import Task
 from roundsman.values import SECOND
+from roundsman_console.waiting import pause
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
 AT_ONCE = 100  # what one BatchGetItem takes
 FIRST_PAGE = 20  # entries of a lane's shard: a list of fifty takes a few from each of sixteen
 END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
+_FIRST_PAUSE = 0.05  # seconds; doubled each time that nothing comes
 _TRIES = 8  # rounds without one record, of what DynamoDB leaves out when it is short of capacity
 
 
@@ -148,12 +150,15 @@ class Records:
                 self._table: {**how, "Keys": keys}
             }
             barren = 0
-            while wanted:
+            while True:
                 with aws_errors("reading tasks"):
                     page = self._client.batch_get_item(RequestItems=wanted)
                 found = page["Responses"].get(self._table, [])
                 yield from found
-                barren = 0 if found else barren + 1
                 wanted = page.get("UnprocessedKeys") or {}
-                if wanted and barren == _TRIES:
+                barren = 0 if found else barren + 1
+                if not wanted:
+                    break
+                if barren == _TRIES:
                     raise TryAgain("reading tasks: the table has no capacity to spare")
+                pause(_FIRST_PAUSE * 2**barren)

@@ -13,6 +13,8 @@ from roundsman.states import TaskState
 from roundsman_console.overview import counting
 from roundsman_console.overview.counting import Count, count_tasks
 from roundsman_console.overview.queues import CLOUDWATCH, MARKS, Queue, with_ages
+from roundsman_console.overview.watch import _live
+from roundsman_console.stack import find_stack
 from tests.console.operators import DECLINED, Operator, at_each_call
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
@@ -108,7 +110,9 @@ def test_stats_tells_states_queues_agents_and_the_lag(operator: Operator) -> Non
     assert "payment" in said
 
 
-def test_watch_prints_an_object_a_look_and_sleeps_in_between(operator: Operator) -> None:
+def test_watch_prints_an_object_a_look_and_sleeps_in_between(
+    operator: Operator, capsys: pytest.CaptureFixture[str]
+) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422})
     world.submit(order("ord-1"))
@@ -120,6 +124,10 @@ def test_watch_prints_an_object_a_look_and_sleeps_in_between(operator: Operator)
     assert "Archived 0" in first
     assert "Archived 1" in second
     assert "ord-1" in second
+    _live(find_stack("roundsman"), 7, 2)  # on a terminal, where one picture is kept up to date
+    picture = capsys.readouterr().out
+    assert "Archived 1" in picture
+    assert "ord-1" in picture
     looked = operator.reads("watch", "--times", "1")
     assert_schema("watch", looked)
     newest = looked["newestFailures"]

@@ -86,7 +86,7 @@ def test_an_archived_task_is_in_the_group_of_the_step_that_failed() -> None:
 
 def test_two_orders_of_one_cause_are_in_one_group_whatever_their_ids() -> None:
     groups = set()
-    for task_id in ("ord-one", "ord-two"):
+    for task_id in ("ord-one", "ord-two", "g", "on"):
         task = refused(Archive()).task
         ending = task.ending
         assert ending is not None

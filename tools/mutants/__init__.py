@@ -2,9 +2,10 @@
 
 from tools.mutants.ends import ENDS
 from tools.mutants.letters import LETTERS
+from tools.mutants.looking import LOOKING
 from tools.mutants.machine import MACHINE
 from tools.mutants.mutant import Mutant
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
-MUTANTS: tuple[Mutant, ...] = (*MACHINE, *ENDS, *STORES, *SENDING, *LETTERS)
+MUTANTS: tuple[Mutant, ...] = (*MACHINE, *ENDS, *STORES, *SENDING, *LETTERS, *LOOKING)

@@ -75,8 +75,13 @@ def _failure(task: Task, how: str, step: str | None, error: StepError | None) ->
         step=step_of(step) if step else NO_STEP,
         how=how,
         error_type=error.type,
-        message=normalised(error.message.replace(task.task_id, "*")),
+        message=normalised(_without(task.task_id, error.message)),
     )
+
+
+def _without(task_id: str, text: str) -> str:
+    """The text without the order's id, where that is a word of its own: an id may be one letter."""
+    return re.sub(rf"(?<!\w){re.escape(task_id)}(?!\w)", "*", text)
 
 
 def normalised(text: str) -> str:

@@ -1,0 +1,76 @@
+"""The guards of what people read: lists that lose nothing, and cursors that are of their list."""
+
+from tools.mutants.mutant import Mutant
+
+LOOKING = (
+    Mutant(
+        name="cursor-of-its-own-filter",
+        file="console/roundsman_console/cursors.py",
+        old="    if of != mark:",
+        new="    if False:",
+        tests=(
+            "tests/console/test_selecting.py::test_a_cursor_of_another_filter_or_stack_is_refused",
+        ),
+        why="a list goes on in the middle of another, and what is between is never seen",
+    ),
+    Mutant(
+        name="entries-of-one-instant-in-order",
+        file="console/roundsman_console/selecting.py",
+        old="sorted(task_id for _, task_id in alike)",
+        new="[task_id for _, task_id in alike]",
+        tests=(
+            "tests/console/test_selecting.py::test_entries_of_one_instant_are_each_on_one_page",
+        ),
+        why="of tasks that ended at one instant some are on no page",
+    ),
+    Mutant(
+        name="a-page-has-a-budget",
+        file="console/roundsman_console/selecting.py",
+        old="min(many, AT_ONCE, budget - looked)",
+        new="min(many, AT_ONCE)",
+        tests=(
+            "tests/console/test_selecting.py::test_a_rare_filter_gives_a_page_that_says_it_is_partial_and_goes_on",
+        ),
+        why="a rare filter reads a hundred thousand tasks before it says anything",
+    ),
+    Mutant(
+        name="the-record-not-the-index",
+        file="console/roundsman_console/selecting.py",
+        old="        and selection.group in (None, task.failure)\n",
+        new="",
+        tests=(
+            "tests/console/test_selecting.py::test_a_group_is_found_by_its_index_in_pages_and_by_what_the_records_say_now",
+        ),
+        why="an order that was resubmitted is acted on once more, by an index that lags",
+    ),
+    Mutant(
+        name="unprocessed-keys",
+        file="console/roundsman_console/records.py",
+        old='wanted = page.get("UnprocessedKeys") or {}',
+        new="wanted = {}",
+        tests=(
+            "tests/contract/test_records.py::test_what_dynamodb_leaves_out_is_asked_for_again_but_not_for_ever",
+        ),
+        why="a throttled list leaves tasks out and does not say so",
+    ),
+    Mutant(
+        name="a-page-written-before-its-cursor",
+        file="console/roundsman_console/exporting.py",
+        old="        cursor=page.cursor,\n        whole=page.whole,\n",
+        new="        cursor=told.cursor,\n        whole=page.whole,\n",
+        tests=(
+            "tests/console/test_exporting.py::test_what_stops_it_loses_no_line_and_repeats_none",
+        ),
+        why="an export that is carried on writes its lines twice",
+    ),
+    Mutant(
+        name="results-are-not-exported",
+        file="console/roundsman_console/exporting.py",
+        old='if name != "result"',
+        new='if name != "no such"',
+        tests=(
+            "tests/console/test_exporting.py::test_an_export_says_nothing_of_the_orders_contents_unless_told",
+        ),
+        why="what services answered leaves the stack unasked",
+    ),
+)
