@@ -84,9 +84,9 @@ def test_a_rare_filter_gives_a_page_that_says_it_is_partial_and_goes_on() -> Non
 def test_entries_of_one_instant_are_each_on_one_page() -> None:
     shelves = Shelves()
     shelves.put(*(archived(f"ord-{place}") for place in range(8)))
-    first = find(shelves.stack(1), ALL, limit=3)
+    first = find(shelves.stack(), ALL, limit=3)
     assert ids(first) == ["ord-0", "ord-1", "ord-2"]
-    rest = find(shelves.stack(1), ALL, after=first.cursor)
+    rest = find(shelves.stack(), ALL, after=first.cursor)
     assert sorted(ids(first) + ids(rest)) == sorted(shelves.tasks)
 
 

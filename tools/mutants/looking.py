@@ -54,10 +54,10 @@ LOOKING = (
         why="a throttled list leaves tasks out and does not say so",
     ),
     Mutant(
-        name="a-page-written-before-its-cursor",
+        name="a-stopped-export-tells-how-far-it-came",
         file="console/roundsman_console/exporting.py",
-        old="        cursor=page.cursor,\n        whole=page.whole,\n",
-        new="        cursor=told.cursor,\n        whole=page.whole,\n",
+        old="return replace(told, stopped=str(error))",
+        new="return replace(told, cursor=after, stopped=str(error))",
         tests=(
             "tests/console/test_exporting.py::test_what_stops_it_loses_no_line_and_repeats_none",
         ),
