@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import boto3
 import typer
+from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
+
+CONNECT_WITHIN = 5  # seconds, a few times: without a network, one is told so and does not wait
 
 StackOption = Annotated[
     str | None,
@@ -132,19 +135,19 @@ class Stack:
 
 def find_stack(name: str | None) -> Stack:
     """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
-    wanted = name or _configured_name()
+    wanted, client = name or _configured_name(), _cloudformation()
     try:
-        found = _cloudformation().describe_stacks(StackName=wanted)["Stacks"]
+        found = client.describe_stacks(StackName=wanted)["Stacks"]
     except ClientError as error:
         if error.response.get("Error", {}).get("Code") == "ValidationError":
             raise ConsoleError(
-                f"There is no stack {wanted} in this account and region: deploy it, "
-                "or name another with --stack."
+                f"There is no stack {wanted} in this account and region {client.meta.region_name}: "
+                "deploy it, or name another with --stack."
             ) from error
         raise
     if not found:
         raise ConsoleError(f"There is no stack {wanted} in this account and region.")
-    return Stack(
+    stack = Stack(
         name=wanted,
         outputs={
             output["OutputKey"]: output["OutputValue"]
@@ -157,12 +160,38 @@ def find_stack(name: str | None) -> Stack:
             if "ParameterKey" in parameter and "ParameterValue" in parameter
         },
     )
+    _check_whole(stack, found[0]["StackStatus"])
+    return stack
+
+
+_COMES = ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+_GOES = "DELETE_IN_PROGRESS"
+_FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
+
+
+def _check_whole(stack: Stack, status: str) -> None:
+    """That its outputs are those of Roundsman. Raises ConsoleError, saying what it is instead.
+
+    A stack has none before it was deployed whole once; while it is updated, it has them.
+    """
+    if "TasksTableName" in stack.outputs:
+        return
+    it = f"The stack {stack.name} is {status}"
+    if status in _COMES:
+        raise ConsoleError(f"{it}: wait until its deployment is done.")
+    if status == _GOES:
+        raise ConsoleError(f"{it}: it is being deleted.")
+    if status in _FAILED:
+        raise ConsoleError(f"{it}: it was never deployed; its events say why. Deploy it anew.")
+    stack.output("TasksTableName")
 
 
 def _cloudformation() -> "CloudFormationClient":
     """The first client that a command makes: what is wrong with the environment shows here."""
     try:
-        client: CloudFormationClient = boto3.client("cloudformation")
+        client: CloudFormationClient = boto3.client(
+            "cloudformation", config=Config(connect_timeout=CONNECT_WITHIN)
+        )
     except BotoCoreError:  # some are ValueErrors too, and have sentences of their own
         raise
     except ValueError as error:

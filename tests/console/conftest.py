@@ -1,6 +1,7 @@
 """An operator before a deployment of its own."""
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -23,3 +24,11 @@ def operator(
         monkeypatch.setattr(reading, "LONG_POLL", 0)  # on a clock that stands, it would never end
         with let_go_is_seen_at_once(world):
             yield Operator(world, patience)
+
+
+@pytest.fixture
+def examples_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Path:
+    """A working folder where the examples in the help find their files, and may leave some."""
+    (tmp_path / "events").symlink_to(Path(__file__).parents[2] / "events")
+    monkeypatch.chdir(tmp_path)
+    return tmp_path

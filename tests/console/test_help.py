@@ -1,21 +1,14 @@
 """`--help` of every verb: it fits a terminal, and its example is one that the verb takes."""
 
-import re
 import shlex
 
 import pytest
 from typer.testing import CliRunner
 
 from roundsman_console.main import app
-from tests.console.verbs import VERBS
+from tests.console.verbs import VERBS, examples
 
 WIDTH = 80
-_EXAMPLE = re.compile(r"Example: (.+?)(?:\n\n|\Z)", re.DOTALL)
-
-
-def examples(verb: str) -> list[str]:
-    """The examples in the verb's help, each as one line to type."""
-    return [" ".join(found.split()) for found in _EXAMPLE.findall(VERBS[verb].help or "")]
 
 
 def help_of(*words: str, width: int = WIDTH) -> str:

@@ -1,5 +1,8 @@
 """The verbs of the command line, found in the app itself, so that a new one is tested unasked."""
 
+import re
+import shlex
+from base64 import urlsafe_b64encode
 from collections.abc import Iterator, Sequence
 
 import typer
@@ -18,6 +21,41 @@ def _walk(command: object, words: tuple[str, ...]) -> Iterator[tuple[str, TyperC
 
 VERBS = dict(_walk(typer.main.get_command(app), ()))
 """Every verb with its command: `show`, `local up`."""
+
+STACK_VERBS = sorted(
+    verb
+    for verb, command in VERBS.items()
+    if "--stack" in {name for parameter in command.params for name in parameter.opts}
+    and not verb.startswith("local ")
+    and verb != "cost"  # which asks a stack for little, and goes by its own counts without one
+)
+"""Those that act on, or look at, a deployed stack."""
+
+_EXAMPLE = re.compile(r"Example: (.+?)(?:\n\n|\Z)", re.DOTALL)
+
+
+def examples(verb: str) -> list[str]:
+    """The examples in the verb's help, each as one line to type."""
+    return [" ".join(found.split()) for found in _EXAMPLE.findall(VERBS[verb].help or "")]
+
+
+def typed_example(verb: str) -> list[str]:
+    """The verb's first example as its words, at the stack `roundsman`, once and unasked."""
+    words = verb.split()
+    rest = shlex.split(examples(verb)[0])[1 + len(words) :]
+    yes = ["--yes"] if "--yes" in options_of(verb) and not {"--yes", "-y"} & set(rest) else []
+    once = ["--times", "1"] if "--times" in options_of(verb) else []
+    whole = [_WHOLE.get(word, word) for word in rest]
+    return [*words, "--stack", "roundsman", *whole, *yes, *once]
+
+
+# What an example does not spell out.
+_WHOLE = {
+    "eyJhZ2Vu...": urlsafe_b64encode(
+        b'{"taskId":"ord-1001","step":"charge_card","operation":"perform","lock":"a-1.1",'
+        b'"key":"ord-1001/charge_card/perform","agent":"payment"}'
+    ).decode()
+}
 
 
 def options_of(verb: str) -> set[str]:
