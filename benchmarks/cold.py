@@ -1,9 +1,10 @@
 """Cold starts: a fresh interpreter up to the first message, against a function that does nothing.
 
 The import path is what Lambda has: the runtime's boto3, and the layers' own libraries, not this
-machine's. boto3 comes with bytecode, as on Lambda; layers are tried without (as they are built: any
-host builds for any Python) and with it. Processor time, since that is what a small function has
-too little of; the baseline imports boto3 and makes a client of SQS and one of DynamoDB.
+machine's. boto3 comes with bytecode, as on Lambda, and so do the layers where the Python that
+builds them is the runtime's; they are tried without it too. Processor time, since that is what a
+small function has too little of; the baseline imports boto3 and makes a client of SQS and one of
+DynamoDB.
 """
 
 import compileall
@@ -96,7 +97,7 @@ def measure(setting: Setting) -> Report:
         [
             Table("Cold start", ("", "ms of a processor", "of the baseline"), rows),
             Table(
-                "What the scheduler imports besides, without bytecode",
+                "What the scheduler imports besides",
                 ("package", "ms"),
                 [[name, amount(us / 1000)] for name, us in largest],
             ),
@@ -112,7 +113,7 @@ def measure(setting: Setting) -> Report:
 
 
 def _starts(folder: Path) -> dict[str, Start]:
-    """By name: the baseline, then each function, then each with its layers' bytecode."""
+    """By name: the baseline, then each function, then each without its layers' bytecode."""
     with deployed(TEMPLATE, dict.fromkeys(SERVICES, "http://127.0.0.1:9")) as stack:
         functions, environments = stack.stack.functions, stack.stack.function_environments
     runtime = _packages(folder / "runtime", ROOT / "requirements" / "lambda-runtime.txt")
@@ -120,9 +121,9 @@ def _starts(folder: Path) -> dict[str, Start]:
     compiled = _layers(folder / "compiled")
     compileall.compile_dir(compiled, quiet=1)
     starts = {"baseline": Start(BASELINE, [str(runtime)], {})}
-    for suffix, layers in (("", plain), (", bytecode", compiled)):
+    for suffix, layers in (("", compiled), (", no bytecode", plain)):
         for name, code in functions.items():
-            app = _copied(code, folder / "app" / f"{name}{suffix}", bytecode=bool(suffix))
+            app = _copied(code, folder / "app" / f"{name}{suffix}", bytecode=not suffix)
             path = [str(app), str(layers), str(runtime)]
             starts[f"{name}{suffix}"] = Start(FIRST_CALL, path, environments[name])
     return starts

@@ -1,8 +1,12 @@
 """What `sam build` makes of the layers' sources, with the installation of libraries left out."""
 
+import marshal
 import shutil
 import subprocess
+import sys
+from importlib.util import cache_from_source
 from pathlib import Path
+from types import CodeType
 
 import pytest
 
@@ -74,3 +78,23 @@ def test_a_layer_takes_libraries_that_run_on_every_python_only(
     printed = build(layer, source, tmp_path / "built", python="echo")
     assert "--only-binary=:all: --platform any --implementation py --abi none" in printed
     assert "--requirement requirements.txt" in printed
+
+
+HEAD = 16  # bytes of a bytecode file before its code: magic, flags, hash
+
+
+def test_a_layer_holds_bytecode_that_knows_where_it_will_lie_and_is_never_checked(
+    layer: str, source: Path, tmp_path: Path
+) -> None:
+    _, package = LAYERS[layer]
+    compiles_only = tmp_path / "python"  # an installer with no work, and a real compiler
+    compiles_only.write_text(f'#!/bin/sh\n[ "$2" != compileall ] || exec {sys.executable} "$@"\n')
+    compiles_only.chmod(0o755)
+    build(layer, source, tmp_path / "built", python=str(compiles_only))
+    built = tmp_path / "built" / "python"
+    for module in (built / package).rglob("*.py"):
+        found = Path(cache_from_source(str(module))).read_bytes()
+        assert found[4:8] == b"\x01\x00\x00\x00", "by its hash, unchecked"
+        code = marshal.loads(found[HEAD:])  # noqa: S302  # what was compiled a moment ago
+        assert isinstance(code, CodeType)
+        assert code.co_filename == f"/opt/python/{module.relative_to(built).as_posix()}"
