@@ -13,8 +13,15 @@ from roundsman.values import Json, iso
 from roundsman_console.confirming import confirm
 from roundsman_console.inert import inert, plain
 from roundsman_console.letters.dead import Dead, dead_letters
-from roundsman_console.letters.judging import judge, order_of
-from roundsman_console.letters.queues import Counts, Source, counts, find_source, sources
+from roundsman_console.letters.judging import Judged, judge, order_of
+from roundsman_console.letters.queues import (
+    Counts,
+    Source,
+    counts,
+    find_source,
+    named_source,
+    sources,
+)
 from roundsman_console.letters.reading import MOST, Look
 from roundsman_console.letters.redriving import Redrive, redrive
 from roundsman_console.letters.telling import (
@@ -93,43 +100,61 @@ def dlq_ls_command(
 
 @dlq_app.command("show")
 def dlq_show_command(
-    message: MessageId, stack: StackOption = None, as_json: AsJson = False
+    what: Annotated[str, typer.Argument(help="A message's id, or how it begins; or a queue.")],
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Of a queue: at most.")] = 10,
+    stack: StackOption = None,
+    as_json: AsJson = False,
 ) -> None:
-    """Show one dead letter: why, what would come of it now, its log, and its text.
+    """Show a dead letter, or those of a queue: why, what would come of it now, its log, its text.
 
     Example: roundsman dlq show 5fea7756
     """
     with sentences():
         found = find_stack(stack)
-        dead = _find(found, message)
-        judged = judge(found, dead.source, dead.letter.body, now())
+        if named_source(found, what):
+            [looked] = _look(found, what, limit)
+            shown, more = looked.dead, looked.more
+        else:
+            shown, more = [_find(found, what)], False
+        judged = [(dead, judge(found, dead.source, dead.letter.body, now())) for dead in shown]
         if as_json:
-            print(
-                json.dumps(
-                    {
-                        **dead.document(),
-                        "errorAt": list(dead.said.error_at) if dead.said else [],
-                        "what": judged.what,
-                        "verdict": judged.verdict.value,
-                        "why": judged.why,
-                        "problems": problem_documents(judged.problems),
-                        "log": dead.log_query(found.name),
-                        "body": dead.letter.body,
-                    }
-                )
-            )
+            messages: list[Json] = [_whole(dead, said, found.name) for dead, said in judged]
+            print(json.dumps({"messages": messages, "more": more}))
             return
-        say(
-            f"{dead.letter.message_id}  {judged.what}",
-            f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
-            f"Why: {dead.reason}",
-            *((f"  {line}" for line in dead.said.error_at) if dead.said else ()),
-            f"Sent back {dead.sent_back} times before." if dead.sent_back else None,
-            f"If it were sent back now: {judged.verdict.words}, {judged.why}.",
-            f"The log: {dead.log_query(found.name)}",
-            "",
-            *pretty(dead.letter.body),
-        )
+        for dead, said in judged:
+            say(*_lines(dead, said, found.name))
+        if not shown:
+            say("No dead letters.")
+        if more:
+            say("There are more: raise --limit.")
+
+
+def _whole(dead: Dead, judged: Judged, stack: str) -> dict[str, Json]:
+    return {
+        **dead.document(),
+        "errorAt": list(dead.said.error_at) if dead.said else [],
+        "what": judged.what,
+        "verdict": judged.verdict.value,
+        "why": judged.why,
+        "problems": problem_documents(judged.problems),
+        "log": dead.log_query(stack),
+        "body": dead.letter.body,
+    }
+
+
+def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
+    before = f"Sent back {dead.sent_back} times before."
+    return [
+        f"{dead.letter.message_id}  {judged.what}",
+        f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
+        f"Why: {dead.reason}",
+        *((f"  {line}" for line in dead.said.error_at) if dead.said else ()),
+        *((before,) if dead.sent_back else ()),
+        f"If it were sent back now: {judged.verdict.words}, {judged.why}.",
+        f"The log: {dead.log_query(stack)}",
+        "",
+        *pretty(dead.letter.body),
+    ]
 
 
 @dlq_app.command("redrive")

@@ -132,18 +132,23 @@ def sources(stack: Stack) -> list[Source]:
     return [found[name] for name in (*first, *rest) if name in found]
 
 
-def find_source(stack: Stack, asked: str) -> Source:
-    """The queue of that name: the template's, SQS's, or that of its dead-letter queue.
-
-    Raises ConsoleError where there is none, with those that there are.
-    """
-    known = sources(stack)
+def named_source(stack: Stack, asked: str) -> Source | None:
+    """The queue of that name: the template's, SQS's, or that of its dead-letter queue."""
     wanted = asked.lower().replace("deadletterqueue", "queue")
-    for source in known:
+    for source in sources(stack):
         short = source.name.removesuffix("Queue").lower()
         if wanted in (source.name.lower(), short, source.physical.lower()):
             return source
-    names = ", ".join(source.name for source in known)
-    raise ConsoleError(
-        f"There is no queue {inert(asked[:80])!r} in {stack.name}; there are: {names}.", NOT_FOUND
-    )
+    return None
+
+
+def find_source(stack: Stack, asked: str) -> Source:
+    """The same. Raises ConsoleError where there is none, with those that there are."""
+    found = named_source(stack, asked)
+    if found is None:
+        names = ", ".join(source.name for source in sources(stack))
+        raise ConsoleError(
+            f"There is no queue {inert(asked[:80])!r} in {stack.name}; there are: {names}.",
+            NOT_FOUND,
+        )
+    return found
