@@ -104,7 +104,7 @@ def do(deed: Deed, orders: Sequence[str], act: Act) -> None:
                 print_tried(run, tried, go_ahead)
             return
         if deed.question_of_many is not None:
-            many = f"{len(chosen)} orders"
+            many = "1 order" if len(chosen) == 1 else f"{len(chosen)} orders"
             confirm(deed.question_of_many(many), yes=act.manner.yes)
         bulks = bulks_of(stack)
         clock = Clock()
