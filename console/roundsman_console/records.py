@@ -50,14 +50,15 @@ class Records:
         self._page = page
 
     def entries(
-        self, lane: str, *, since: int = 0, newest_first: bool = False
+        self, lane: str, *, since: int = 0, newest_first: bool = False, first: int = FIRST_PAGE
     ) -> Iterator[DueEntry]:
         """The entries of one lane shard (`archived#7`) from `since` (epoch ms) on, page by page.
 
+        The first page has `first` of them: as many as the caller thinks to need of this shard.
         Raises TryAgain and CallRefused at any of the pages.
         """
         query = self._query(lane, since, END_OF_TIME)
-        query |= {"ScanIndexForward": not newest_first, "Limit": min(FIRST_PAGE, self._page)}
+        query |= {"ScanIndexForward": not newest_first, "Limit": min(first, self._page)}
         while True:
             with aws_errors(f"listing {lane}"):
                 page = self._client.query(**query)

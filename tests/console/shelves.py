@@ -27,7 +27,7 @@ class Shelves:
     begun_at: list[int] = field(default_factory=list)
 
     def entries(
-        self, lane: str, *, since: int = 0, newest_first: bool = False
+        self, lane: str, *, since: int = 0, newest_first: bool = False, first: int = 20
     ) -> Iterator[DueEntry]:
         self.begun_at.append(since)
         found = [task for task in self.tasks.values() if task.lane == lane and task.due_at >= since]
