@@ -46,8 +46,8 @@ LETTERS = (
     Mutant(
         name="a-dead-letter-is-sent-before-it-is-deleted",
         file="console/roundsman_console/letters/redriving.py",
-        old="send_back(stack.sqs, wanted.source.url, letter)\n    look.delete(letter)\n",
-        new="look.delete(letter)\n    send_back(stack.sqs, wanted.source.url, letter)\n",
+        old="send_back(stack.sqs, source.url, letter)\n    look.delete(letter)\n",
+        new="look.delete(letter)\n    send_back(stack.sqs, source.url, letter)\n",
         tests=("tests/console/test_dlq.py::test_what_is_interrupted_loses_nothing",),
         why="a death in between loses a message",
     ),

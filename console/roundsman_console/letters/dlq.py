@@ -199,11 +199,7 @@ def dlq_drop_command(
         dead = _find(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(f"Delete the dead letter {which} of {order or 'no order'} for good?", yes=yes)
-        ids = {which, *(copy.message_id for copy in dead.copies)}
-        with Look(found.sqs, dead.source.dead_url) as look:
-            for letter in look.letters(MOST):
-                if letter.message_id in ids:
-                    look.delete(letter)
+        _delete(found, dead)
         if as_json:
             print(json.dumps({**dead.document(), "body": dead.letter.body}))
             return
@@ -239,6 +235,22 @@ def _find(stack: Stack, asked: str) -> Dead:
         f"There is no dead letter {inert(asked[:80])!r} in {stack.name} (or somebody else is "
         "looking at it: it is back within a minute).",
         NOT_FOUND,
+    )
+
+
+def _delete(stack: Stack, dead: Dead) -> None:
+    """Delete it and its copies. Raises ConsoleError where it is not to be seen now."""
+    ids = {dead.letter.message_id, *(copy.message_id for copy in dead.copies)}
+    with Look(stack.sqs, dead.source.dead_url) as look:
+        for letter in look.letters(MOST):
+            if letter.message_id in ids:
+                look.delete(letter)
+                ids.remove(letter.message_id)
+            if not ids:
+                return
+    raise ConsoleError(
+        f"{dead.letter.message_id} is hidden now, since somebody else looks at it: it was not "
+        "deleted. Try again in a minute."
     )
 
 

@@ -1,7 +1,7 @@
 """Looking into a queue that nobody works off, without taking anything from it.
 
 SQS knows no other way to look than to receive. What is received is hidden from everybody else until
-it is let go, at the end of the look, or by itself within a minute where the process dies. The
+it is let go, at the end of the look, or by itself, usually within a minute, where the process dies. The
 receive count grows, which matters to no queue without a redrive policy; into others
 `queues.counts` does not let anybody look.
 """
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
 
 HIDDEN_FOR = 60  # seconds; a thousand messages are read, and one is sent on, in far less
+WHILE_ASKED = 300  # seconds; what a person is asked about is held while they think
 LONG_POLL = 1  # seconds; a shorter look asks only some of SQS's hosts and may miss messages
 MOST = 1_000  # messages that one look takes; SQS allows 120,000 to be hidden at once
 AT_ONCE = 10  # SQS's most in one receive, and in one batch

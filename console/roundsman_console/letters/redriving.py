@@ -59,18 +59,25 @@ class Candidate:
 
 
 def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
-    """Tell what would go, and send it unless there is more than one and that was not confirmed."""
-    with working("Judging what is dead", quiet=as_json):
-        candidates = _candidates(stack, wanted)
-    going = [one for one in candidates if one.goes]
-    dry = wanted.dry and len(candidates) > 1
-    if not as_json:
-        _tell(wanted.source, candidates)
+    """Tell what would go, and send it unless there is more than one and that was not confirmed.
+
+    All is one look, so that what is sent is what was judged, however many more there are.
+    """
+    url = wanted.source.dead_url
+    counts(stack.sqs, url)  # refuses to look where that would move messages
+    longest = HIDDEN_FOR + int(wanted.limit / wanted.rate)
     sent: list[str] = []
     interrupted = False
-    if going and not dry:
-        with working(f"Sending {len(going)} back", quiet=as_json):
-            interrupted = _send(stack, wanted, going, sent)
+    with Look(stack.sqs, url, hidden_for=longest) as look:
+        with working("Judging what is dead", quiet=as_json):
+            candidates = _candidates(stack, wanted, look)
+        going = [one.dead for one in candidates if one.goes]
+        dry = wanted.dry and len(candidates) > 1
+        if not as_json:
+            _tell(wanted.source, candidates)
+        if going and not dry:
+            with working(f"Sending {len(going)} back", quiet=as_json):
+                interrupted = _send(stack, wanted, look, going, sent)
     if as_json:
         print(json.dumps(_document(wanted, candidates, sent, dry=dry)))
     elif dry:
@@ -88,11 +95,8 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _candidates(stack: Stack, wanted: Redrive) -> list[Candidate]:
-    url = wanted.source.dead_url
-    counts(stack.sqs, url)  # refuses to look where that would move messages
-    with Look(stack.sqs, url) as look:
-        letters = list(look.letters(MOST if wanted.only else wanted.limit))
+def _candidates(stack: Stack, wanted: Redrive, look: Look) -> list[Candidate]:
+    letters = list(look.letters(MOST if wanted.only else wanted.limit))
     found = dead_letters(wanted.source, letters)
     if wanted.only is not None:
         found = [_only(found, wanted.only, wanted.source.name)]
@@ -116,33 +120,25 @@ def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
     )
 
 
-def _send(stack: Stack, wanted: Redrive, going: Sequence[Candidate], sent: list[str]) -> bool:
-    """Send what goes, noting each in `sent`. Returns whether it was interrupted.
-
-    What has come into the queue since it was judged is left alone.
-    """
-    meant = {one.dead.letter.message_id: one.dead for one in going}
-    copies = {copy.message_id for one in going for copy in one.dead.copies}
-    longest = HIDDEN_FOR + int(len(going) / wanted.rate)
+def _send(
+    stack: Stack, wanted: Redrive, look: Look, going: Sequence[Dead], sent: list[str]
+) -> bool:
+    """Send what goes, noting each in `sent`. Returns whether it was interrupted."""
     try:
-        with Look(stack.sqs, wanted.source.dead_url, hidden_for=longest) as look:
-            for letter in look.letters(MOST):
-                if letter.message_id in copies:
-                    look.delete(letter)
-                if letter.message_id in meant:
-                    _send_one(stack, wanted, look, letter, first=not sent)
-                    sent.append(letter.message_id)
-                if len(sent) == len(meant) and not copies:
-                    break
+        for dead in going:
+            if sent:
+                pause(1 / wanted.rate)
+            _send_one(stack, wanted.source, look, dead.letter)
+            sent.append(dead.letter.message_id)
+            for copy in dead.copies:
+                look.delete(copy)
     except KeyboardInterrupt:
         return True
     return False
 
 
-def _send_one(stack: Stack, wanted: Redrive, look: Look, letter: Letter, *, first: bool) -> None:
-    if not first:
-        pause(1 / wanted.rate)
-    send_back(stack.sqs, wanted.source.url, letter)
+def _send_one(stack: Stack, source: Source, look: Look, letter: Letter) -> None:
+    send_back(stack.sqs, source.url, letter)
     look.delete(letter)
 
 

@@ -13,7 +13,14 @@ from roundsman_console.confirming import confirm
 from roundsman_console.inert import plain
 from roundsman_console.letters.judging import order_of
 from roundsman_console.letters.queues import Counts, counts
-from roundsman_console.letters.reading import MOST, Letter, Look, find_letter
+from roundsman_console.letters.reading import (
+    HIDDEN_FOR,
+    MOST,
+    WHILE_ASKED,
+    Letter,
+    Look,
+    find_letter,
+)
 from roundsman_console.letters.rejections import Rejection, read_rejection
 from roundsman_console.letters.resending import resend, resend_all, resent_document
 from roundsman_console.letters.telling import (
@@ -150,24 +157,22 @@ def rejected_drop_command(
     """
     with sentences():
         found = find_stack(stack)
-        with _looking(found) as look:
+        with _looking(found, WHILE_ASKED) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
-        which = rejection.letter.message_id
-        order = order_of(rejection.body)
-        about = f" of {order}" if order else ""
-        confirm(f"Delete the message {which}{about} for good?", yes=yes)
-        with _looking(found) as look:
-            look.delete(find_letter(look, which, WHERE))
+            which, order = rejection.letter.message_id, order_of(rejection.body)
+            about = f" of {order}" if order else ""
+            confirm(f"Delete the message {which}{about} for good?", yes=yes)
+            look.delete(rejection.letter)
         if as_json:
             print(json.dumps({**_document(rejection), "body": rejection.body}))
             return
         say(f"Done: {which} is deleted.")
 
 
-def _looking(stack: Stack) -> Look:
+def _looking(stack: Stack, hidden_for: int = HIDDEN_FOR) -> Look:
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # refuses to look where that would move messages
-    return Look(stack.sqs, url)
+    return Look(stack.sqs, url, hidden_for=hidden_for)
 
 
 def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:

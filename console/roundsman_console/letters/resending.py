@@ -10,7 +10,7 @@ from roundsman_console.confirming import confirm
 from roundsman_console.letters.correcting import corrected
 from roundsman_console.letters.judging import Judged, Verdict, judge, order_of
 from roundsman_console.letters.queues import Source, counts, sources
-from roundsman_console.letters.reading import Look
+from roundsman_console.letters.reading import WHILE_ASKED, Look
 from roundsman_console.letters.rejections import Rejection, read_rejection
 from roundsman_console.letters.sending import send_again
 from roundsman_console.letters.telling import SHORT_ID, problem_documents, say, working
@@ -106,25 +106,22 @@ def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # refuses to look where that would move messages
     known = {source.physical: source for source in sources(stack)}
-    with Look(stack.sqs, url) as look, working("Judging what was rejected", quiet=as_json):
-        judged = [
-            (one, judge(stack, known[one.queue], one.body, now()))
-            for one in map(read_rejection, look.letters(limit))
-            if one.queue in known
-        ]
-    takeable = {
-        one.letter.message_id for one, said in judged if said.verdict is not Verdict.REJECTED
-    }
-    left = len(judged) - len(takeable)
-    if takeable:
-        many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
-        confirm(f"{many} would be taken now, {left} rejected again. Send those?", yes=yes)
     sent: list[Resent] = []
-    with Look(stack.sqs, url) as look, working("Sending", quiet=as_json):
-        for letter in look.letters(limit) if takeable else ():
-            if letter.message_id in takeable:
-                rejection = read_rejection(letter)
-                made = resend(stack, look, rejection, whole=None, sets=(), removes=(), anyway=False)
+    with Look(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
+        with working("Judging what was rejected", quiet=as_json):
+            judged = [
+                (one, judge(stack, known[one.queue], one.body, now()))
+                for one in map(read_rejection, look.letters(limit))
+                if one.queue in known
+            ]
+        takeable = [one for one, said in judged if said.verdict is not Verdict.REJECTED]
+        left = len(judged) - len(takeable)
+        if takeable:
+            many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
+            confirm(f"{many} would be taken now, {left} rejected again. Send those?", yes=yes)
+        with working("Sending", quiet=as_json):
+            for one in takeable:
+                made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
                 sent += [made] if made.sent else []
     if as_json:
         print(json.dumps(resent_document(sent, left=len(judged) - len(sent))))
