@@ -1,8 +1,8 @@
 """Looking into a queue that nobody works off, without taking anything from it.
 
 SQS knows no other way to look than to receive. What is received is hidden from everybody else until
-it is let go, at the end of the look, or by itself, usually within a minute, where the process dies. The
-receive count grows, which matters to no queue without a redrive policy; into others
+it is let go, at the end of the look, or by itself, usually within a minute, where the process dies.
+The receive count grows, which matters to no queue without a redrive policy; into others
 `queues.counts` does not let anybody look.
 """
 
