@@ -186,8 +186,12 @@ def test_a_run_that_nobody_carries_on_is_asked_to_stop_and_can_be_resumed(
     run_id = only_run(operator)
     told = operator.types("bulk", "stop", run_id, "--reason", "now", "--json")
     assert_schema("bulk-stop", document(told))
-    assert operator.reads("bulk", "show", run_id)["state"] == "running"
+    shown = operator.reads("bulk", "show", run_id)
+    assert (shown["state"], shown["resume"]) == ("running", None)
     operator.world.clock.now += 70_000
+    assert operator.reads("bulk", "show", run_id)["resume"] == f"roundsman bulk resume {run_id}"
+    told_so = operator.types("bulk", "show", run_id).stdout
+    assert told_so.startswith(f"Bulk run {run_id} is running (but nobody was heard of since ")
     assert document(operator.types("bulk", "resume", run_id, "--json"))["completed"] == 2
 
 

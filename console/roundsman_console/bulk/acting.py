@@ -184,9 +184,9 @@ def carry_on(
 def tell(record: Record, *, as_json: bool) -> None:
     """The run as it is, for people or for scripts."""
     if as_json:
-        print(json.dumps(run_document(record)))
+        print(json.dumps(run_document(record, now())))
     else:
-        print_run(record)
+        print_run(record, now())
 
 
 def code_of(record: Record) -> int:
@@ -200,7 +200,7 @@ def code_of(record: Record) -> int:
         case RunState.FINISHED | RunState.RUNNING:
             return 0
         case RunState.INTERRUPTED:
-            complain(f"{kind} was interrupted. Carry it on with: {resume_command(record)}")
+            complain(f"{kind} was interrupted. Carry it on with: {resume_command(record, now())}")
             return INTERRUPTED
         case RunState.STOPPED:
             complain(f"{kind} was stopped: {record.why}.")

@@ -15,7 +15,7 @@ from roundsman.values import Json, iso
 from roundsman_console.acting_options import Anyway, AsJson, By, Reason
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.bulk.acting import bulks_of, carry_on, tell
-from roundsman_console.bulk.report import resume_command
+from roundsman_console.bulk.report import is_carried_on, resume_command
 from roundsman_console.bulk.run import RunState, Verdict, resumed
 from roundsman_console.bulk.running import Clock, holder
 from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Record
@@ -144,13 +144,13 @@ def _find(bulks: DynamoBulks, run_id: str) -> Record:
 
 def _check_free(record: Record) -> None:
     """That nobody is at it, and something is left. Raises ConsoleError."""
-    holds = record.holder
-    if record.state is RunState.RUNNING and holds is not None and holds.until > now():
+    if is_carried_on(record, now()) and record.holder is not None:
         raise ConsoleError(
-            f"{record.run.id} is carried on by {holds.by} on {holds.host}, last heard of at "
-            f"{second(record.saved_at)}. Stop it with: roundsman bulk stop {record.run.id}"
+            f"{record.run.id} is carried on by {record.holder.by} on {record.holder.host}, last "
+            f"heard of at {second(record.saved_at)}. "
+            f"Stop it with: roundsman bulk stop {record.run.id}"
         )
-    if resume_command(replace(record, state=RunState.STOPPED)) is None:
+    if resume_command(record, now()) is None:
         raise ConsoleError(f"{record.run.id} is finished: nothing is left of it.")
 
 

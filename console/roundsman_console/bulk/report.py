@@ -11,6 +11,7 @@ from roundsman_console.bulk.choosing import Tried
 from roundsman_console.bulk.run import Kind, Run, RunState, Terms, Verdict
 from roundsman_console.bulk.store import Record
 from roundsman_console.inert import inert, plain
+from roundsman_console.task_view import second
 
 _WORDS = {
     Verdict.COMPLETED: "Completed",
@@ -68,8 +69,8 @@ def _order_of_going(terms: Terms, eligible: int) -> str:
     return f"Of these {terms.canary} go first; once their results are known the rest, {rate}."
 
 
-def run_document(record: Record) -> dict[str, Json]:
-    """A run as scripts read it."""
+def run_document(record: Record, at: int) -> dict[str, Json]:
+    """A run as scripts read it at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     terms = run.terms
     return {
@@ -108,24 +109,32 @@ def run_document(record: Record) -> dict[str, Json]:
         "stopAt": terms.stop_at,
         "atOnce": terms.at_once,
         "carriedOn": list(record.carried_on),
-        "resume": resume_command(record),
+        "resume": resume_command(record, at),
     }
 
 
-def resume_command(record: Record) -> str | None:
-    """The command that carries the run on; None where nothing is left of it."""
+def is_carried_on(record: Record, at: int) -> bool:
+    """Whether somebody was heard of lately who carries it on."""
+    held = record.holder is not None and record.holder.until > at
+    return record.state is RunState.RUNNING and held
+
+
+def resume_command(record: Record, at: int) -> str | None:
+    """The command that carries the run on; None where nothing is left of it, or somebody does."""
     left = record.run.selected - record.progress.reached or record.progress.on_their_way
-    if not left or record.state is RunState.RUNNING:
+    if not left or is_carried_on(record, at):
         return None
     return f"roundsman bulk resume {record.run.id}"
 
 
-def print_run(record: Record) -> None:
-    """A run as people read it."""
+def print_run(record: Record, at: int) -> None:
+    """A run as people read it at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     console = Console(highlight=False, soft_wrap=True)
     kind = COMMAND_KINDS[type(run.event)]
     why = f" ({record.why})" if record.why else ""
+    if record.state is RunState.RUNNING and not is_carried_on(record, at):
+        why = f" (but nobody was heard of since {second(record.saved_at)})"
     console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
     said = f"{kind} of {_orders(run.selected)}, by {run.by}: {run.reason}"
     console.print(inert(said), markup=False)
@@ -149,7 +158,7 @@ def print_run(record: Record) -> None:
     if left:
         table.add_row("not reached", str(left), "")
     Console(highlight=False).print(table)
-    resume = resume_command(record)
+    resume = resume_command(record, at)
     if resume:
         console.print(f"Carry it on with: {resume}")
 

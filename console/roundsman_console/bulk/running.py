@@ -136,13 +136,14 @@ class Runner:
 
     def _step(self) -> None:
         at = self.clock()
-        if self.interrupted():
+        move = next_move(self.record.run, self.record.progress, at)
+        if self.interrupted() and not isinstance(move, Finish):
             return self._end(RunState.INTERRUPTED, "interrupted")
-        if self.record.stop_asked:
+        if self.record.stop_asked and not isinstance(move, Finish):
             return self._end(RunState.STOPPED, self.record.stop_asked)
         if at - self.record.saved_at >= STORE_EVERY:
             self._store(self.record.progress)
-        match next_move(self.record.run, self.record.progress, at):
+        match move:
             case Send(most):
                 self._send(most)
             case Look(orders):
