@@ -247,6 +247,7 @@ def test_shards_that_were_used_before_their_number_was_lowered_are_looked_for() 
 
 
 def test_dead_letters_that_were_order_events_say_so() -> None:
+    assert of(one_dead_letter())["dead-letters"].evidence == "1 message"
     source = replace(PAYMENT_QUEUE, url=WELL.submission_queue)
     facts = replace(one_dead_letter(), work_queues=(SCHEDULER_QUEUE, source))
     assert of(facts)["dead-letters"].evidence == "1 message: orders that were never taken"

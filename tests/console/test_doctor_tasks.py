@@ -62,6 +62,10 @@ def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
     assert "task-stuck" in of(with_tasks(lost, now=lost.due_at + 3 * MINUTE))
 
 
+def test_what_is_over_is_never_stuck_however_old() -> None:
+    assert of(with_tasks(done(), archived(), now=NOW + 24 * HOUR)) == {}
+
+
 def test_an_entry_that_is_merely_early_sticks_nowhere() -> None:
     task = replace(claimed(born(), within=HOUR), due_at=NOW)
     assert of(with_tasks(task, now=NOW + 10 * MINUTE)) == {}
@@ -171,6 +175,9 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
     assert found.evidence == "create_shipment of 1 open task, such as ord-1001"
     over = replace(facts, tasks=with_tasks(archived()).tasks)
     assert of(over) == {}
+    step = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
+    shipped = {**claimed(born()).steps, "create_shipment": step}
+    assert of(replace(facts, tasks=with_tasks(replace(claimed(born()), steps=shipped)).tasks)) == {}
 
 
 def test_a_step_held_for_long_is_found_only_where_nothing_holds_its_agent() -> None:
