@@ -4,9 +4,8 @@ import json
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
-import boto3
 import typer
 from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
@@ -14,7 +13,6 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.aws.clock import now
-from roundsman.aws.groups import DynamoGroups
 from roundsman.errors import RoundsmanError
 from roundsman.values import SECOND, Json, spoken
 from roundsman_console.inert import inert, plain
@@ -38,9 +36,6 @@ from roundsman_console.standing_alerts import (
     of_holds,
     of_rejected,
 )
-
-if TYPE_CHECKING:
-    from mypy_boto3_cloudwatch import CloudWatchClient
 
 STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "cyan"}
 
@@ -90,9 +85,7 @@ def alerts_command(
 def read_standing(stack: Stack) -> Read:
     """Everything that stands, read one after the other."""
     read = Read()
-    dynamodb = boto3.client("dynamodb")
-    groups = DynamoGroups(dynamodb, control_table=stack.output("ControlTableName"))
-    read.add("Failure groups", lambda: of_groups(groups.groups()))
+    read.add("Failure groups", lambda: of_groups(stack.groups.groups()))
     read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
     read.add("Alarms", lambda: of_alarms(alarms_of(stack)))
     rejected = stack.output("RejectedQueueUrl")
@@ -112,9 +105,8 @@ def alarms_of(stack: Stack) -> Iterator[Alarm]:
     CloudFormation names each by the stack, its logical id and a suffix, with hyphens between. Since
     another stack's name may begin with this one's, it must alert this stack's topic as well.
     """
-    client: CloudWatchClient = boto3.client("cloudwatch")
     prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
-    pages = client.get_paginator("describe_alarms").paginate(
+    pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
         AlarmNamePrefix=prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm"]
     )
     for page in pages:

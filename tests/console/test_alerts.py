@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import boto3
 
+from roundsman.aws.groups import DynamoGroups
 from roundsman.groups import Group
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman_console.standing_alerts import (
@@ -105,13 +106,16 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
     until = world.clock() + 60_000
     holds_of(world).hold(Hold("mail", OPERATOR, world.clock(), until, "[b]red[/]\x1b[31m", "amy"))
     raise_alarms(operator, "roundsman", "roundsman-test")
+    groups = DynamoGroups(world.dynamodb, control_table=world.stack.outputs["ControlTableName"])
+    groups.open(replace(GROUP, since=world.clock()))
     found = operator.reads("alerts")
     assert_schema("alerts", found)
     kinds = [str(one["kind"]) for one in alerts(found)]
-    assert sorted(kinds) == ["alarm", "dead_letters", "hold", "rejected"]
+    assert sorted(kinds) == ["alarm", "dead_letters", "group", "hold", "rejected"]
     printed = operator.types("alerts").stdout
     assert "1 message of SchedulerQueue failed each delivery" in printed
     assert "> roundsman dlq ls SchedulerQueue" in printed
+    assert "> roundsman ls --group f-1a2b3c4d" in printed
     assert "[b]red[/]?[31m" in printed
     assert operator.reads("alerts", "--limit", "1")["more"] is True
 
