@@ -2,14 +2,15 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from roundsman.errors import TryAgain
 from roundsman_console import exporting
-from roundsman_console.exporting import Exported, Lines, _export
-from roundsman_console.selecting import Selection, find
+from roundsman_console.exporting import Lines, _export
+from roundsman_console.selecting import Page, Selection, find
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived
@@ -59,6 +60,16 @@ def test_a_limit_ends_it_with_a_cursor() -> None:
     assert _export(lines, Selection(), file, told.cursor, 2).exported == 1
 
 
+def test_what_services_answered_is_left_out_unless_told() -> None:
+    lines = stored(1)
+    [task] = find(lines.stack, Selection()).tasks
+    answered = replace(task.steps["charge"], result={"chargeId": "ch_1"})
+    page = Page((replace(task, steps={"charge": answered}),), None, 1)
+    [line] = lines.of(page)
+    assert "ch_1" not in line
+    assert "result" not in json.loads(line)["steps"][0]
+
+
 def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     operator: Operator, tmp_path: Path
 ) -> None:
@@ -87,10 +98,6 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert operator.reads("export", "--to", str(tmp_path / "some"), "--after", after)["whole"]
     assert len((tmp_path / "some").read_text().splitlines()) == 2
 
-
-def test_what_cannot_be_written_or_makes_no_sense_is_a_sentence(
-    operator: Operator, tmp_path: Path
-) -> None:
     for arguments, said in (
         (["--json"], "--json goes with --to"),
         (["--to", str(tmp_path)], "is there already"),
@@ -100,4 +107,3 @@ def test_what_cannot_be_written_or_makes_no_sense_is_a_sentence(
         result = operator.types("export", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert said in result.stderr
-    assert Exported().document("f")["to"] == "f"

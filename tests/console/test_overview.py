@@ -5,17 +5,19 @@ from dataclasses import replace
 
 import boto3
 import pytest
-from botocore.exceptions import ClientError
+from typer.testing import CliRunner
 
 from roundsman.due import Lane, lane_key
+from roundsman.errors import TryAgain
 from roundsman.events import AgentView
 from roundsman.states import TaskState
-from roundsman_console.overview import counting
+from roundsman_console.main import app
+from roundsman_console.overview import counting, watch
 from roundsman_console.overview.counting import Count, count_tasks
 from roundsman_console.overview.queues import CLOUDWATCH, MARKS, Queue, with_ages
-from roundsman_console.overview.watch import _live
-from roundsman_console.stack import find_stack
-from tests.console.operators import DECLINED, Operator, at_each_call
+from roundsman_console.overview.stats import Stats
+from roundsman_console.stack import Stack
+from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
 from tests.console.step_samples import AT
@@ -88,11 +90,24 @@ def test_the_age_of_a_queue_is_told_by_its_mark_before_by_cloudwatch() -> None:
     ]
 
 
-def test_stats_tells_states_queues_agents_and_the_lag(operator: Operator) -> None:
+def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(
+    operator: Operator,
+) -> None:
     world = operator.world
     world.faults({"operation": "POST /messages", "status": 422})
-    world.submit(order("ord-1"), {**order("ord-2"), **DECLINED})
-    world.run()
+    world.submit(order("ord-1"))
+    said = operator.types("watch", "--times", "2", "--every", "7").stdout
+    assert operator.patience.slept == [7]  # in which the functions did their work
+    first, second = said.split("roundsman  2027-01-15T08:00:00Z, every 7 s")[1:]
+    assert "Archived 0" in first
+    assert "Archived 1" in second
+    assert "ord-1" in second
+    looked = operator.reads("watch", "--times", "1")
+    assert_schema("watch", looked)
+    newest = looked["newestFailures"]
+    assert isinstance(newest, list)
+    assert [task["orderId"] for task in newest] == ["ord-1"]
+
     boto3.client("sqs").send_message(
         QueueUrl=world.stack.outputs["RejectedQueueUrl"], MessageBody="{}"
     )
@@ -100,56 +115,49 @@ def test_stats_tells_states_queues_agents_and_the_lag(operator: Operator) -> Non
     assert_schema("stats", stats)
     states = stats["states"]
     assert isinstance(states, dict)
-    assert {name for name, count in states.items() if count["count"]} == {"Archived", "Undone"}
+    assert {name for name, count in states.items() if count["count"]} == {"Archived"}
     assert (stats["recoveryLag"], stats["supervisorSeenAt"]) == (0, None)
     said = operator.types("stats").stdout
-    assert "Archived 1" in said
     assert "nothing is overdue; no supervisor has ever been by" in said
     rejected = next(line for line in said.splitlines() if line.startswith("RejectedQueue"))
     assert rejected.split() == ["RejectedQueue", "1", "0", "0", "?"]
     assert "payment" in said
 
 
-def test_watch_prints_an_object_a_look_and_sleeps_in_between(
-    operator: Operator, capsys: pytest.CaptureFixture[str]
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
+    """What each further look comes to: a sentence where AWS is short of it, else the numbers."""
+    coming: list[str | None] = []
+    tasks = shelves()
+
+    def gather(stack: Stack) -> Stats:
+        trouble = coming.pop(0)
+        if trouble is not None:
+            raise TryAgain(trouble)
+        return Stats(AT, count_tasks(stack), (), (), AT - 20_000)
+
+    monkeypatch.setattr(watch, "gather", gather)
+    monkeypatch.setattr(watch, "pause", lambda _: None)
+    monkeypatch.setattr(watch, "find_stack", lambda _: tasks.stack())
+    return coming
+
+
+def test_watch_goes_on_after_a_look_that_was_throttled(looks: list[str | None]) -> None:
+    looks += ["throttled", None]
+    result = CliRunner().invoke(app, ["watch", "--times", "2", "--json"])
+    assert (result.exit_code, result.stderr) == (0, "throttled.\n")
+    assert json.loads(result.stdout)["states"]["Archived"]["count"] == 2
+    looks += [None, "throttled"]
+    result = CliRunner().invoke(app, ["watch", "--times", "2"])
+    assert (result.exit_code, result.stderr) == (1, "throttled.\n")
+
+
+def test_on_a_terminal_one_picture_is_kept_up_to_date(
+    looks: list[str | None], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    world = operator.world
-    world.faults({"operation": "POST /messages", "status": 422})
-    world.submit(order("ord-1"))
-    result = operator.types("watch", "--times", "1", "--json")
-    assert json.loads(result.stdout)["newestFailures"] == []
-    said = operator.types("watch", "--times", "2", "--every", "7").stdout
-    assert operator.patience.slept == [7]  # in which the functions did their work
-    first, second = said.split("roundsman  2027-01-15T08:00:00Z, every 7 s")[1:]
-    assert "Archived 0" in first
-    assert "Archived 1" in second
-    assert "ord-1" in second
-    _live(find_stack("roundsman"), 7, 2)  # on a terminal, where one picture is kept up to date
+    looks += [None, "throttled"]
+    watch._live(shelves().stack(), 7, 2)
     picture = capsys.readouterr().out
-    assert "Archived 1" in picture
-    assert "ord-1" in picture
-    looked = operator.reads("watch", "--times", "1")
-    assert_schema("watch", looked)
-    newest = looked["newestFailures"]
-    assert isinstance(newest, list)
-    assert [task["orderId"] for task in newest] == ["ord-1"]
-
-
-def test_watch_goes_on_after_a_look_that_was_throttled_but_not_after_the_last(
-    operator: Operator,
-) -> None:
-    throttled = {"Error": {"Code": "ThrottlingException", "Message": "slowly"}}
-    left = [1]
-
-    def throttle(**_: object) -> None:
-        if left and left.pop():
-            raise ClientError(throttled, "Query")  # type: ignore[arg-type]
-
-    with at_each_call("dynamodb.Query", throttle):
-        result = operator.types("watch", "--times", "2", "--json")
-    assert result.exit_code == 0
-    assert "ThrottlingException" in result.stderr
-    assert json.loads(result.stdout)["recoveryLag"] == 0
-    left.append(1)
-    with at_each_call("dynamodb.Query", throttle):
-        assert operator.types("watch", "--times", "1").exit_code == 1
+    assert "Archived 2" in picture
+    assert picture.rstrip().endswith("throttled")
+    assert looks == []

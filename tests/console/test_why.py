@@ -1,5 +1,7 @@
 """`roundsman why` over the real functions."""
 
+from roundsman.aws.control import DynamoLeases
+from roundsman.leases import Lease, Leases
 from tests.console.operators import DECLINED, Operator, holds_of, in_retry
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import HOLD
@@ -8,7 +10,12 @@ from tests.moto.orders import order
 
 def test_an_order_that_waits_says_for_what_and_what_to_do(operator: Operator) -> None:
     in_retry(operator)
-    operator.world.pass_time(60)
+    world = operator.world
+    task = world.task("ord-1")
+    assert task is not None
+    leases = Leases(1, 16, {task.shard: Lease(visited_at=world.clock() - 20_000)})
+    table = world.stack.outputs["ControlTableName"]
+    assert DynamoLeases(world.dynamodb, control_table=table).write(leases, seen=0)
     found = operator.reads("why", "ord-1")
     assert_schema("why", found)
     assert (found["case"], found["step"]) == ("retry", "charge_card")
@@ -27,35 +34,21 @@ def test_an_order_whose_agent_is_held_says_who_holds_it(operator: Operator) -> N
     assert (found["case"], found["next"]) == ("held", "roundsman release payment")
 
 
-def test_an_order_that_is_over_waits_for_nothing_or_for_a_person(operator: Operator) -> None:
+def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator) -> None:
     world = operator.world
-    world.faults({"operation": "POST /messages", "status": 422})
+    world.faults({"operation": "POST /messages", "status": 422, "orderId": "ord-1"})
     world.submit(order("ord-1"), {**order("ord-2"), **DECLINED}, order("ord-3", retention=0))
     world.run()
-    world.pass_time(60)
     assert operator.reads("why", "ord-1")["case"] == "archived"
     assert operator.reads("why", "ord-2")["case"] == "ended"
-
-
-def test_an_order_that_is_gone_or_never_was_has_an_exit_code_of_its_own(
-    operator: Operator,
-) -> None:
-    operator.world.submit(order("ord-1", retention=0))
-    operator.world.run()
     for name, said in (
-        ("ord-1", "its task is over, and its retention too"),
-        ("ord-2", "Look with: roundsman rejected ls"),
+        ("ord-3", "its task is over, and its retention too"),
+        ("ord-4", "Look with: roundsman rejected ls"),
         ("no/id", "an order's id is 1 to 128 of"),
     ):
         result = operator.types("why", name)
         assert (result.exit_code, result.stdout) == (3, "")
         assert said in result.stderr
-
-
-def test_a_record_of_newer_code_is_told_and_no_trace(operator: Operator) -> None:
-    world = operator.world
-    world.submit(order("ord-1"))
-    world.run()
     world.dynamodb.update_item(
         TableName=world.stack.outputs["TasksTableName"],
         Key={"TaskId": {"S": "ord-1"}},
@@ -66,3 +59,12 @@ def test_a_record_of_newer_code_is_told_and_no_trace(operator: Operator) -> None
     found = operator.reads("why", "ord-1")
     assert (found["case"], found["state"]) == ("unreadable", None)
     assert "this code reads 1" in str(found["sentence"])
+    listed = operator.reads("ls")
+    assert [one["orderId"] for one in _list(listed["unreadable"])] == ["ord-1"]
+    assert [one["orderId"] for one in _list(listed["tasks"])] == ["ord-2"]
+    assert "ord-1 cannot be read: " in operator.types("ls").stdout
+
+
+def _list(value: object) -> list[dict[str, object]]:
+    assert isinstance(value, list)
+    return value

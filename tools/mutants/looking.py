@@ -69,7 +69,7 @@ LOOKING = (
         old='if name != "result"',
         new='if name != "no such"',
         tests=(
-            "tests/console/test_exporting.py::test_an_export_says_nothing_of_the_orders_contents_unless_told",
+            "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_told",
         ),
         why="what services answered leaves the stack unasked",
     ),
