@@ -264,3 +264,25 @@ def test_a_queue_that_may_not_be_used_ends_the_run_and_one_that_is_throttled_doe
         told = document(operator.types("bulk", "resume", run_id, "--json"))
     assert (told["completed"], told["sent"]) == (2, 2)
     each_acted_on_once(operator, 2)
+
+
+def test_a_command_that_is_carried_out_between_two_reads_is_not_told_as_a_failure(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 3)
+    table = operator.world.stack.outputs["HistoryTableName"]
+    works = operator.patience.sleeping
+    operator.patience.sleeping = lambda: None
+
+    def between(params: dict[str, object], **_rest: object) -> None:
+        """The scheduler acts once the tasks have been read, and before a history is."""
+        if params["TableName"] == table and operator.patience.sleeping is not works:
+            operator.patience.sleeping = works
+            operator.patience.sleep(0)
+
+    with at_each_call("dynamodb.Query", between):
+        result = operator.asks("resubmit", "--group", group, "--go")
+    assert operator.patience.sleeping is works
+    assert result.exit_code == 0, result.output
+    assert "failed again" not in result.stdout
+    assert states(operator, names(3)) == ["Completed"] * 3

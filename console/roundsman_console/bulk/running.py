@@ -248,6 +248,19 @@ class Runner:
         else:
             self._now(settled(progress, one.order, found, failure_words(task), at))
 
+    def _settle_anew(self, one: Sent) -> None:
+        """By the task as it is now: read before its history was, it may be from before the command.
+
+        Then it would be told to have failed again, of what it had failed of already.
+        """
+        tasks = self.stack.records.load_many([one.order], now())
+        if one.order in tasks.tasks:
+            self._settle(one, tasks.tasks[one.order])
+        elif one.order in tasks.unreadable:
+            self._now(nothing_new(self.record.progress, one.order, self.clock()))
+        else:
+            self._settle_gone(one)
+
     def _settle_gone(self, one: Sent) -> None:
         rows = self.stack.tasks.history(one.order)
         found = verdict_of_gone(self.record.run, one, rows)
@@ -259,7 +272,7 @@ class Runner:
         rows, at = self.stack.tasks.history(one.order), self.clock()
         progress, said = self.record.progress, refusals(self.record.run, rows)
         if was_taken(self.record.run, task, rows):
-            self._settle(one, task)
+            self._settle_anew(one)
             return False
         refused_now = len(said) >= one.tries
         if one.sent and not refused_now:
