@@ -1,4 +1,4 @@
-"""`make bench`: what an order costs and how fast it goes, as tables, as JSON and as a plot.
+"""`make bench`: what an order costs and how fast it goes: tables, JSON, a plot, and docs/cost.md.
 
 python -m benchmarks                 # all but what needs a machine of its own
 python -m benchmarks units cold      # these parts; `--help` lists them
@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from benchmarks import cold, decisions, growing, money, passes, throughput, units
+from benchmarks import cold, decisions, growing, money, page, passes, throughput, units
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.timing import machine
@@ -93,10 +93,14 @@ def _run(name: str, setting: Setting) -> None:
     found = PARTS[name][0](setting)
     print(found.text() + "\n", flush=True)
     latest: dict[str, Json] = json.loads(LATEST.read_text("utf-8")) if LATEST.is_file() else {}
-    latest |= found.document
+    tables = latest.get("tables")
+    printed = {**tables} if isinstance(tables, dict) else {}
+    printed[name] = found.text()
+    latest |= {**found.document, "tables": printed}
     latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
     RESULTS.mkdir(exist_ok=True)
     LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
+    page.write({part: str(text) for part, text in printed.items()})
 
 
 def _say(doing: str) -> None:

@@ -1,0 +1,40 @@
+"""docs/cost.md says what was measured last, and what the price table and the template say."""
+
+import json
+
+from benchmarks.page import BLOCK, PAGE, filled
+from roundsman.testing.stack_template import mapping_of, part
+from roundsman_console.cost.figures import load_figures
+from tests.project import TEMPLATE, load_template
+
+LATEST = json.loads((TEMPLATE.parent / "benchmarks" / "results" / "latest.json").read_text("utf-8"))
+TEXT = PAGE.read_text(encoding="utf-8")
+
+
+def test_the_page_shows_what_was_printed_last() -> None:
+    shown = {found[2] for found in BLOCK.finditer(TEXT)}
+    assert shown == {"units", "money", "growth", "machine", "cold", "supervisor"}
+    assert shown <= LATEST["tables"].keys()
+    assert filled(TEXT, LATEST["tables"]) == TEXT, "make bench writes the page anew"
+
+
+def test_a_block_is_replaced_and_the_rest_of_a_page_is_left_alone() -> None:
+    page = "before\n<!-- bench: units -->\nold\n<!-- end of bench -->\nafter\n"
+    done = filled(page, {"units": "new\n", "cold": "unused"})
+    assert done == "before\n<!-- bench: units -->\n```\nnew\n```\n<!-- end of bench -->\nafter\n"
+    assert filled(done, {"units": "new"}) == done
+    assert filled(page, {}) == page
+
+
+def test_the_results_are_of_the_order_that_was_recorded() -> None:
+    busy = load_figures().orders["busy"]
+    order = LATEST["order"]
+    assert (order["write_units"], order["read_units"]) == (busy.write_units, busy.read_units)
+    assert order["sqs_requests"] == busy.sqs_requests
+    assert 0 < LATEST["usd_per_million_batch5"] < LATEST["usd_per_million_unbatched"]
+
+
+def test_the_page_counts_the_alarms_of_the_template() -> None:
+    resources = part(load_template(), "Resources").values()
+    kinds = [str(mapping_of(resource)["Type"]) for resource in resources]
+    assert f"{kinds.count('AWS::CloudWatch::Alarm')} alarms" in TEXT
