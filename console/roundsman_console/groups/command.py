@@ -62,10 +62,7 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         if as_json:
             print(json.dumps({"groups": [_document(group) for group in groups]}))
             return
-        console = Console(highlight=False)
-        console.print(_table(groups) if groups else "No failure groups.")
-        if groups:
-            console.print("Look with: roundsman groups show GROUP")
+        print_list(groups)
 
 
 @groups_app.command("show")
@@ -92,11 +89,24 @@ def groups_show_command(
             samples = [_sample(task) for task in shown.samples]
             print(json.dumps({**_document(shown), "samples": samples, "do": commands_of(shown)}))
             return
-        console = Console(highlight=False)
-        for line, style in _lines(shown):
-            console.print(plain(line, style))
-        for command in commands_of(shown):
-            console.print(f"  {inert(command)}", markup=False, soft_wrap=True)
+        print_group(shown)
+
+
+def print_list(groups: Sequence[GroupNow]) -> None:
+    """The groups for people, a row each."""
+    console = Console(highlight=False)
+    console.print(_table(groups) if groups else "No failure groups.")
+    if groups:
+        console.print("Look with: roundsman groups show GROUP")
+
+
+def print_group(group: GroupNow) -> None:
+    """One group for people, and the commands to copy."""
+    console = Console(highlight=False)
+    for line, style in _lines(group):
+        console.print(plain(line, style))
+    for command in commands_of(group):
+        console.print(f"  {inert(command)}", markup=False, soft_wrap=True)
 
 
 def commands_of(group: GroupNow) -> list[str]:
