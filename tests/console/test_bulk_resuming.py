@@ -256,10 +256,9 @@ def test_a_queue_that_may_not_be_used_ends_the_run_and_one_that_is_throttled_doe
         broken = operator.asks("resubmit", "--group", group, *GO)
         assert broken.exit_code == 1
         run_id = only_run(operator)
-        assert broken.stderr == (
-            f"{run_id} is not finished. Look with: roundsman bulk show {run_id}\n"
-            f"sending 1 commands of {run_id}: AccessDenied.\n"
-        )
+        look, why = broken.stderr.splitlines()
+        assert look == f"{run_id} is not finished. Look with: roundsman bulk show {run_id}"
+        assert f"sending commands of {run_id}: AccessDenied" in why
         assert operator.reads("bulk", "show", run_id)["state"] == "interrupted"
         told = document(operator.types("bulk", "resume", run_id, "--json"))
     assert (told["completed"], told["sent"]) == (2, 2)

@@ -207,7 +207,7 @@ class Runner:
             }
             for place, task in enumerate(tasks)
         ]
-        doing = f"sending {len(tasks)} commands of {run.id}"
+        doing = f"sending commands of {run.id}"
         with aws_errors(doing):
             answer = self.stack.sqs.send_message_batch(
                 QueueUrl=self.stack.output("SchedulerQueueUrl"), Entries=entries
