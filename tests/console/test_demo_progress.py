@@ -153,7 +153,12 @@ def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
 
 
 def test_an_alert_is_read_from_its_notification() -> None:
-    alert = {"alert": "task_archived", "taskId": "ord-1005", "reason": "why", "look": "how"}
+    alert = {
+        "alert": "task_archived",
+        "summary": "why",
+        "samples": [{"orderId": "ord-1005"}],
+        "do": {"look": ["which", "how"]},
+    }
     envelope = {"Type": "Notification", "Subject": "subject", "Message": json.dumps(alert)}
     found = read_notification(json.dumps(envelope))
     assert found == AlertSeen("subject", "why", "ord-1005", "task_archived", "how")

@@ -89,7 +89,7 @@ def test_nothing_brings_a_removed_record_back(world: World) -> None:
     assert world.store.clear_owed(without_owed(over, NOW)) == Superseded()
     assert world.store.rearm(over, NOW) == Superseded()
     world.store.postpone("ord-1001", NOW + MINUTE)
-    assert world.store.trouble("ord-1001") == 1
+    assert world.store.trouble("ord-1001", ("f-12345678", 3), NOW) == 1
     assert world.store.load("ord-1001", 0) is None
     assert listed(world) == []
 

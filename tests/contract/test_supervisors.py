@@ -12,6 +12,7 @@ import pytest
 from roundsman.aws.codec import task_item
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.groups import DynamoGroups
 from roundsman.due import Lane, lane_key
 from roundsman.recording import RecordingOutbox, SentCommand
 from roundsman.supervision import Beat, PassReport, Supervisor
@@ -45,6 +46,7 @@ def supervisor_in(
         tasks=world.store,
         plans=world.plans(),
         board=world.board(clock)[0],
+        groups=world.groups(),
         outbox=outbox,
         clock=clock,
         jitter=lambda: 0.0,
@@ -133,6 +135,7 @@ def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Cou
         ),
         plans=plans,
         board=DynamoAgentBoard(client, control_table=tables.control, clock=lambda: LATER),
+        groups=DynamoGroups(client, control_table=tables.control),
         outbox=FaultyOutbox(RecordingOutbox(), sends),
         clock=lambda: LATER,
         jitter=lambda: 0.5,

@@ -323,16 +323,19 @@ def test_postponing_leaves_ended_tasks_and_makes_no_new_ones(world: World) -> No
     assert world.store.load("nobody", NOW) is None
 
 
+BROKEN = ("f-12345678", 3)
+
+
 def test_trouble_is_counted_until_a_decision_is_stored(world: World) -> None:
     task = stored(world)
-    assert [world.store.trouble("ord-1001") for _ in range(3)] == [1, 2, 3]
+    assert [world.store.trouble("ord-1001", BROKEN, NOW) for _ in range(3)] == [1, 2, 3]
     assert loaded(world) == task
     saved(world, claimed(task))
-    assert world.store.trouble("ord-1001") == 1
+    assert world.store.trouble("ord-1001", BROKEN, NOW) == 1
 
 
 def test_trouble_with_a_record_that_is_gone_makes_no_new_one(world: World) -> None:
-    assert world.store.trouble("nobody") == 1
+    assert world.store.trouble("nobody", BROKEN, NOW) == 1
     assert world.store.load("nobody", NOW) is None
 
 
@@ -375,7 +378,7 @@ def test_a_record_that_cannot_be_read_says_so_and_can_be_postponed(world: World)
     with pytest.raises(UnreadableRecord, match=r"ord-1001 .* CompleteBy") as raised:
         world.store.load("ord-1001", NOW)
     assert (raised.value.record, raised.value.field) == ("ord-1001", "CompleteBy")
-    assert world.store.trouble("ord-1001") == 1
+    assert world.store.trouble("ord-1001", BROKEN, NOW) == 1
     world.store.postpone("ord-1001", NOW + 60 * MINUTE)
     assert open_entries(world, task) == [DueEntry("ord-1001", NOW + 60 * MINUTE)]
 

@@ -15,7 +15,9 @@ from roundsman.commands import INSPECT, START, Command, command_of
 from roundsman.draft import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.events import HistoryRow, OperatorEvent, Outcome
+from roundsman.groups import Group
 from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import AgentRequest, Reply
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.recording import RecordingOutbox
@@ -162,6 +164,7 @@ class Shells:
             orders=desk,
             plans=self._plans,
             board=MemoryAgentBoard(desk.clock),
+            groups=desk.groups,
             outbox=desk.outbox,
             clock=desk.clock,
             jitter=lambda: JITTER,
@@ -176,6 +179,7 @@ class Shells:
             tasks=desk,
             plans=self._plans,
             board=MemoryAgentBoard(desk.clock),
+            groups=desk.groups,
             outbox=desk.outbox,
             clock=desk.clock,
             jitter=lambda: JITTER,
@@ -194,6 +198,7 @@ class Desk(MemoryStore):
         self.now = now
         self.effects: list[str] = []
         self.outbox = Mailbox(self)
+        self.groups = Groups(self)
         self.probes = False
         self.committed = False
         self.ends_anew = False
@@ -206,6 +211,11 @@ class Desk(MemoryStore):
     def clock(self) -> int:
         """A process that has read before decides by the time of that reading."""
         return T0 if self._read is not None and not self._wrote else self.now
+
+    @property
+    def in_hand(self) -> Task:
+        """The record that the process acts on."""
+        return self.tasks()[0] if self._read is None or self._wrote else self._read
 
     def load(self, task_id: str, now: int) -> Task | None:
         if self._read is not None and not self._wrote:
@@ -268,6 +278,23 @@ class Desk(MemoryStore):
             raise Cut
 
 
+class Groups(MemoryGroups):
+    """The failure groups as one process finds them: none is open. To open one settles an alert."""
+
+    def __init__(self, desk: Desk) -> None:
+        super().__init__()
+        self._desk = desk
+
+    def open(self, group: Group) -> Group | None:
+        if group.undone:
+            return super().open(group)  # nothing is owed for it, and nothing waits for it
+        self._desk.check()
+        found = super().open(group)
+        told_by_now = [owed.at for owed in self._desk.in_hand.owed if owed.kind == "alert"]
+        self._desk.outbox.tell("alert", "task_archived", iso(max(told_by_now, default=0)))
+        return found
+
+
 class Mailbox(RecordingOutbox):
     """The outbox of one process. Starts and Inspects are not kept: they may come at any time."""
 
@@ -291,16 +318,13 @@ class Mailbox(RecordingOutbox):
         self._desk.check()
         document = parse_json(body)
         assert isinstance(document, Mapping)
-        self._tell("status", str(document["status"]), str(document["at"]))
+        self.tell("status", str(document["status"]), str(document["at"]))
         return True
 
     def publish(self, alert: Alert) -> None:
-        self._desk.check()
-        document = parse_json(alert.body)
-        assert isinstance(document, Mapping)
-        self._tell("alert", alert.attributes["kind"], str(document["since"]))
+        """What is owed is that the group is open; what follows is no state of the task."""
 
-    def _tell(self, kind: str, name: str, at: str) -> None:
+    def tell(self, kind: str, name: str, at: str) -> None:
         """Whether it is of the present end: what was owed of an earlier one has its own time."""
         owed = [o for o in self._desk.tasks()[0].owed if (o.kind, o.name) == (kind, name)]
         if name in TELLS_AN_END and owed and iso(owed[-1].at) == at:

@@ -153,7 +153,9 @@ def test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard() -> None
     for _ in range(3):
         world.engine.make_pass(0, world.post)
         world.now += 60 * SECOND
-    assert world.post.alerted[broken] == {"task_unreadable"}
+    assert [alert.attributes["kind"] for alert in world.post.alerts] == ["task_unreadable"]
+    [group] = world.engine.groups.groups()
+    assert (group.opened_by, group.told_at is None) == (broken, False)
     assert world.engine.watch.due[broken] > world.now
     assert {task_id for task_id, _ in world.engine.troubles} == {broken}
     started = {mail.body for mail in waiting(world, "commands")}

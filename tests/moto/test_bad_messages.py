@@ -232,7 +232,9 @@ def test_a_task_whose_record_was_spoiled_goes_to_the_dead_letters_alone_and_a_pe
     dead = world.messages(world.url("SchedulerDeadLetterQueue"))
     assert [message["taskId"] for message in dead] == ["spoiled"]
     told = [json.loads(json.loads(body)["Message"]) for body in world.bodies(alerts)]
-    assert {(alert["alert"], alert["taskId"]) for alert in told} == {("task_unreadable", "spoiled")}
+    assert [(alert["alert"], alert["samples"]) for alert in told] == [
+        ("task_unreadable", ["spoiled"])
+    ]
     world.assert_nothing_is_stuck()
 
 

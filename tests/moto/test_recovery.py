@@ -276,19 +276,23 @@ def test_a_refused_confirmation_is_archived_and_alerts_without_order_contents(
     }
     [envelope] = world.bodies(alerts)
     subject, alert = json.loads(envelope)["Subject"], json.loads(json.loads(envelope)["Message"])
-    assert subject == "Roundsman: order_fulfilment ord-1 archived"
-    assert alert["reason"] == task.ending.why
-    assert alert["steps"] == {
+    where = "order_fulfilment/send_confirmation"
+    assert subject == f"Roundsman: {where} fails: MailboxUnknown (1 order)"
+    assert alert["group"] == task.failure
+    [sample] = alert["samples"]
+    assert sample["reason"] == task.ending.why
+    assert sample["steps"] == {
         "reserve_stock": "Processed",
         "charge_card": "Processed",
         "create_shipment": "Processed",
         "send_confirmation": "Error",
     }
-    assert (alert["step"], alert["attempts"], alert["look"]) == (
-        "send_confirmation",
-        1,
-        "roundsman show ord-1",
-    )
+    assert (sample["step"], sample["attempts"]) == ("send_confirmation", 1)
+    assert alert["do"] == {
+        "look": [f"roundsman groups show {task.failure}", "roundsman show ord-1"],
+        "hold": "roundsman hold mail --for 30m --reason '...'",
+        "resubmit": f"roundsman resubmit --group {task.failure} --reason '...'",
+    }
     for secret in ("tok_visa", "c-42", "A. Reader", "Main St", "Ghent", "KB-101", "19.90"):
         assert secret not in envelope
     world.assert_nothing_is_stuck()
@@ -310,7 +314,7 @@ def test_attempts_that_are_exhausted_archive_the_order_with_an_alert(
     assert task.ending.why.startswith("send_confirmation: attempt 3 of 3 failed: TransientError")
     assert len(world.store.history("ord-1")) == 3
     [envelope] = world.bodies(alerts)
-    assert json.loads(json.loads(envelope)["Message"])["attempts"] == 3
+    assert json.loads(json.loads(envelope)["Message"])["samples"][0]["attempts"] == 3
     world.assert_nothing_is_stuck()
 
 
@@ -347,5 +351,8 @@ def test_a_task_whose_plan_is_not_stored_is_archived_with_the_reason(world: Stac
         assert task.ending is not None
         assert task.ending.why == f"its plan {plan[:12]} is not stored"
         assert world.effects(order_id) == {}
-    assert len(world.bodies(alerts)) == 2
+    [envelope] = world.bodies(alerts)
+    group = json.loads(json.loads(envelope)["Message"])["group"]
+    found = [each.task_id for shard in range(16) for each in world.store.members(group, shard)]
+    assert sorted(found) == ["ord-1", "ord-2"], "one cause, one alert"
     world.assert_nothing_is_stuck()

@@ -120,10 +120,16 @@ def _await_the_end(fire: Fire, redriven: Counter[str]) -> None:
 
 
 def _await_what_is_owed(fire: Fire) -> None:
-    """Alerts and statuses are sent after the decision, and again while the record says so."""
+    """Statuses are sent after the decision, and again while the record says so; alerts while the
+    row of failure groups has one that nobody was told of."""
 
     def nothing_is_owed() -> bool:
-        return not any(task.get("Owed") for task in tasks_of(fire.stack).values())
+        [groups] = [
+            row for row in rows(fire.stack, "ControlTableName") if row["ControlId"] == "groups"
+        ] or [Row()]
+        found = [cast("Row", each) for name, each in groups.items() if name.startswith("f-")]
+        is_told = all("ToldAt" in group or group["How"] == "undone" for group in found)
+        return is_told and not any(task.get("Owed") for task in tasks_of(fire.stack).values())
 
     fire.stack.wait_for("alerts and statuses to be sent", nothing_is_owed, LONG, every=2)
 

@@ -152,6 +152,10 @@ def _of_tables(resources: Mapping[str, str], document: Document, role: str) -> I
     lane = {"KeyConditionExpression": "Lane = :v", **_value("rights")}
     yield Call("dynamodb", "Query", "TasksTable/index/due", {**due, **lane})
     yield Call("dynamodb", "Scan", "TasksTable/index/due", {**due, "Limit": 1})
+    failures = {"TableName": resources["TasksTable"], "IndexName": "failures"}
+    group = {"KeyConditionExpression": "FailureGroup = :v", **_value("rights")}
+    yield Call("dynamodb", "Query", "TasksTable/index/failures", {**failures, **group})
+    yield Call("dynamodb", "Scan", "TasksTable/index/failures", {**failures, "Limit": 1})
 
 
 def _value(text: str) -> Parameters:

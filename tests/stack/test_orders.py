@@ -77,7 +77,8 @@ def test_a_refused_confirmation_archives_the_order_and_reaches_an_operator_throu
     stack.wait_for("the alert", alert_came, PATIENCE)
     [envelope] = received
     alert = json.loads(envelope["Message"])
-    assert (alert["taskId"], alert["step"]) == ("no-mail", "send_confirmation")
+    [sample] = alert["samples"]
+    assert (sample["orderId"], alert["step"]) == ("no-mail", "send_confirmation")
     assert alert["severity"] == "error", "what stands is as it should be"
     assert "tok_visa" not in json.dumps(envelope)
     stands = {name: count for name, count in ALL_EFFECTS.items() if name != "mail perform"}

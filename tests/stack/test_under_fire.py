@@ -20,7 +20,7 @@ import pytest
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import free_port
 from roundsman_console.services import RemoteServices
-from tests.stack.aftermath import Aftermath, gather
+from tests.stack.aftermath import Aftermath, Row, gather
 from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.fire import Fire, summed
 from tests.stack.projects import WORKFLOWS, copied, replace
@@ -163,17 +163,23 @@ def test_messages_that_come_again_when_all_is_over_have_no_effect(aftermath: Aft
     assert aftermath.ledger == aftermath.ledger_at_the_end
 
 
-def test_every_archived_order_was_alerted_with_its_reason_and_no_other(
+def test_every_archived_orders_group_was_alerted_with_its_reason_and_no_other(
     aftermath: Aftermath,
 ) -> None:
-    about_tasks = [alert for alert in aftermath.alerts if "taskId" in alert]
+    """One group, since all are refused alike: its alert stands for each of them."""
+    about_groups = [alert for alert in aftermath.alerts if "group" in alert]
     archived = {
-        order_id for order_id, task in aftermath.tasks.items() if task["State"] == "Archived"
+        order_id: str(task["FailureGroup"]).partition("#")[0]
+        for order_id, task in aftermath.tasks.items()
+        if task["State"] == "Archived"
     }
-    assert {alert["taskId"] for alert in about_tasks} == archived
-    for alert in about_tasks:
+    assert {alert["group"] for alert in about_groups} == set(archived.values())
+    for alert in about_groups:
         assert (alert["alert"], alert["step"]) == ("task_archived", "send_confirmation")
-        assert (alert["severity"], alert["undoFailed"]) == ("error", [])
+        assert alert["severity"] == "error"
+        samples = cast("list[Row]", alert["samples"])
+        assert {sample["orderId"] for sample in samples} <= set(archived)
+        assert all(sample["undoFailed"] == [] for sample in samples)
 
 
 def test_every_application_was_told_all_of_its_orders(aftermath: Aftermath) -> None:

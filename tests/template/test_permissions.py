@@ -34,13 +34,14 @@ TABLE_ACTIONS = {
     "SchedulerRole": {
         "OrdersTable": {"GetItem"},
         "TasksTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
-        "ControlTable": {"GetItem"},
+        "ControlTable": {"GetItem", "UpdateItem"},
         "HistoryTable": {"PutItem"},
     },
     "SupervisorRole": {
         "TasksTable": {"GetItem", "PutItem", "UpdateItem", "DeleteItem"},
         "TasksTable/index/due": {"Query"},
-        "ControlTable": {"GetItem", "PutItem"},
+        "TasksTable/index/failures": {"Query"},
+        "ControlTable": {"GetItem", "PutItem", "UpdateItem"},
         "HistoryTable": {"PutItem"},
     },
     **{f"{agent}Role": {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}} for agent in AGENTS},
@@ -190,6 +191,13 @@ def test_an_agent_may_touch_only_the_rows_of_the_control_table_that_are_its_own_
         assert keys("GetItem") == {"holds", circuit}
         assert keys("UpdateItem") == {"marks", "holds", circuit, rate}
         assert keys("PutItem") == {circuit}
+
+
+def test_who_alerts_may_change_the_failure_groups_and_nothing_else_beside_the_leases(
+    document: Document,
+) -> None:
+    for role in ("SchedulerRole", "SupervisorRole"):
+        assert keys_granted(document, role, "UpdateItem", "ControlTable") == {"groups"}
 
 
 def test_all_but_submission_may_alert(document: Document) -> None:

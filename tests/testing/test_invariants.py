@@ -10,6 +10,8 @@ from roundsman import performing, undoing
 from roundsman.alerts import Alert
 from roundsman.case import Case
 from roundsman.events import Claimant, HistoryRow
+from roundsman.failures import Failure
+from roundsman.groups import opened
 from roundsman.memory import MemoryStore
 from roundsman.plan import StepPlan
 from roundsman.ports import Saved, Superseded
@@ -96,6 +98,12 @@ def alerts_nobody(patch: Patch, world: World) -> None:
     world.on("charge", "undo").refuses()
 
 
+def alerts_for_nothing(_: Patch, world: World) -> None:
+    failure = Failure("shop", "charge", "archived", "CardDeclined", "")
+    group = opened(failure, agent="", task_id="order-1", since=world.now, now=world.now)
+    world.engine.groups.open(group)
+
+
 def tells_nobody(patch: Patch, _: World) -> None:
     patch.setattr(PostOffice, "send_status", lambda self, queue_url, body: True)
 
@@ -130,6 +138,7 @@ BREAK = {
     Invariant.UNDONE: knows_no_fence,
     Invariant.COMPLETED: completes_at_once,
     Invariant.ALERTED: alerts_nobody,
+    Invariant.CAUSED: alerts_for_nothing,
     Invariant.TOLD: tells_nobody,
     Invariant.ENDS: sleeps,
     Invariant.AGREES: completes_at_once,

@@ -6,9 +6,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import Alert
 from roundsman.draft import Draft
 from roundsman.errors import InvalidMessage
+from roundsman.groups import Group
+from roundsman.memory import MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import Reply, read_reply
 from roundsman.plan import Plan, plan_of
 from roundsman.states import ProcessState
@@ -21,6 +23,14 @@ from tests.testing.samples import SHOP
 from tools.soak import run_stories
 
 Patch = pytest.MonkeyPatch
+
+ARCHIVES = Workflow(
+    name="archives",
+    steps=SHOP.steps,
+    complete_within=timedelta(hours=1),
+    on_failure=Archive(),
+    retain_for=timedelta(days=1),
+)
 
 
 def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
@@ -43,28 +53,39 @@ def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     assert Invariant.UNDONE in {broken.invariant for broken in found.value.broken}
 
 
-def test_an_order_that_is_archived_once_more_without_an_alert_is_found(monkeypatch: Patch) -> None:
-    publish = PostOffice.publish
+def test_an_order_that_fails_into_a_group_that_is_not_open_is_found(monkeypatch: Patch) -> None:
+    opens = MemoryGroups.open
 
-    def once(self: PostOffice, alert: Alert) -> None:
-        if not self.alerts:
-            publish(self, alert)
+    def of_one_step(self: MemoryGroups, group: Group) -> Group | None:
+        return opens(self, group) if group.step == "charge" else replace(group, opened_by="else")
 
-    monkeypatch.setattr(PostOffice, "publish", once)
-    archives = Workflow(
-        name="archives",
-        steps=SHOP.steps,
-        complete_within=timedelta(hours=1),
-        on_failure=Archive(),
-        retain_for=timedelta(days=1),
-    )
-    world = World(archives)
-    world.on("charge").refuses("CardDeclined")
-    order_id = world.submit()
+    monkeypatch.setattr(MemoryGroups, "open", of_one_step)
+    world = World(ARCHIVES)
+    world.on("charge").refuses("CardDeclined", times=1)
+    world.submit()
     world.run()
-    assert world.task(order_id).state is TaskState.ARCHIVED
-    world.operator.resubmit(order_id)
-    with pytest.raises(InvariantBroken, match="nobody was alerted"):
+    world.on("mail").refuses("NoSuchAddress")
+    world.submit()
+    with pytest.raises(InvariantBroken, match="is not open"):
+        world.run()
+
+
+def test_an_all_clear_while_an_order_stands_failed_is_found(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(MemoryStore, "members", lambda *_, **__: iter(()))
+    world = World(ARCHIVES)
+    world.on("charge").refuses("CardDeclined")
+    world.submit()
+    world.run()
+    with pytest.raises(InvariantBroken, match="is told as cleared"):
+        world.run(for_=timedelta(hours=1))
+
+
+def test_an_alert_that_was_not_sent_is_found(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(PostOffice, "publish", lambda *_: None)
+    world = World(ARCHIVES)
+    world.on("charge").refuses("CardDeclined")
+    world.submit()
+    with pytest.raises(InvariantBroken, match="no alert was sent"):
         world.run()
 
 

@@ -13,6 +13,7 @@ from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
 from roundsman.events import Outcome
 from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import Reply
 from roundsman.plan import Plan
 from roundsman.ports import (
@@ -24,7 +25,14 @@ from roundsman.scheduling import Scheduler
 from roundsman.submission import NewOrder, Submission, Submitted
 from roundsman.supervision import Beat, Supervisor
 from roundsman.task import StepError, Task, idempotency_key
-from roundsman.testing.faults import Faults, FaultyLeases, FaultyOutbox, FaultyPlans, FaultyStore
+from roundsman.testing.faults import (
+    Faults,
+    FaultyGroups,
+    FaultyLeases,
+    FaultyOutbox,
+    FaultyPlans,
+    FaultyStore,
+)
 from roundsman.values import SECOND, Json, parse_json
 from tests.unit.machine_world import REPLY_TO, T0
 
@@ -47,6 +55,7 @@ class Shells:
     store: MemoryStore = field(default_factory=MemoryStore)
     plans: MemoryPlans = field(default_factory=MemoryPlans)
     leases: MemoryLeases = field(default_factory=MemoryLeases)
+    groups: MemoryGroups = field(default_factory=MemoryGroups)
     outbox: RecordingOutbox = field(default_factory=RecordingOutbox)
     troubles: list[str] = field(default_factory=list)
     unwatched: list[str] = field(default_factory=list)
@@ -84,6 +93,7 @@ class Shells:
             orders=store,
             plans=FaultyPlans(self.plans, faults),
             board=self.board,
+            groups=FaultyGroups(self.groups, faults),
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=self.clock,
             jitter=lambda: self.jitter,
@@ -105,6 +115,7 @@ class Shells:
             tasks=FaultyStore(self.store, faults, self.look),
             plans=FaultyPlans(self.plans, faults),
             board=self.board,
+            groups=FaultyGroups(self.groups, faults),
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=clock or self.clock,
             jitter=jitter or (lambda: self.jitter),
@@ -207,6 +218,18 @@ class Shells:
     def alerts(self) -> list[str]:
         """The kinds of the alerts."""
         return [sent.attributes["kind"] for sent in self.outbox.sent if isinstance(sent, Alert)]
+
+    def standing_in(self, kind: str) -> list[str]:
+        """The tasks in the failure groups whose first alerts were of that kind, by the index."""
+        attributes = [sent.attributes for sent in self.outbox.sent if isinstance(sent, Alert)]
+        groups = {found["group"] for found in attributes if found["kind"] == kind}
+        found = [
+            member.task_id
+            for group in groups
+            for shard in range(SHARDS)
+            for member in self.store.members(group, shard)
+        ]
+        return sorted(found)
 
     def look(self) -> None:
         """Note each open task whose due entry is too late for what its record asks for."""

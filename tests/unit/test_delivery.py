@@ -106,7 +106,8 @@ def test_requests_go_first_then_alerts_then_statuses() -> None:
     assert faults.calls[-3:] == ["send_requests", "send_status", "clear_owed"]
     faults = Faults()
     archived(faults)
-    assert faults.calls[-3:] == ["publish", "send_status", "clear_owed"]
+    told = ["read_groups", "open_group", "publish", "change_group", "send_status", "clear_owed"]
+    assert faults.calls[-6:] == told
 
 
 def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:
@@ -207,6 +208,16 @@ def test_an_archived_task_alerts_once() -> None:
     assert shells.alerts() == ["task_archived"]
 
 
+def test_a_failure_is_settled_once_its_group_is_open_and_not_before() -> None:
+    for fault in (Fault.NOT_DONE, Fault.REFUSED):
+        shells = archived(Faults().on("open_group", fault))
+        assert "task_archived" in [owed.name for owed in shells.task().owed]
+        assert shells.open_entry() is not None, "owed, so watched"
+        shells.wait(31).make_pass()
+        assert shells.alerts() == ["task_archived"]
+        assert shells.open_entry() is None
+
+
 @pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.REFUSED, Fault.CRASH_BEFORE])
 def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
     shells = submitted(Shells(ONE))
@@ -222,11 +233,13 @@ def test_an_alert_survives_a_topic_that_fails(fault: Fault) -> None:
         except Crash:
             continue
     assert shells.alerts() == []
-    assert shells.open_entry() is not None, "owed, so watched"
-    assert "task_archived" in [owed.name for owed in shells.task().owed]
+    [group] = shells.groups.groups()
+    assert group.told_at is None, "nobody was told, so each pass comes back to it"
     shells.wait(60).make_pass()
     assert shells.alerts() == ["task_archived"]
     assert shells.open_entry() is None
+    [group] = shells.groups.groups()
+    assert group.told_at == shells.now
 
 
 def test_what_could_not_be_told_is_tried_again_by_the_very_next_pass() -> None:
@@ -237,8 +250,9 @@ def test_what_could_not_be_told_is_tried_again_by_the_very_next_pass() -> None:
 
 
 def test_an_alert_that_fails_does_not_hold_the_status_back() -> None:
-    shells = archived(Faults().on("publish", Fault.REFUSED))
-    assert shells.statuses() == ["failed"]
+    for call in ("publish", "open_group"):
+        shells = archived(Faults().on(call, Fault.REFUSED))
+        assert shells.statuses() == ["failed"]
     assert [owed.kind for owed in shells.task().owed] == ["alert"]
 
 

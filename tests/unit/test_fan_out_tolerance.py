@@ -4,8 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import task_alert
+from roundsman.alert_samples import Sample
 from roundsman.events import Outcome
+from roundsman.failures import UNDO_FAILED, failure_of
 from roundsman.requests import request_for
 from roundsman.standing import effect_may_stand, without_compensation
 from roundsman.states import ProcessState, TaskState
@@ -194,11 +195,12 @@ def test_an_undo_that_fails_archives_the_task_and_can_be_made_again_or_by_hand()
     assert world.task_state() is TaskState.ARCHIVED
     assert world.task.ending is not None
     assert world.task.ending.step == "pick[1]"
-    alert = task_alert(world.task, world.plan, world.task.owed[-1])
-    assert alert.attributes["step"] == "pick[1]"
-    assert alert.attributes["severity"] == "critical"
-    assert '"attempts":1' in alert.body
-    assert '"pick[0]":"Processed"' in alert.body
+    failure = failure_of(world.task)
+    assert failure is not None
+    assert (failure.step, failure.how) == ("pick", UNDO_FAILED), "which is critical"
+    told = Sample(world.task, world.plan).document()
+    assert (told["step"], told["attempts"]) == ("pick[1]", 1)
+    assert told["steps"]["pick[0]"] == "Processed"  # type: ignore[index, call-overload]
     world.resolve("pick[1]")
     assert world.state("pick[1]") is P.SKIPPED
     world.start()

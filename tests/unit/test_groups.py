@@ -1,9 +1,10 @@
 """Failure groups: what there is to tell of one, decided from a census and the clock alone."""
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import pytest
 
+from roundsman.failures import Failure
 from roundsman.groups import (
     CLEAR_FOR,
     GREW_AT_ALL,
@@ -16,7 +17,6 @@ from roundsman.groups import (
     Census,
     Group,
     News,
-    Sighting,
     census_of,
     counted_since,
     is_to_look_at,
@@ -25,24 +25,19 @@ from roundsman.groups import (
     rejoined,
     told,
 )
+from roundsman.ports import Member
 from roundsman.values import MINUTE
 from tests.unit.machine_world import T0
 
 MANY = 20
 
 
-@dataclass(frozen=True)
-class Failed:
-    how: str = "archived"
-    group: str = "f-1a2b3c4d"
-    workflow: str = "order_fulfilment"
-    step: str = "charge_card"
-    error_type: str = "CardDeclined"
-    message: str = "declined"
+def failed(how: str = "archived") -> Failure:
+    return Failure("order_fulfilment", "charge_card", how, "CardDeclined", "declined")
 
 
 def new(how: str = "archived") -> Group:
-    return opened(Failed(how), agent="payment", task_id="ord-1", since=T0, now=T0)
+    return opened(failed(how), agent="payment", task_id="ord-1", since=T0, now=T0)
 
 
 def alerted(how: str = "archived", count: int = 1) -> Group:
@@ -75,7 +70,7 @@ def test_a_group_that_nobody_told_of_is_told_whatever_became_of_its_members(coun
 
 def test_a_group_of_one_text_however_long_is_small() -> None:
     long = opened(
-        replace(Failed(), message="m" * 5_000), agent="", task_id="ord-1", since=T0, now=T0
+        replace(failed(), message="m" * 5_000), agent="", task_id="ord-1", since=T0, now=T0
     )
     assert len(long.message) == LONGEST_MESSAGE
 
@@ -209,9 +204,7 @@ def test_severity_says_how_bad_it_is() -> None:
 
 
 def test_a_census_names_the_oldest_the_newest_and_one_between() -> None:
-    found = [
-        Sighting(task_id=f"ord-{n}", failed_at=T0 + n, complete_by=T0 + 100 - n) for n in range(9)
-    ]
+    found = [Member(f"ord-{n}", T0 + n, T0 + 100 - n) for n in range(9)]
     census = census_of(reversed(found), more=True)
     assert census.samples == ("ord-0", "ord-4", "ord-8")
     assert (census.first_at, census.last_at, census.complete_by) == (T0, T0 + 8, T0 + 92)
@@ -219,7 +212,7 @@ def test_a_census_names_the_oldest_the_newest_and_one_between() -> None:
 
 
 def test_a_census_of_few_names_each_once() -> None:
-    one = Sighting(task_id="ord-1", failed_at=T0, complete_by=None)
+    one = Member("ord-1", T0, 0)
     assert census_of([one]).samples == ("ord-1",)
     assert census_of([one]).complete_by is None
     assert census_of([]) == Census()

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import task_alert
+from roundsman.alert_samples import Sample
 from roundsman.draft import SKEW
 from roundsman.events import AgentView, Inspect, Outcome
 from roundsman.requests import agent_of
@@ -264,7 +264,7 @@ def test_a_settling_undo_that_fails_archives_the_task_for_a_person() -> None:
     assert world.state("a") is ProcessState.UNDO_ERROR
     assert world.task.ending is not None
     assert world.task.ending.step == "a"
-    assert "triedBefore" not in task_alert(world.task, world.plan, world.task.owed[0]).body
+    assert "triedBefore" not in Sample(world.task, world.plan).document()
     world.resubmit()
     world.start()
     assert (at(world), world.state("a")) == ("first", ProcessState.UNDOING)
@@ -353,9 +353,8 @@ def test_an_undo_that_fails_at_one_agent_is_made_again_there_and_then_at_the_res
     world.is_refused("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert at(world) == "second"
-    alert = task_alert(world.task, world.plan, world.task.owed[0]).body
-    assert '"agent":"second"' in alert
-    assert '"triedBefore":["first"]' in alert
+    told = Sample(world.task, world.plan).document()
+    assert (told["agent"], told["triedBefore"]) == ("second", ["first"])
     world.resubmit()
     world.start()
     world.succeeds("a")

@@ -6,6 +6,7 @@ from roundsman.birth import Wishes, new_task
 from roundsman.commands import START, Command
 from roundsman.events import Agents, AgentView
 from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
 from roundsman.recording import RecordingOutbox, SentRequest
@@ -40,6 +41,7 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
         orders=store,
         plans=plans,
         board=MemoryAgentBoard(lambda: NOW),
+        groups=MemoryGroups(),
         outbox=outbox,
         clock=lambda: NOW,
         jitter=lambda: 0.5,
@@ -92,6 +94,7 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
         orders=store,
         plans=plans,
         board=board,
+        groups=MemoryGroups(),
         outbox=outbox,
         clock=lambda: NOW,
         jitter=lambda: 0.5,

@@ -46,6 +46,7 @@ SUPERVISOR = {
     "REPLY_QUEUE_PREFIX": "stack-reply-",
     "DUE_SHARDS": "16",
     "SUPERVISOR_INTERVAL_SECONDS": "20",
+    "UNDONE_ALERT_COUNT": "0",
 }
 AGENT = {
     "CONTROL_TABLE": "control",
@@ -102,6 +103,7 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         reply_queue_prefix="stack-reply-",
         due_shards=16,
         interval=20_000,
+        undone_count=0,
     )
     assert AgentSettings.from_env(AGENT) == AgentSettings(
         control_table="control",

@@ -1,6 +1,7 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
 from tools.mutants.ends import ENDS
+from tools.mutants.groups import GROUPS
 from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
 from tools.mutants.machine import MACHINE
@@ -8,4 +9,12 @@ from tools.mutants.mutant import Mutant
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
-MUTANTS: tuple[Mutant, ...] = (*MACHINE, *ENDS, *STORES, *SENDING, *LETTERS, *LOOKING)
+MUTANTS: tuple[Mutant, ...] = (
+    *MACHINE,
+    *ENDS,
+    *STORES,
+    *SENDING,
+    *LETTERS,
+    *LOOKING,
+    *GROUPS,
+)

@@ -204,7 +204,7 @@ ENDS = (
     Mutant(
         name="owed-is-cleared",
         file="layers/core/roundsman/delivery.py",
-        old="    _clear(task, frozenset(sent + given_up), tasks, clock)\n",
+        old="    _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)\n",
         new="",
         tests=(
             "tests/unit/test_delivery.py::test_an_orders_statuses_come_once_each_and_their_seq_rises",

@@ -169,24 +169,27 @@ STORES = (
         file="layers/core/roundsman/supervision.py",
         old=(
             "            self._on_trouble(entry.task_id, problem)\n"
-            "            self._postpone(entry.task_id, problem)\n"
+            "            self._postpone(entry.task_id, shard, problem)\n"
         ),
         new="            self._on_trouble(entry.task_id, problem)\n",
         tests=(
-            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_each_time",
+            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
         ),
         why="each pass begins at the same bad record",
     ),
     Mutant(
         name="a-broken-record-is-told-of",
         file="layers/core/roundsman/supervision.py",
-        old=(
-            "            self._outbox.publish(trouble_alert(task_id, "
-            "type(problem).__name__, now))\n"
+        old="reported = self._reporter.unreadable(task_id, problem)\n",
+        new="reported = Reported(type(problem).__name__)\n",
+        also=(
+            (
+                "from roundsman.reporting import Reporter\n",
+                "from roundsman.reporting import Reported, Reporter\n",
+            ),
         ),
-        new="",
         tests=(
-            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_each_time",
+            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
         ),
         why="a record that cannot be handled is nobody's",
     ),

@@ -54,14 +54,30 @@ def read_notification(text: str) -> AlertSeen:
     envelope = _object(text)
     message = str(envelope.get("Message", ""))
     alert = _object(message)
-    order = alert.get("taskId")
     return AlertSeen(
         subject=str(envelope.get("Subject") or "(no subject)"),
-        reason=str(alert.get("reason") or alert.get("NewStateReason") or message),
-        order_id=order if isinstance(order, str) else None,
+        reason=str(alert.get("summary") or alert.get("NewStateReason") or message),
+        order_id=_first_order(alert),
         kind=str(alert.get("alert", "")),
-        look=str(alert.get("look", "")),
+        look=_look(alert),
     )
+
+
+def _first_order(alert: Mapping[str, object]) -> str | None:
+    """The first of the orders that the alert's group was alerted with."""
+    samples = alert.get("samples")
+    first = samples[0] if isinstance(samples, list) and samples else None
+    order = first.get("orderId") if isinstance(first, dict) else None
+    return order if isinstance(order, str) else None
+
+
+def _look(alert: Mapping[str, object]) -> str:
+    """The last command to look: of a group, that for one of its orders."""
+    commands = alert.get("do")
+    looks = commands.get("look") if isinstance(commands, dict) else None
+    if isinstance(looks, list) and looks:
+        return str(looks[-1])
+    return looks if isinstance(looks, str) else ""
 
 
 def _object(text: str) -> Mapping[str, object]:

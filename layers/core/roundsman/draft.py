@@ -283,9 +283,15 @@ class Draft:
             ended_at=self._ended_at(state),
             owed=self.task.owed + self._promised(state, version),
         )
-        failure = failure_of(task)
-        task = replace(task, failure=failure.group if failure else None)
+        task = replace(task, failure=self._failure(task))
         return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
+
+    def _failure(self, task: Task) -> str | None:
+        """The group of the failure that the task ends in; what comes after its end changes none."""
+        if task.state is self.before.state:
+            return self.before.failure
+        failure = failure_of(task)
+        return failure.group if failure else None
 
     def _ended_at(self, state: TaskState) -> int | None:
         if state not in END_STATES:

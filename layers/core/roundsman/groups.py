@@ -21,9 +21,13 @@ Every write is conditional on the version that was seen, so two supervisors do n
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Protocol
+from typing import TYPE_CHECKING
 
+from roundsman.failures import UNDO_FAILED, UNDONE, Failure
 from roundsman.values import MINUTE, SECOND, spoken
+
+if TYPE_CHECKING:
+    from roundsman.ports import Member
 
 MOST_OPEN = 100
 """Groups of failures that may be open at once: some 40 KB of a row. What fails in yet another way
@@ -58,7 +62,8 @@ TELLING_FOR = 30 * SECOND
 
 LONGEST_TYPE, LONGEST_MESSAGE = 60, 200  # characters kept in the row
 
-UNDONE, UNDO_FAILED, UNREADABLE = "undone", "undo_failed", "unreadable"
+UNREADABLE = "unreadable"
+"""How a record "failed" that cannot be handled; beside the ways of `roundsman.failures`."""
 
 
 class News(StrEnum):
@@ -124,36 +129,8 @@ class Group:
         return replace(self, version=self.version + 1)
 
 
-class Alike(Protocol):
-    """What failures of one group have in common; `group` is the id that follows from it."""
-
-    @property
-    def workflow(self) -> str:
-        """As of the group."""
-
-    @property
-    def step(self) -> str:
-        """As of the group."""
-
-    @property
-    def how(self) -> str:
-        """As of the group."""
-
-    @property
-    def error_type(self) -> str:
-        """As of the group."""
-
-    @property
-    def message(self) -> str:
-        """As of the group."""
-
-    @property
-    def group(self) -> str:
-        """As of the group."""
-
-
 def opened(
-    failure: Alike, *, agent: str, task_id: str, since: int, now: int, overflow: bool = False
+    failure: Failure, *, agent: str, task_id: str, since: int, now: int, overflow: bool = False
 ) -> Group:
     """A group as its first failure opens it; its alert is then told by whoever stored it.
 
@@ -195,15 +172,6 @@ def rejoined(group: Group, now: int) -> Group | None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sighting:
-    """One member as a census saw it. Instants are epoch ms."""
-
-    task_id: str
-    failed_at: int
-    complete_by: int | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
     """How many stand in a group, exactly or `more` than so many; and three of them.
 
@@ -224,13 +192,13 @@ class Census:
         return f"more than {self.count}" if self.more else str(self.count)
 
 
-def census_of(found: Iterable[Sighting], *, more: bool = False) -> Census:
+def census_of(found: Iterable["Member"], *, more: bool = False) -> Census:
     """What these members are together. `more` says that not all were counted."""
     members = sorted(found, key=lambda each: (each.failed_at, each.task_id))
     if not members:
         return Census(more=more)
     picked = (members[0], members[len(members) // 2], members[-1])
-    ends = [each.complete_by for each in members if each.complete_by is not None]
+    ends = [each.complete_by for each in members if each.complete_by]
     return Census(
         count=len(members),
         more=more,
@@ -239,6 +207,11 @@ def census_of(found: Iterable[Sighting], *, more: bool = False) -> Census:
         complete_by=min(ends, default=None),
         samples=tuple(dict.fromkeys(each.task_id for each in picked)),
     )
+
+
+def first_of(group: Group) -> Census:
+    """What is known of a group by its first member alone."""
+    return Census(count=1, first_at=group.since, last_at=group.since, samples=(group.opened_by,))
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,10 +264,14 @@ def _is_calm(group: Group, census: Census, undone_count: int) -> bool:
 
 
 def _counted(group: Group, census: Census, now: int) -> Group:
-    """With what the census found, and the next look the later the longer nothing changed."""
+    """With what the census found, and the next look the later the longer nothing changed.
+
+    Of undone orders only the latest count, so they are looked at again soon.
+    """
     same = (census.count, census.more) == (group.count, group.more)
     changed_at = group.changed_at if same else now
-    wait = min(max(now - changed_at, SOON), LONGEST_BETWEEN_LOOKS)
+    longest = SOON if group.undone else LONGEST_BETWEEN_LOOKS
+    wait = min(max(now - changed_at, SOON), longest)
     return replace(
         group,
         count=census.count,
@@ -334,6 +311,11 @@ def _perhaps_update(seen: Group, census: Census, now: int) -> Verdict:
 
 def _tell(group: Group, news: News, reason: str, now: int) -> Verdict:
     return Verdict(replace(group, telling_until=now + TELLING_FOR), news, reason)
+
+
+def left_to_others(group: Group) -> Group:
+    """The group where its news could not be told, to be stored: whoever looks next may tell it."""
+    return replace(group, telling_until=0).at_next_version()
 
 
 def told(group: Group, count: int, now: int) -> Group:

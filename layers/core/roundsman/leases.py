@@ -87,8 +87,8 @@ class Leases:
 class Round:
     """One pass's way through the shards, a few at a time, under leases as far as there are any.
 
-    `lot` in [0, 1) draws the shard it begins with. `left` are the shards not taken so far;
-    `unleased` says why the pass goes on without leases, if it does.
+    `lot` in [0, 1) draws the shard it begins with. `shards` is how many there ever were, `left` are
+    those not taken so far; `unleased` says why the pass goes on without leases, if it does.
     """
 
     def __init__(
@@ -102,10 +102,10 @@ class Round:
         self._written_at = self._began_at
         self.unleased: str | None = None
         self._leases = self._read()
-        self._shards = max(shards, self._leases.shards)
-        first = int(lot * self._shards)
-        self.left = [(first + offset) % self._shards for offset in range(self._shards)]
-        self._at_once = -(-self._shards // 4)
+        self.shards = max(shards, self._leases.shards)
+        first = int(lot * self.shards)
+        self.left = [(first + offset) % self.shards for offset in range(self.shards)]
+        self._at_once = -(-self.shards // 4)
 
     def next_shards(self) -> Sequence[int]:
         """The shards to visit next, held by this pass; none where others see to all the rest."""
@@ -175,7 +175,7 @@ class Round:
 
     def _write(self, wanted: Leases) -> bool:
         """Store it on what was read; where another came first, read anew."""
-        leases = replace(wanted, version=self._leases.version + 1, shards=self._shards)
+        leases = replace(wanted, version=self._leases.version + 1, shards=self.shards)
         try:
             if self._store.write(leases, seen=self._leases.version):
                 self._leases, self._written_at = leases, self._clock()

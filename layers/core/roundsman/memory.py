@@ -47,6 +47,7 @@ class MemoryStore:
         self._tasks: dict[str, Task] = {}
         self._history: dict[str, dict[int, HistoryRow]] = {}
         self._troubles: dict[str, int] = {}
+        self._broken: dict[str, tuple[str, int, int]] = {}
         self._unreadable: dict[str, RoundsmanError] = {}
         self.removed: dict[str, Task] = {}
 
@@ -91,6 +92,7 @@ class MemoryStore:
                 return Superseded()
             self._put(task)
             self._troubles.pop(task.task_id, None)
+            self._broken.pop(task.task_id, None)
             rows = self._history.setdefault(task.task_id, {})
             rows.update({row.seq: row for row in fitting(history)})
             return Saved()
@@ -111,7 +113,7 @@ class MemoryStore:
             stored = self._tasks[task.task_id]
             if not stored.owed:
                 return Superseded()
-            changed = replace(stored, owed=task.owed)
+            changed = replace(stored, owed=task.owed, failure=task.failure)
             if not _is_open(task):
                 changed = replace(
                     changed, lane=task.lane, due_at=task.due_at, expires_at=task.expires_at
@@ -128,6 +130,7 @@ class MemoryStore:
             if stored.lane != lane_key(Lane.OPEN, task.shard):
                 return Superseded()
             self._put(replace(stored, due_at=due_at))
+            self._broken.pop(task.task_id, None)
             return Saved()
 
     def postpone(self, task_id: str, due_at: int) -> None:
@@ -137,11 +140,13 @@ class MemoryStore:
             if stored is not None and _is_open(stored) and stored.due_at < due_at:
                 self._put(replace(stored, due_at=due_at))
 
-    def trouble(self, task_id: str) -> int:
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
         """Count one more time that this record could not be handled; the count so far."""
         with self._lock:
             if task_id not in self._tasks:
                 return 1
+            since = self._broken[task_id][2] if task_id in self._broken else now
+            self._broken[task_id] = (*member_of, since)
             self._troubles[task_id] = self._troubles.get(task_id, 0) + 1
             return self._troubles[task_id]
 
@@ -158,11 +163,16 @@ class MemoryStore:
         """The tasks of one shard that stand in this failure group, by when they failed."""
         with self._lock:
             found = [
-                Member(task.task_id, task.ended_at or 0, task.complete_by, task.expires_at)
+                Member(task.task_id, at, task.complete_by, task.expires_at)
                 for task in self._tasks.values()
-                if task.failure == group and task.shard == shard and (task.ended_at or 0) >= since
+                for name, of, at in [self._stands_in(task)]
+                if (name, of) == (group, shard) and at >= since
             ]
         yield from sorted(found, key=lambda one: one.failed_at, reverse=newest_first)
+
+    def _stands_in(self, task: Task) -> tuple[str | None, int, int]:
+        """The task's failure group, its shard, and since when."""
+        return self._broken.get(task.task_id) or (task.failure, task.shard, task.ended_at or 0)
 
     def order(self, order_id: str) -> OrderRow | None:
         """The order; None where there is none."""

@@ -73,7 +73,8 @@ class DueEntry:
 class Member:
     """A task that stands in a failure group since `failed_at`; instants are epoch ms.
 
-    `complete_by` is the task's. `expires_at` is set where the record may go by itself.
+    `complete_by` is the task's, 0 where its record has none. `expires_at` is set where the record
+    may go by itself.
     """
 
     task_id: str
@@ -114,14 +115,19 @@ class TaskStore(Protocol):
 
         `task` is the record with only what it still owes, placed anew (`due.without_owed`).
         Writes only what that changes, on the same version: the version is not raised. A record
-        that is then `due.removed_at_once` is removed.
+        that is then `due.removed_at_once` is removed. The `failure` of one that ended in one is
+        stored with it.
         """
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         """Move the due entry of an open task to `due_at`, if its version is still the same."""
 
-    def trouble(self, task_id: str) -> int:
-        """Count one more time that this record could not be handled; the count so far."""
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
+        """Count one more time that this record could not be handled; the count so far.
+
+        It stands in this failure group (and shard) from then on, until a decision on it is stored
+        or it is rearmed.
+        """
 
     def postpone(self, task_id: str, due_at: int) -> None:
         """Move the due entry of a record that cannot be handled, whatever it holds."""

@@ -35,7 +35,17 @@ from roundsman.history import refusal
 from roundsman.machine import decide
 from roundsman.messages import AgentRequest, Reply
 from roundsman.plan import Plan
-from roundsman.ports import AgentBoard, Clock, OrderStore, Outbox, PlanStore, Superseded, TaskStore
+from roundsman.ports import (
+    AgentBoard,
+    Clock,
+    GroupStore,
+    OrderStore,
+    Outbox,
+    PlanStore,
+    Superseded,
+    TaskStore,
+)
+from roundsman.reporting import Reporter
 from roundsman.requests import agent_of, request_for
 from roundsman.task import StepError, Task, idempotency_key, operation_of
 from roundsman.values import MINUTE, Json, sha256
@@ -53,13 +63,17 @@ LONGEST_DELAY = 15 * MINUTE
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What became of one message, for the log and the metrics. `task` is None where it is gone."""
+    """What became of one message, for the log and the metrics. `task` is None where it is gone.
+
+    `unnoted` says why an undone order is not in its failure group, if so.
+    """
 
     reason: str
     task: Task | None = None
     before: Task | None = None
     requests: tuple[AgentRequest, ...] = ()
     delivered: Delivered = field(default_factory=Delivered)
+    unnoted: str | None = None
 
 
 def newly_held(handled: Handled) -> list[str]:
@@ -84,6 +98,7 @@ class Scheduler:
         orders: OrderStore,
         plans: PlanStore,
         board: AgentBoard,
+        groups: GroupStore,
         outbox: Outbox,
         clock: Clock,
         jitter: Callable[[], float],
@@ -97,6 +112,7 @@ class Scheduler:
         self._clock = clock
         self._jitter = jitter
         self._instance = instance
+        self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
 
     def command(self, command: Command, message_id: str) -> Handled:
         """Do what a command asks. Raises TryAgain; repeating it is harmless."""
@@ -186,9 +202,11 @@ class Scheduler:
             tasks=self._tasks,
             outbox=self._outbox,
             clock=self._clock,
+            reporter=self._reporter,
         )
         self._send_inspects(decision)
-        return Handled(decision.reason, decision.task, before, requests, delivered)
+        unnoted = self._reporter.ended(before, decision.task, plan)
+        return Handled(decision.reason, decision.task, before, requests, delivered, unnoted)
 
     def _send_requests(self, plan: Plan, decision: Decision) -> tuple[AgentRequest, ...]:
         task = decision.task

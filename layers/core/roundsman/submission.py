@@ -141,7 +141,7 @@ class Submission:
             tasks=self._tasks,
             outbox=self._outbox,
             clock=self._clock,
-            only=RECEIVED,
+            reporter=None,
         )
 
     def _repeat_received(self, task: Task, reply_to: str) -> None:

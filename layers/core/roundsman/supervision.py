@@ -9,11 +9,11 @@ conditional on the version it read; leases keep them from doing the same work tw
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from roundsman.alerts import trouble_alert
 from roundsman.delivery import Delivered, deliver_owed
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.events import Decision, Inspect, InspectAt, StartTask
+from roundsman.group_rounds import GroupRounds, GroupsReport
 from roundsman.leases import Round
 from roundsman.lookahead import LookAhead
 from roundsman.machine import decide
@@ -22,17 +22,20 @@ from roundsman.ports import (
     AgentBoard,
     Clock,
     DueEntry,
+    GroupStore,
     LeaseStore,
     Outbox,
     PlanStore,
     Superseded,
     TaskStore,
 )
+from roundsman.reporting import Reporter
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.task import Task
 from roundsman.values import MINUTE
 
 LONGEST_POSTPONEMENT = 6 * 60 * MINUTE
+UNDONE_COUNT = 20
 
 
 @dataclass(slots=True)
@@ -42,7 +45,8 @@ class PassReport:
     `ahead` counts the Inspects sent for what falls due before the next pass. `left_to_others`
     are shards that other supervisors hold or have just been through. `unleased` says why the
     pass went on without leases, if it did. `put_off` are entries that stand at the front of
-    their shard still, since nothing could be done about them for now.
+    their shard still, since nothing could be done about them for now. `groups` is what was done
+    about failure groups.
     """
 
     looked_at: int = 0
@@ -58,6 +62,7 @@ class PassReport:
     lag: int = 0
     finished: bool = True
     put_off: set[DueEntry] = field(default_factory=set)
+    groups: GroupsReport = field(default_factory=GroupsReport)
     reasons: list[tuple[str, str]] = field(default_factory=list)
     delivered: list[tuple[str, Delivered]] = field(default_factory=list)
 
@@ -67,13 +72,15 @@ class Beat:
     """Where and how often a supervisor makes its rounds.
 
     `instance` is this process's own name, under which it holds `leases`; `interval` is in ms,
-    from the start of a pass to the start of the next.
+    from the start of a pass to the start of the next. `undone_count` orders that are undone alike
+    within ten minutes are alerted; 0: they never are.
     """
 
     leases: LeaseStore
     instance: str
     shards: int
     interval: int
+    undone_count: int = UNDONE_COUNT
 
 
 class Supervisor:
@@ -85,6 +92,7 @@ class Supervisor:
         tasks: TaskStore,
         plans: PlanStore,
         board: AgentBoard,
+        groups: GroupStore,
         outbox: Outbox,
         clock: Clock,
         jitter: Callable[[], float],
@@ -101,6 +109,16 @@ class Supervisor:
         self._on_trouble = on_trouble
         self._ahead = LookAhead(outbox, interval=beat.interval, clock=clock)
         self._put_off: set[DueEntry] = set()
+        self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
+        self._group_rounds = GroupRounds(
+            tasks=tasks,
+            plans=plans,
+            groups=groups,
+            board=board,
+            outbox=outbox,
+            clock=clock,
+            undone_count=beat.undone_count,
+        )
 
     def make_pass(self, *, stop_at: int) -> PassReport:
         """Visit every task that is due now, until `stop_at` (epoch ms) at the latest.
@@ -118,6 +136,8 @@ class Supervisor:
             shards=self._beat.shards,
             lot=self._jitter(),
         )
+        # First, since it is bounded: in an overload the shards alone would use up each pass.
+        report.groups = self._group_rounds.make(way.shards, lambda: self._clock() < stop_at)
         while way.left and self._has_time(stop_at, report):
             shards = way.next_shards()
             if not shards:
@@ -158,11 +178,11 @@ class Supervisor:
                 elif not go_on():
                     return False
                 else:
-                    ahead += self._visit(entry, report)
+                    ahead += self._visit(entry, shard, report)
             for entry in last:
                 if not go_on():
                     return False
-                ahead += self._visit(entry, report)
+                ahead += self._visit(entry, shard, report)
             self._send_ahead([entry for entry in ahead if entry.due_at <= until], go_on, report)
         except TryAgain as problem:
             report.finished = False  # the other shards may be readable
@@ -180,7 +200,7 @@ class Supervisor:
             self._on_trouble(entries[0].task_id, refused)
             raise TryAgain(str(refused)) from refused
 
-    def _visit(self, entry: DueEntry, report: PassReport) -> list[DueEntry]:
+    def _visit(self, entry: DueEntry, shard: int, report: PassReport) -> list[DueEntry]:
         """One task by itself: whatever is wrong with it must not keep the others waiting.
 
         Its next entry, where there is one.
@@ -197,7 +217,7 @@ class Supervisor:
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
             self._on_trouble(entry.task_id, problem)
-            self._postpone(entry.task_id, problem)
+            self._postpone(entry.task_id, shard, problem)
             return []
         return [] if due_next is None else [DueEntry(entry.task_id, due_next)]
 
@@ -229,6 +249,8 @@ class Supervisor:
             self._on_trouble(task_id, refused)
             raise TryAgain(f"{task_id}: {refused}") from refused
         report.delivered.append((task_id, delivered))
+        if unnoted := self._reporter.ended(task, decision.task, plan):
+            report.groups.problems.append((task_id, unnoted))
         if delivered.still_owed:
             report.put_off.add(entry)
         elif decision.task is task and not task.owed:
@@ -260,6 +282,7 @@ class Supervisor:
             tasks=self._tasks,
             outbox=self._outbox,
             clock=self._clock,
+            reporter=self._reporter,
         )
 
     def _count(self, before: Task, decision: Decision, report: PassReport) -> None:
@@ -269,12 +292,12 @@ class Supervisor:
         if decision.task.ended and not before.ended:
             report.archived += 1
 
-    def _postpone(self, task_id: str, problem: Exception) -> None:
-        """Alert, then come back later and later: doubled from a minute up to six hours."""
+    def _postpone(self, task_id: str, shard: int, problem: Exception) -> None:
+        """Report it, then come back later and later: doubled from a minute up to six hours."""
         now = self._clock()
         try:
-            times = self._tasks.trouble(task_id)
-            self._outbox.publish(trouble_alert(task_id, type(problem).__name__, now))
+            reported = self._reporter.unreadable(task_id, problem)
+            times = self._tasks.trouble(task_id, (reported.group, shard), now)
             wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
             self._tasks.postpone(task_id, now + wait)
         except (TryAgain, CallRefused) as another:

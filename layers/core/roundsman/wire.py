@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from roundsman.alerts import Alert
 from roundsman.errors import Problem
 from roundsman.messages import rejection_body
 from roundsman.values import Json, canonical_json, parse_json
@@ -13,6 +14,7 @@ ALERT_LIMIT = 262_144  # bytes: SNS's 256 KiB
 # The rest of what XML 1.0 cannot say, the control characters, JSON escapes by itself.
 UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
+LONGEST_SMS = 140  # characters: what is longer is sent in parts
 LONGEST_TEXT = 2_000  # characters of any one text in an alert that would be too long
 PROBLEMS_KEPT = 50
 LONGEST_PROBLEM = 500  # characters
@@ -24,6 +26,21 @@ def wire_text(text: str) -> str:
     Of other text (an attribute's value) these characters become readable escapes.
     """
     return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def alert_message(alert: Alert, limit: int) -> str:
+    """The versions of an alert for its subscribers by their protocol, in at most `limit` bytes.
+
+    SNS takes it apart where it is told that `MessageStructure` is `json`: mail programs get words,
+    a telephone one sentence, everybody else the JSON. As a text within JSON that JSON is up to
+    twice as long, and the words are beside it.
+    """
+    versions: dict[str, Json] = {"default": alert_text(alert.body, limit // 4)}
+    if alert.text:
+        versions["email"] = alert.text[: limit // 16]
+    if alert.sms:
+        versions["sms"] = alert.sms[:LONGEST_SMS]
+    return wire_text(canonical_json(versions))
 
 
 def alert_text(body: str, limit: int) -> str:

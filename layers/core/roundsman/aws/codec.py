@@ -14,7 +14,7 @@ from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew
 from roundsman.events import HistoryRow
 from roundsman.ports import Member, OrderRow
-from roundsman.states import ProcessState, TaskState
+from roundsman.states import END_STATES, ProcessState, TaskState
 from roundsman.task import SCHEMA, AfterUndo, Ending, Owed, StepError, StepRecord, Task
 from roundsman.values import SECOND, Json, canonical_json
 
@@ -85,10 +85,18 @@ def task_item(task: Task) -> Item:
     if task.fan_outs:
         item["FanOuts"] = {"M": {name: number(count) for name, count in task.fan_outs.items()}}
     _put(item, "HeldUntil", task.held_until)
-    if task.failure is not None:
-        item["FailureGroup"] = text(failure_key(task.failure, task.shard))
-        item["FailedAt"] = number(task.ended_at or 0)
+    item |= failure_attributes(task)
     return item
+
+
+def failure_attributes(task: Task) -> Item:
+    """Where a failed task stands in the `failures` index; nothing for any other."""
+    if task.failure is None:
+        return {}
+    return {
+        "FailureGroup": text(failure_key(task.failure, task.shard)),
+        "FailedAt": number(task.ended_at or 0),
+    }
 
 
 def failure_key(group: str, shard: int) -> str:
@@ -220,8 +228,10 @@ def read_task(item: "Mapping[str, Value]") -> Task:
 
 
 def _read_failure(reader: ItemReader) -> str | None:
+    """None of an open task, whose record may stand in a group of those that were unreadable."""
     key = reader.optional_text("FailureGroup")
-    return None if key is None else key.partition("#")[0]
+    ended = reader.one_of(TaskState, "State") in END_STATES
+    return key.partition("#")[0] if key is not None and ended else None
 
 
 def _read_step(reader: ItemReader) -> StepRecord:
@@ -288,7 +298,7 @@ def read_member(item: "Mapping[str, Value]") -> Member:
     return Member(
         task_id=reader.text("TaskId"),
         failed_at=reader.number("FailedAt"),
-        complete_by=reader.number("CompleteBy"),
+        complete_by=reader.number("CompleteBy", 0),  # a record that cannot be handled may lack it
         expires_at=None if expires_at is None else expires_at * SECOND,
     )
 

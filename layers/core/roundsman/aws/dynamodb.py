@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING
 from roundsman.aws.codec import (
     Item,
     due_attributes,
+    failure_attributes,
     failure_key,
     history_item,
     number,
@@ -70,6 +71,7 @@ SOMETHING_IS_OWED = "attribute_exists(Owed)"
 STILL_IN_THAT_LANE = "Lane = :lane"
 STILL_OPEN = "begins_with(Lane, :open)"
 DUE_EARLIER = "DueAt < :at"
+STANDS_IN_GROUP = "SET FailureGroup = :group, FailedAt = if_not_exists(FailedAt, :now)"
 
 
 class DynamoStore:
@@ -222,11 +224,11 @@ class DynamoStore:
         """Store that what this version owed was sent; the version is not raised.
 
         A record that is then `removed_at_once` is removed. Superseded may also mean this very
-        write, its answer lost, as with `save`.
+        write, its answer lost, as with `save`. Of a failed task, its group is stored as well.
         """
         if removed_at_once(task):
             return self._remove(task)
-        changes: Item = {} if _is_open(task.lane) else due_attributes(task)
+        changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
         removed = ""
         if task.owed:
             changes["Owed"] = owed_list(task.owed)
@@ -259,7 +261,7 @@ class DynamoStore:
         """Move the due entry of an open task to `due_at`, if its version is still the same."""
         return self._update(
             task.task_id,
-            "SET DueAt = :at",
+            "SET DueAt = :at REMOVE FailureGroup, FailedAt",  # of one that could not be handled
             f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
             {
                 ":at": number(due_at),
@@ -280,19 +282,20 @@ class DynamoStore:
             {":at": number(due_at), ":open": text(f"{Lane.OPEN}#")},
         )
 
-    def trouble(self, task_id: str) -> int:
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
         """Count one more time that this record could not be handled; the count so far.
 
         The next decision that is stored begins the count anew. Of a record that is gone, 1.
         """
+        key, one = text(failure_key(*member_of)), number(1)
         try:
             with aws_errors(f"counting the trouble with the task {task_id}"):
                 found = self._client.update_item(
                     TableName=self._tasks,
                     Key={"TaskId": text(task_id)},
-                    UpdateExpression="ADD Trouble :one",
+                    UpdateExpression=f"ADD Trouble :one {STANDS_IN_GROUP}",
                     ConditionExpression=TASK_EXISTS,
-                    ExpressionAttributeValues={":one": number(1)},
+                    ExpressionAttributeValues={":one": one, ":group": key, ":now": number(now)},
                     ReturnValues="UPDATED_NEW",
                 )
         except ConditionFailed:

@@ -11,7 +11,7 @@ from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
 from roundsman.messages import AgentRequest
 from roundsman.reply_queues import usable_reply_queue
 from roundsman.values import SECOND
-from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_text, rejection_text, wire_text
+from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_message, rejection_text, wire_text
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
@@ -152,14 +152,18 @@ class AwsOutbox:
         return True
 
     def publish(self, alert: Alert) -> None:
-        """Tell the operators. A body that is too long for SNS has its longest texts cut."""
+        """Tell the operators: by e-mail in words, by SMS in a sentence, all else in JSON.
+
+        A body that is too long for SNS has its longest texts cut.
+        """
         if self._sns is None or self._alert_topic is None:
             raise ValueError("this outbox was made without an alert topic")
         with aws_errors(f"publishing an alert: {alert.subject}"):
             self._sns.publish(
                 TopicArn=self._alert_topic,
                 Subject=alert.subject,
-                Message=alert_text(alert.body, ALERT_LIMIT),
+                Message=alert_message(alert, ALERT_LIMIT),
+                MessageStructure="json",
                 MessageAttributes={
                     name: {"DataType": "String", "StringValue": wire_text(value)}
                     for name, value in alert.attributes.items()

@@ -7,6 +7,7 @@ from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
+from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
 
@@ -22,6 +23,7 @@ class Parts:
     plans: DynamoPlans
     board: DynamoAgentBoard
     leases: DynamoLeases
+    groups: DynamoGroups
     outbox: AwsOutbox
     sqs: "SQSClient"
 
@@ -96,6 +98,7 @@ def _parts(
         plans=DynamoPlans(clients.dynamodb, control_table=settings.control_table),
         board=DynamoAgentBoard(clients.dynamodb, control_table=settings.control_table, clock=now),
         leases=DynamoLeases(clients.dynamodb, control_table=settings.control_table),
+        groups=DynamoGroups(clients.dynamodb, control_table=settings.control_table),
         outbox=outbox,
         sqs=clients.sqs,
     )

@@ -25,6 +25,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
         orders=parts.store,
         plans=parts.plans,
         board=parts.board,
+        groups=parts.groups,
         outbox=parts.outbox,
         clock=now,
         jitter=random.random,
@@ -66,6 +67,8 @@ def _report(event: str, handled: Handled) -> None:
         extra={"event": event, "state": task.state if task else None, "reason": handled.reason},
     )
     report_delivered(handled.delivered)
+    if handled.unnoted is not None:
+        logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
     for _ in newly_held(handled):
         count("StepsHeld")
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:

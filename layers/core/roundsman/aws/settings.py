@@ -72,7 +72,10 @@ class SchedulerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorSettings:
-    """What the supervisor function needs to know. The interval is in ms."""
+    """What the supervisor function needs to know. The interval is in ms.
+
+    `undone_count` orders undone alike are alerted; 0: they never are.
+    """
 
     orders_table: str
     tasks_table: str
@@ -83,6 +86,7 @@ class SupervisorSettings:
     reply_queue_prefix: str
     due_shards: int
     interval: int
+    undone_count: int
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SupervisorSettings":
@@ -97,6 +101,7 @@ class SupervisorSettings:
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
             due_shards=_number(env, "DUE_SHARDS"),
             interval=_number(env, "SUPERVISOR_INTERVAL_SECONDS") * SECOND,
+            undone_count=_number(env, "UNDONE_ALERT_COUNT", least=0),
         )
 
 
@@ -137,10 +142,11 @@ def _text(env: Mapping[str, str], name: str) -> str:
     return value
 
 
-def _number(env: Mapping[str, str], name: str) -> int:
+def _number(env: Mapping[str, str], name: str, *, least: int = 1) -> int:
     value = _text(env, name)
-    if not value.isdecimal() or int(value) < 1:
-        raise SettingMissing(f"the environment variable {name} must be a whole number above 0")
+    if not value.isdecimal() or int(value) < least:
+        above = f" above {least - 1}" if least else ""
+        raise SettingMissing(f"the environment variable {name} must be a whole number{above}")
     return int(value)
 
 

@@ -23,6 +23,7 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         tasks=parts.store,
         plans=parts.plans,
         board=parts.board,
+        groups=parts.groups,
         outbox=parts.outbox,
         clock=now,
         jitter=random.random,
@@ -31,6 +32,7 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             instance=secrets.token_hex(4),
             shards=settings.due_shards,
             interval=settings.interval,
+            undone_count=settings.undone_count,
         ),
         on_trouble=_log_trouble,
     )
@@ -66,6 +68,12 @@ def _report(report: PassReport) -> None:
     for task_id, delivered in report.delivered:
         with log_keys(task_id=task_id):
             report_delivered(delivered)
+    for group, news, reason in report.groups.told:
+        count("AlertsTold")
+        logger().info("alerted", extra={"group": group, "news": news, "reason": reason})
+    for group, problem in report.groups.problems:
+        count("AlertsFailed")
+        logger().warning("left to the next pass", extra={"group": group, "reason": problem})
     if report.unleased is not None:
         logger().warning("a pass without leases", extra={"reason": report.unleased})
     logger().info(
@@ -79,6 +87,8 @@ def _report(report: PassReport) -> None:
             "rearmed": report.rearmed,
             "superseded": report.superseded,
             "troubled": report.troubled,
+            "groups": report.groups.open,
+            "groups_counted": report.groups.looked_at,
             "deferred": report.deferred,
             "lag_ms": report.lag,
             "finished": report.finished,

@@ -16,7 +16,9 @@ from roundsman.commands import read_command
 from roundsman.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.events import Outcome
+from roundsman.groups import Group
 from roundsman.memory import MemoryAgentBoard, MemoryHolds, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import Reply, read_reply, read_request
 from roundsman.ports import Clock, Hold
 from roundsman.scheduling import Handled, Scheduler
@@ -27,6 +29,7 @@ from roundsman.testing.agents import Visit
 from roundsman.testing.faults import (
     Faults,
     FaultyBoard,
+    FaultyGroups,
     FaultyLeases,
     FaultyOutbox,
     FaultyPlans,
@@ -39,6 +42,9 @@ from roundsman.testing.watch import Watch
 from roundsman.values import MINUTE
 
 SHARDS = 4
+
+LOOKS_AHEAD = MINUTE
+"""How much more than its interval a supervisor looks ahead; see `roundsman.lookahead`."""
 
 ReadOrder = Callable[[str], NewOrder | CancelAsked]
 """Reads what an application sent. Raises RejectedOrder, or another InvalidMessage."""
@@ -85,6 +91,8 @@ class Engine:
         self.board = MemoryAgentBoard(clock, self.holds)
         self.tokens: dict[tuple[str, str], str] = {}
         self.troubles: list[tuple[str, Exception]] = []
+        self.groups = MemoryGroups()
+        self.watch.groups = self.groups.groups
         self._leases = MemoryLeases()
         self._agents = agents
         self._chance = chance
@@ -142,6 +150,7 @@ class Engine:
             orders=self._faulty_store,
             plans=self._faulty_plans,
             board=self._faulty_board,
+            groups=FaultyGroups(self.groups, self.faults),
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("scheduler"),
             jitter=self._chance.random,
@@ -161,12 +170,31 @@ class Engine:
             tasks=self._faulty_store,
             plans=self._faulty_plans,
             board=self._faulty_board,
+            groups=FaultyGroups(self.groups, self.faults),
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("supervisor"),
             jitter=self._chance.random,
             beat=Beat(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
             on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
         )
+
+    def next_tick(self, last: int, *, bounded: bool) -> int | None:
+        """When the timer that ticked last then finds something to do; passes before would be idle.
+
+        Where the run is not `bounded`, a failure group that was told is nothing to wait for: its
+        members are counted from time to time, for as long as they stand.
+        """
+        task = min(self.watch.due.values(), default=None)
+        instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
+        instants += [
+            group.look_at if _is_counted(group) else group.telling_until
+            for group in self.groups.groups()
+            if bounded or not _is_counted(group)
+        ]
+        if not instants:
+            return None
+        earliest = max(last + self._interval, min(instants))
+        return last + -(-(earliest - last) // self._interval) * self._interval
 
     def _clock_of(self, part: str) -> Clock:
         ahead = self._skew.get(part, 0)
@@ -238,6 +266,11 @@ class Engine:
         done = self.services.ledger.perform(effect, fenced=found["fenced"])
         self.watch.touched(effect.task_id)
         return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
+
+
+def _is_counted(group: Group) -> bool:
+    """Whether nothing waits for the group but a count of its members."""
+    return group.closed_at is None and (group.undone or group.told_at is not None)
 
 
 def _where(error: Exception) -> str:

@@ -12,8 +12,10 @@ from roundsman.alerts import Alert
 from roundsman.commands import Command
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import Agents, HistoryRow
+from roundsman.groups import Group
 from roundsman.leases import Leases
 from roundsman.memory import MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.ports import (
@@ -50,13 +52,17 @@ class Fault(StrEnum):
 
 LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
-READS = ("load", "order", "plan", "due", "members", "read_board", "read_holds", "read_leases")
+READS = (
+    *("load", "order", "plan", "due", "members"),
+    *("read_board", "read_holds", "read_leases", "read_groups"),
+)
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
 CALLS = (
     *CONDITIONAL_WRITES,
     *MESSAGES,
     *READS,
     *("put_plan", "add_history", "trouble", "postpone", "note_read"),
+    *("open_group", "change_group", "remove_group"),
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS."""
@@ -199,8 +205,8 @@ class FaultyStore:
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
         return self._write("rearm", lambda: self._inner.rearm(task, due_at), LOST_RACE)
 
-    def trouble(self, task_id: str) -> int:
-        return self._faults.around("trouble", lambda: self._inner.trouble(task_id))
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
+        return self._faults.around("trouble", lambda: self._inner.trouble(task_id, member_of, now))
 
     def postpone(self, task_id: str, due_at: int) -> None:
         self._faults.around("postpone", lambda: self._inner.postpone(task_id, due_at))
@@ -257,6 +263,26 @@ class FaultyLeases:
             return self._inner.write(leases, seen=seen)
 
         return self._faults.around("write_leases", write, lost=False)
+
+
+class FaultyGroups:
+    """GroupStore over the memory's; a write whose answer was lost knows itself again."""
+
+    def __init__(self, inner: MemoryGroups, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def groups(self) -> list[Group]:
+        return self._faults.around("read_groups", self._inner.groups)
+
+    def open(self, group: Group) -> Group | None:
+        return self._faults.around("open_group", lambda: self._inner.open(group))
+
+    def change(self, group: Group, *, seen: int) -> bool:
+        return self._faults.around("change_group", lambda: self._inner.change(group, seen=seen))
+
+    def remove(self, group: Group) -> bool:
+        return self._faults.around("remove_group", lambda: self._inner.remove(group))
 
 
 class FaultyOutbox:

@@ -9,7 +9,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
+from roundsman.alerts import Alert
 from roundsman.due import Lane, due, lane_key, settled
+from roundsman.groups import Group, News
 from roundsman.plan import Plan
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.task import PERFORM, StepRecord, Task, idempotency_key, step_of
@@ -27,7 +29,8 @@ class Invariant(StrEnum):
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
     UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
     COMPLETED = "Completed means that every step is Processed or Skipped"
-    ALERTED = "every Archived task was alerted, or owes the alert"
+    ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
+    CAUSED = "no alert tells of what did not fail, and no all-clear of what stands failed"
     TOLD = "every end was told to whoever asked for statuses"
     ENDS = "every accepted order reaches an end state in bounded time once faults stop"
     AGREES = "record and index agree"
@@ -200,17 +203,38 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
                 yield Broken(Invariant.EXPLAINED, task.task_id, what)
 
 
-def of_ended(task: Task, told: Collection[str], alerts: Collection[str]) -> Iterator[Broken]:
-    """What holds of a task that owes nothing: its end was told, and alerted where it must be.
+def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iterator[Broken]:
+    """What holds of a task that owes nothing: its end was told, and what it failed of is known.
 
-    `told` are the statuses and `alerts` the kinds of alerts that were sent since it last went on.
+    `told` are the statuses that were sent since it last went on, `groups` the failure groups that
+    are open: those who opened them, or the next pass, alert.
     """
     if not settled(task):
         return
-    if task.state is TaskState.ARCHIVED and "task_archived" not in alerts:
-        yield Broken(Invariant.ALERTED, task.task_id, "nobody was alerted")
+    if task.state is TaskState.ARCHIVED and task.failure not in groups:
+        yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
     if task.reply_to is not None and ENDS[task.state] not in told:
         yield Broken(Invariant.TOLD, task.task_id, f"{task.state}, but told was {sorted(told)}")
+
+
+def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -> Iterator[Broken]:
+    """What holds of an alert when it is published.
+
+    `failed` are the tasks that ever stood in its group, `standing` the Archived ones that do now.
+    """
+    group, news = alert.attributes.get("group"), alert.attributes.get("news")
+    if group is None or alert.attributes["kind"] == "task_unreadable":
+        return
+    if news == News.CLEAR and standing:
+        yield Broken(Invariant.CAUSED, " ".join(sorted(standing)), f"{group} is told as cleared")
+    elif not failed:
+        yield Broken(Invariant.CAUSED, group, f"{alert.subject}: nothing failed so")
+
+
+def of_open(group: Group) -> Iterator[Broken]:
+    """What holds of a group that is open when all that was to be done is done."""
+    if group.told_at is None and not group.undone:
+        yield Broken(Invariant.ALERTED, group.opened_by, f"nobody was told of {group.id}")
 
 
 ENDS = {

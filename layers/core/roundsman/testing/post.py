@@ -51,12 +51,10 @@ class PostOffice:
     alerts: list[Alert] = field(default_factory=list)
     put_aside: list[PutAside] = field(default_factory=list)
     told: dict[str, set[str]] = field(default_factory=dict)
-    alerted: dict[str, set[str]] = field(default_factory=dict)
 
     def reopened(self, task_id: str) -> None:
-        """Its end was none: the next one is to be told, and alerted, anew."""
+        """Its end was none: the next one is to be told anew."""
         self.told.pop(task_id, None)
-        self.alerted.pop(task_id, None)
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
         """Send each; raises UnknownAgent after all, where one has no queue."""
@@ -103,8 +101,6 @@ class PostOffice:
     def publish(self, alert: Alert) -> None:
         """Keep it."""
         self.alerts.append(alert)
-        task_id = str(json.loads(alert.body).get("taskId", ""))
-        self.alerted.setdefault(task_id, set()).add(alert.attributes["kind"])
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Keep it."""

@@ -1,13 +1,17 @@
 """Holds every record against the invariants at the very moment it is written."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import chain
 
+from roundsman.due import settled
+from roundsman.groups import Group
 from roundsman.plan import Plan
+from roundsman.states import TaskState
 from roundsman.task import Task, operation_of
 from roundsman.testing.invariants import (
     Broken,
     Invariant,
+    of_alert,
     of_change,
     of_effects,
     of_ended,
@@ -42,6 +46,11 @@ class Watch:
         self.due: dict[str, int] = {}
         self.broken: list[Broken] = []
         self.on_reopened: Callable[[str], None] = lambda _: None
+        self.groups: Callable[[], Sequence[Group]] = tuple
+        self._open: set[str] = set()
+        self._failed: dict[str, set[str]] = {}
+        self._alerts = 0
+        self._alerted: set[str] = set()
 
     def on_write(self, task: Task) -> None:
         """A record is stored, or removed as it is."""
@@ -54,6 +63,8 @@ class Watch:
         else:
             self.due.pop(task.task_id, None)
         self._dirty[task.task_id] = None
+        if task.failure is not None:
+            self._failed.setdefault(task.failure, set()).add(task.task_id)
         plan = self._plan_of(task.plan)
         if plan is not None:
             self.broken += of_change(plan, before, task, self._clock(), slack=self._slack)
@@ -77,6 +88,21 @@ class Watch:
 
     def look(self, post: PostOffice) -> None:
         """After an event: hold what was touched against the services and what was said."""
+        groups = self.groups()
+        is_open = {group.id for group in groups if group.closed_at is None}
+        for group in self._open - is_open:
+            self._dirty.update(dict.fromkeys(self._standing_in(group)))
+        self._open = is_open
+        for alert in post.alerts[self._alerts :]:
+            group = alert.attributes.get("group", "")
+            failed = self._failed.get(group, ())
+            self.broken += of_alert(alert, failed, self._standing_in(group))
+            self._alerted.add(group)
+        self._alerts = len(post.alerts)
+        for told in groups:
+            if told.told_at is not None and told.id not in self._alerted:
+                what = f"{told.id} counts as told, and no alert was sent"
+                self.broken.append(Broken(Invariant.ALERTED, told.opened_by, what))
         for task_id in self._dirty:
             task = self.tasks.get(task_id)
             plan = self._plan_of(task.plan) if task is not None else None
@@ -85,7 +111,7 @@ class Watch:
             standing = self._ledger.standing(task_id)
             self.broken += chain(
                 of_effects(plan, task, standing),
-                of_ended(task, post.told.get(task_id, ()), post.alerted.get(task_id, ())),
+                of_ended(task, post.told.get(task_id, ()), is_open),
             )
             self.broken += [
                 Broken(Invariant.ONCE, task_id, f"{effect.key} came about {count} times")
@@ -93,6 +119,15 @@ class Watch:
                 if (count := self._ledger.count[effect.key]) > 1
             ]
         self._dirty.clear()
+
+    def _standing_in(self, group: str) -> list[str]:
+        """The Archived tasks that are in a group and owe nothing."""
+        return [
+            task.task_id
+            for task in (self.tasks.get(task_id) for task_id in self._failed.get(group, ()))
+            if task is not None and task.failure == group and settled(task)
+            if task.state is TaskState.ARCHIVED
+        ]
 
     def forget(self, task_id: str) -> None:
         """Its record is gone and nobody will ask."""

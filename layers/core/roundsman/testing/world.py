@@ -27,7 +27,7 @@ from roundsman.testing.agents import all_agents
 from roundsman.testing.application import Application, ReadEvent
 from roundsman.testing.engine import Engine, check_settings
 from roundsman.testing.faults import Crash, Faults
-from roundsman.testing.invariants import Broken, Invariant
+from roundsman.testing.invariants import Broken, Invariant, of_open
 from roundsman.testing.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.operator import Operator
 from roundsman.testing.post import PostOffice, Status
@@ -43,7 +43,7 @@ from roundsman.testing.queues import (
 )
 from roundsman.testing.services import EffectKey, Script
 from roundsman.testing.trace import InvariantBroken, Trace
-from roundsman.values import MINUTE, Json, milliseconds, parse_json
+from roundsman.values import Json, milliseconds, parse_json
 from roundsman.workflow import Workflow
 
 MORNING = 1_800_000_000_000
@@ -51,9 +51,6 @@ MORNING = 1_800_000_000_000
 
 LATENCY = 5
 """ms from one event to the next."""
-
-LOOKS_AHEAD = MINUTE
-"""How much more than its interval a supervisor looks ahead; see `roundsman.lookahead`."""
 
 MOST_EVENTS = 2_000
 """For each order: what takes more goes on for ever."""
@@ -109,7 +106,6 @@ class World:
         )
         self.engine.watch.on_reopened = self.post.reopened
         self.operator = Operator(self._send_command, self.task, self.services.ledger)
-        self._interval = milliseconds(interval)
         self._supervisors = supervisors
         self._ticked_at = self.now
         self._depth = 0
@@ -244,7 +240,10 @@ class World:
 
     def _step(self, end: int | None) -> bool:
         """One event; False where there is none before `end`."""
-        mail, tick = self.queues.first(), self._next_tick()
+        mail, tick = (
+            self.queues.first(),
+            self.engine.next_tick(self._ticked_at, bounded=end is not None),
+        )
         comes = mail.visible_at if mail is not None else None
         at = min((at for at in (comes, tick) if at is not None), default=None)
         if at is None or (end is not None and at > end):
@@ -263,16 +262,6 @@ class World:
         if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
             return self.chance.choice(self.queues.visible())
         return mail
-
-    def _next_tick(self) -> int | None:
-        """When the timer finds something to do; the passes before it would be idle."""
-        due = min(self.engine.watch.due.values(), default=None)
-        if due is None:
-            return None
-        every = self._interval
-        earliest = max(self._ticked_at + every, due - every - LOOKS_AHEAD)
-        ticks = -(-(earliest - self._ticked_at) // every)
-        return self._ticked_at + ticks * every
 
     def _make_pass(self) -> None:
         number = self.chance.randrange(self._supervisors) if self._supervisors > 1 else 0
@@ -365,9 +354,15 @@ class World:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
 
     def check_all_ended(self) -> None:
-        """Raises InvariantBroken where an order that was taken has not come to an end."""
+        """Raises InvariantBroken where an order that was taken has not come to an end.
+
+        Or where a failure was not told of.
+        """
         for task in self.engine.watch.open_tasks():
             self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
+        for group in self.engine.groups.groups():
+            for broken in of_open(group):
+                self._break(broken.invariant, broken.task_id, broken.what)
 
     # --- looking -----------------------------------------------------------------------------
 
