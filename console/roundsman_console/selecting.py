@@ -21,10 +21,10 @@ from roundsman_console.cursors import START, Place, cursor_of, read_cursor
 from roundsman_console.records import AT_ONCE, FIRST_PAGE
 from roundsman_console.stack import Stack
 
-BUDGET = 500
+BUDGET = 300
 """How many tasks a page looks at unless more is asked for: well under a second of reading."""
 
-FIRST_PAGE_FILTERED = 45
+FIRST_PAGE_FILTERED = 30
 """How many entries of a shard are read first behind a filter: a budget's sixteenth, and half more,
 since shards are not equally full."""
 
