@@ -4,11 +4,14 @@ Each entry says what it means, what to run, what is then to be seen, and when it
 it says to run is a command that there is.
 """
 
+import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from roundsman.group_alerts import KINDS
 from roundsman.testing.stack_template import Document
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
@@ -33,10 +36,31 @@ def names(section: str) -> Iterator[str]:
             yield from (name.replace("<Agent>", agent) for agent in alike)
 
 
+def alert_kinds() -> set[str]:
+    """Every kind of alert that the code makes: of groups, and what is said of an agent."""
+    found = {"task_archived", *KINDS.values()}
+    for folder in ("layers/core/roundsman", "console/roundsman_console"):
+        for file in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Call) and _called(node) == "agent_alert":
+                    kind = node.args[0]
+                    assert isinstance(kind, ast.Constant), f"{file.name}:{node.lineno}: say which"
+                    found.add(str(kind.value))
+    return found
+
+
+def _called(node: ast.Call) -> str:
+    return node.func.id if isinstance(node.func, ast.Name) else ""
+
+
 def test_each_alarm_has_one_entry_and_each_entry_an_alarm(document: Document) -> None:
     alarms = of_type(document, "AWS::CloudWatch::Alarm")
     assert alarms
     assert sorted(names("Alarms")) == sorted(alarms)
+
+
+def test_each_kind_of_alert_has_one_entry_and_each_entry_a_kind() -> None:
+    assert sorted(names("Alerts")) == sorted(alert_kinds())
 
 
 @pytest.mark.parametrize("section", ["Alerts", "Alarms"])
