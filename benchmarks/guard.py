@@ -3,7 +3,8 @@
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
 
-from roundsman_console.cost.figures import Order
+from benchmarks.counting import Everything
+from roundsman_console.cost.figures import Figures, Order
 
 SLACK = {"log_bytes": 0.01}
 """Of what may differ by a little: how much of it. A few bytes of a log line are no news."""
@@ -20,13 +21,25 @@ def complaints(recorded: Mapping[str, Order], now: Mapping[str, Order]) -> Itera
         if name not in recorded:
             yield f"{name}: was never recorded"
             continue
-        before = asdict(recorded[name])
-        for figure, amount in asdict(order).items():
-            if abs(amount - before[figure]) > SLACK.get(figure, 0) * before[figure]:
-                yield (
-                    f"{name}: {_spoken(amount)} {figure.replace('_', ' ')} an order, "
-                    f"recorded are {_spoken(before[figure])}"
-                )
+        yield from _differ(name, asdict(recorded[name]), asdict(order), "an order")
+
+
+def standing_complaints(recorded: Figures, now: Everything) -> Iterator[str]:
+    """The same of what costs whether orders come or not: idle passes, alarms, metrics, polls."""
+    idle = asdict(recorded.idle_pass), asdict(now.idle_pass)
+    yield from _differ("the supervisor", *idle, "a pass that finds nothing")
+    yield from _differ("the stack", asdict(recorded.standing), asdict(now.standing), "in all")
+
+
+def _differ(
+    name: str, before: Mapping[str, float], now: Mapping[str, float], each: str
+) -> Iterator[str]:
+    for figure, amount in now.items():
+        if abs(amount - before[figure]) > SLACK.get(figure, 0) * before[figure]:
+            yield (
+                f"{name}: {_spoken(amount)} {figure.replace('_', ' ')} {each}, "
+                f"recorded are {_spoken(before[figure])}"
+            )
 
 
 def _spoken(amount: float) -> str:

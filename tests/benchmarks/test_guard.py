@@ -1,11 +1,11 @@
 """What one order asks for is held against what was recorded; a rise fails, with what to do."""
 
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 import pytest
 
-from benchmarks.counting import count_everything
-from benchmarks.guard import RISEN, complaints
+from benchmarks.counting import Everything, count_everything
+from benchmarks.guard import RISEN, complaints, standing_complaints
 from roundsman_console.cost.figures import Order, load_figures
 
 AN_ORDER = Order(
@@ -15,8 +15,11 @@ AN_ORDER = Order(
 
 @pytest.mark.engine
 def test_no_order_asks_for_more_than_was_recorded(dynamodb_endpoint: str) -> None:
-    found = count_everything(dynamodb_endpoint)
-    problems = list(complaints(load_figures().orders, found.orders))
+    found, recorded = count_everything(dynamodb_endpoint), load_figures()
+    problems = [
+        *complaints(recorded.orders, found.orders),
+        *standing_complaints(recorded, found),
+    ]
     assert not problems, "\n".join([*problems, RISEN])
 
 
@@ -49,3 +52,16 @@ def test_an_order_that_was_never_recorded_is_told() -> None:
 
 def test_the_sentence_names_the_command() -> None:
     assert "python -m benchmarks record" in RISEN
+
+
+def test_a_metric_more_and_a_read_more_of_each_pass_are_told() -> None:
+    recorded = load_figures()
+    more = Everything(
+        {},
+        replace(recorded.idle_pass, read_units=recorded.idle_pass.read_units + 1),
+        replace(recorded.standing, metrics=recorded.standing.metrics + 1),
+    )
+    assert [one.partition(":")[0] for one in standing_complaints(recorded, more)] == [
+        "the supervisor",
+        "the stack",
+    ]
