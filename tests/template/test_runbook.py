@@ -7,7 +7,6 @@ it says to run is a command that there is.
 import ast
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
