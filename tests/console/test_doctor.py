@@ -243,7 +243,7 @@ def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(
         "GetFunctionConfiguration": "AccessDeniedException",
         "ListEventSourceMappings": "AccessDeniedException",
         "DescribeTimeToLive": "UnknownOperationException",
-        "GetQueueAttributes": "AccessDenied",
+        "GetFunctionConcurrency": "AccessDeniedException",
         "ListSubscriptionsByTopic": "Throttling",
         "ListStackResources": "AccessDenied",
     }

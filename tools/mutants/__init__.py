@@ -1,5 +1,6 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
+from tools.mutants.doctor import DOCTOR
 from tools.mutants.ends import ENDS
 from tools.mutants.groups import GROUPS
 from tools.mutants.letters import LETTERS
@@ -17,4 +18,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *LETTERS,
     *LOOKING,
     *GROUPS,
+    *DOCTOR,
 )

@@ -1,0 +1,45 @@
+"""The guards of the doctor: it mends only what is safe, and what it never saw is not well."""
+
+from tools.mutants.mutant import Mutant
+
+TASK_CHECKS = "console/roundsman_console/doctor/task_checks.py"
+TASKS = "tests/console/test_doctor_tasks.py"
+
+DOCTOR = (
+    Mutant(
+        name="what-has-no-plan-is-not-inspected",
+        file=TASK_CHECKS,
+        old="known = facts.plans.get(task.plan) is not None and not seen.trouble",
+        new="known = True",
+        tests=(f"{TASKS}::test_what_has_no_plan_is_not_inspected_since_that_would_archive_it",),
+        why="the doctor archives a task whose plan could have been restored",
+    ),
+    Mutant(
+        name="an-entry-that-was-put-off-is-not-moved",
+        file=TASK_CHECKS,
+        old="if seen.trouble or task.due_at <= at + SKEW:",
+        new="if task.due_at <= at + SKEW:",
+        tests=(f"{TASKS}::test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one",),
+        why="a record that breaks the supervisor is brought back to the front again and again",
+    ),
+    Mutant(
+        name="what-could-not-be-looked-at-is-not-well",
+        file="console/roundsman_console/doctor/report.py",
+        old="all(one.lacking for one in self.unseen)",
+        new="bool(self.unseen or True)",
+        tests=(
+            "tests/console/test_doctor_report.py::test_what_could_not_be_looked_at_is_no_clean_bill_of_health",
+        ),
+        why="a doctor without rights says that all is well",
+    ),
+    Mutant(
+        name="a-mapping-that-was-not-seen-is-not-missing",
+        file="console/roundsman_console/doctor/gather_functions.py",
+        old="return functions, mappings if seen else None",
+        new="return functions, mappings",
+        tests=(
+            "tests/console/test_doctor.py::test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at",
+        ),
+        why="somebody without rights is told that nothing reads the queues",
+    ),
+)
