@@ -13,6 +13,7 @@ from roundsman.values import MINUTE
 from roundsman_console import waiting
 from roundsman_console.bulk.run import Run, Terms
 from roundsman_console.bulk.store import DynamoBulks, Holder
+from roundsman_console.stack import find_stack
 from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import DECLINED, Operator, Patience, at_each_call, document, in_retry
 from tests.console.schemas import assert_schema
@@ -72,6 +73,16 @@ def delete_by_hand(world: Stack, table: str, **key: str) -> None:
     )
 
 
+def archived_alone(world: Stack) -> str:
+    """An order that needs a person; the group of what it failed of."""
+    world.faults(NO_MAIL)
+    world.submit(order("ord-archived"))
+    world.run()
+    group = world.task("ord-archived").failure
+    assert group is not None
+    return group
+
+
 def run_is_left(world: Stack) -> None:
     """Somebody's command line died ten minutes ago, at the beginning of a run over many orders."""
     asked = Asked("b-1a2b3c4d", "amy", "mail is back")
@@ -100,6 +111,7 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
     told = document(result)
     assert_schema("doctor", told)
     assert told["findings"] == []
+    assert find_stack("roundsman").groups.groups()
     assert (result.exit_code, told["well"]) == (0, True)
     assert told["looked"] == {"open": 2, "archived": 1, "cut": [], "deepRows": 10}
     with mappings_enabled():
@@ -202,10 +214,13 @@ def test_what_was_damaged_by_hand_is_found_each_by_itself(operator: Operator) ->
         "bulk-abandoned": "b-1a2b3c4d",
     }
     assert result.exit_code == 1
+    group = archived_alone(world)
     plan = world.task("ord-4").plan
     delete_by_hand(world, "ControlTableName", ControlId=f"plan#{plan}")
+    delete_by_hand(world, "ControlTableName", ControlId="groups")
     found = findings(visit(operator))
     assert found["plan-missing"] == plan[:12]
+    assert found["group-not-open"] == group
 
 
 def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
+from roundsman.groups import Group
 from roundsman.leases import Leases
 from roundsman.plan import Plan
 from roundsman.ports import Hold
@@ -76,7 +77,12 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
         topic=find_topic(stack, looking),
         schedules=find_schedules(resources, looking),
     )
-    facts = replace(facts, holds=_holds(stack, looking), bulk=_bulk(stack, looking))
+    facts = replace(
+        facts,
+        holds=_holds(stack, looking),
+        bulk=_bulk(stack, looking),
+        groups=_groups(stack, looking),
+    )
     return Gathered(facts, walked)
 
 
@@ -89,6 +95,12 @@ def _leases(stack: Stack, looking: Looking) -> Leases | None:
 def _holds(stack: Stack, looking: Looking) -> Sequence[Hold] | None:
     with looking.at("holds"):
         return stack.holds.holds()
+    return None
+
+
+def _groups(stack: Stack, looking: Looking) -> Sequence[Group] | None:
+    with looking.at("failure groups"):
+        return stack.groups.groups()
     return None
 
 
