@@ -9,6 +9,7 @@ from typing import cast
 
 import boto3
 
+from roundsman.aws.groups import DynamoGroups
 from roundsman.states import TaskState
 from roundsman.testing.stack import AwsFault, Call, Stack, Strike
 from tests.crash.scenarios import ORDER, Scenario, ended
@@ -93,6 +94,7 @@ class Stage:
             stack.pass_time_until(lambda: ended(stack), within=PATIENCE)
             stack.supervise()  # at least once in each run, so that its calls fail too
             self._let_all_come_again()
+            self._let_all_be_told()
         assert not stack.aws.strikes, "the call was never made"
         self._check()
         return self._outcome()
@@ -116,6 +118,16 @@ class Stage:
             self.stack.clock.now = max(self.stack.clock(), at)
             self.stack.run()
         raise AssertionError(f"messages come again and again: {self.stack.stuck()}")
+
+    def _let_all_be_told(self) -> None:
+        """A failure group whose opener died before it alerted is the next passes' to tell of."""
+        table = self.stack.stack.outputs["ControlTableName"]
+        groups = DynamoGroups(self.stack.dynamodb, control_table=table)
+        for _ in range(ROUNDS):
+            if all(group.told_at is not None or group.undone for group in groups.groups()):
+                return
+            self.stack.pass_time(60)
+        raise AssertionError("nobody was told of a failure group")
 
     def _check(self) -> None:
         """What must be so at the end of every order."""

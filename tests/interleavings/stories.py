@@ -184,7 +184,7 @@ STORIES = (
         "and its alert can never be published.",
         (
             f"{RECORDS}::test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_reason",
-            "tests/unit/test_alerts.py::test_an_id_of_any_length_and_script_has_a_subject_that_sns_takes",
+            "tests/unit/test_alerts.py::test_an_id_of_any_length_and_script_has_an_alert_that_sns_takes",
             "tests/unit/test_remote.py::test_each_part_of_the_path_is_one_segment_below_the_base",
             "tests/unit/test_remote.py::test_a_key_that_does_not_fit_in_a_header_is_refused",
         ),
