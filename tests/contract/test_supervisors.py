@@ -160,7 +160,7 @@ def test_a_pass_makes_the_same_requests_over_a_thousand_tasks_as_over_twenty_tho
     assert few == many
     assert few == {
         "Query": SHARDS,
-        "GetItem": 1 + 2 + OVERDUE,  # the leases, the agents' marks and holds, and each task
+        "GetItem": 4 + OVERDUE,  # leases, failure groups, the agents' marks and holds, each task
         "PutItem": 5,  # the leases
         "TransactWriteItems": OVERDUE,  # each decision with its line of history
         "send_start": OVERDUE,
