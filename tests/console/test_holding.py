@@ -183,8 +183,8 @@ def test_the_other_operators_are_told_of_a_hold_and_of_its_release(operator: Ope
         "reason": "told to",
         "since": "2027-01-15T08:00:00.000Z",
         "until": "2027-01-15T08:30:00.000Z",
-        "look": "roundsman agents",
-        "release": "roundsman release payment",
+        "summary": "payment is held by ops until 2027-01-15T08:30Z: told to",
+        "do": {"look": "roundsman agents", "release": "roundsman release payment"},
     }
     assert {name: one["Value"] for name, one in held["MessageAttributes"].items()} == {
         "kind": "agent_held",

@@ -340,7 +340,7 @@ def test_opening_and_closing_are_told_once_each_and_after_the_calls(circuit: Cir
     assert opened.attributes["kind"] == "breaker_opened"
     body = json.loads(opened.body)
     assert (body["agent"], body["reason"]) == ("payment", "5 calls in a row failed")
-    assert body["look"] == "roundsman agents"
+    assert body["do"]["look"] == "roundsman agents"
     circuit.let_recover()
     other = circuit.instance()
     with pytest.raises(HeldBack):

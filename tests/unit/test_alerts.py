@@ -228,8 +228,8 @@ def test_undone_orders_are_a_warning_and_are_begun_again_only_on_purpose() -> No
     alert, body = alert_of(world, census=census)
     assert (body["alert"], body["severity"]) == ("orders_undone", "warning")
     assert body["summary"] == (
-        "25 orders of story were undone since it failed at a: "
-        "CardDeclined: insufficient funds (within 10 min)"
+        "25 orders of story failed at a and were undone, within 10 min: "
+        "CardDeclined: insufficient funds"
     )
     assert body["do"]["resubmit"].endswith("--again --reason '...'")
     assert alert.subject == "Roundsman: story/a orders are undone: CardDeclined (25 orders)"

@@ -114,14 +114,14 @@ def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] 
     if group.overflow:
         why = f"in further ways than are told of one by one; see roundsman groups show {group.id}"
     if news is News.CLEAR:
-        how = "is undone any more as often" if group.undone else "stands failed any more"
-        return f"All clear: no order{of} {how}{at}: {why}"
+        if group.undone:
+            return f"All clear: orders{of} that fail{at} and are undone are few again: {why}"
+        return f"All clear: no order{of} stands failed any more{at}: {why}"
     if group.how == UNREADABLE:
         return f"{hit}: the record cannot be handled, and nothing is done for it: {why}"
     if group.undone:
-        return f"{hit}{of} {'was' if one else 'were'} undone since it failed{at}: {why}" + (
-            f" (within {spoken(UNDONE_WITHIN)})"
-        )
+        were = "was" if one else "were"
+        return f"{hit}{of} failed{at} and {were} undone, within {spoken(UNDONE_WITHIN)}: {why}"
     if group.how == UNDO_FAILED:
         return f"{hit}{of}: the undo of {group.step} failed, so its effect may stand: {why}"
     return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"

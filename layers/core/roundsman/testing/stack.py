@@ -27,7 +27,13 @@ from roundsman.aws.dynamodb import DynamoStore
 from roundsman.task import Task
 from roundsman.testing.stack_calls import AwsFault, Call, Killed, Strike
 from roundsman.testing.stack_driver import Driver
-from roundsman.testing.stack_environment import MORNING, Clock, forget_circuits, taken_over
+from roundsman.testing.stack_environment import (
+    MORNING,
+    Clock,
+    forget_circuits,
+    new_session,
+    taken_over,
+)
 from roundsman.testing.stack_functions import Context, layers_on_the_path
 from roundsman.testing.stack_resources import EventSource, StackOnMoto, create_stack_on_moto
 from roundsman.testing.stack_services import Services
@@ -369,4 +375,4 @@ def deployed(
         try:
             yield Stack(create_stack_on_moto(found, parameters), services, clock)
         finally:
-            boto3.setup_default_session()  # nobody else's calls are this stack's
+            new_session()  # nobody else's calls are this stack's

@@ -18,7 +18,7 @@ from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
 from roundsman.testing.stack_calls import AwsCalls, Call, Killed
-from roundsman.testing.stack_environment import circuits_known, forget_circuits
+from roundsman.testing.stack_environment import circuits_known, forget_circuits, new_session
 from roundsman.testing.stack_functions import Context, Event, Instance
 from roundsman.testing.stack_resources import EventSource, StackOnMoto
 
@@ -37,9 +37,7 @@ class Driver:
         self._instances: dict[str, Instance] = {}
         self._circuits: dict[str, frozenset[str]] = {}
         # The handlers' clients come from the default session; a new one forgets earlier tests.
-        boto3.setup_default_session()
-        if boto3.DEFAULT_SESSION is not None:
-            self.aws.listen(boto3.DEFAULT_SESSION)
+        self.aws.listen(new_session())
 
     @property
     def calls(self) -> list[Call]:

@@ -15,8 +15,11 @@ from datetime import datetime as Moment
 from types import SimpleNamespace
 from unittest.mock import patch
 
+import boto3
+import botocore.session
 import moto.core.utils
 from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
+from botocore.loaders import create_loader
 
 import roundsman.aws.clock
 from roundsman.values import SECOND
@@ -42,6 +45,19 @@ CLOCKS_OF_POWERTOOLS = (
     "aws_lambda_powertools.utilities.circuit_breaker.persistence.base.dt",
     "aws_lambda_powertools.utilities.circuit_breaker.persistence.dynamodb.dt",
 )
+
+
+_DESCRIPTIONS = create_loader()
+"""AWS's descriptions of its services, megabytes of JSON: read once a process, not each session."""
+
+
+def new_session() -> boto3.Session:
+    """Give the process a default session that knows nothing of calls made before."""
+    core = botocore.session.get_session()
+    session = boto3.Session(botocore_session=core)
+    core.register_component("data_loader", _DESCRIPTIONS)
+    boto3.DEFAULT_SESSION = session
+    return session
 
 
 @dataclass
