@@ -8,7 +8,7 @@ from roundsman.states import TaskState
 from roundsman.task import Ending, StepError, Task
 from roundsman.values import MINUTE
 from tests.contract.samples import NOW, born, order_row
-from tests.contract.worlds import World
+from tests.contract.worlds import DynamoWorld, World
 
 GROUP = "f-0a1b2c3d"
 
@@ -69,3 +69,13 @@ def test_a_member_that_is_kept_for_its_retention_says_until_when(world: World) -
     assert expires_at is not None
     (member,) = world.store.members(GROUP, 3)
     assert member == Member("ord-1", NOW, task.complete_by, expires_at)
+
+
+def test_a_member_whose_record_holds_no_instants_is_a_member_all_the_same(
+    dynamo_world: DynamoWorld,
+) -> None:
+    """Of a record that cannot be handled, the index shows whatever it holds."""
+    failed(dynamo_world, "ord-1", NOW)
+    dynamo_world.update("ord-1", "SET #n = :v", "CompleteBy", {"S": "soon"})
+    dynamo_world.update("ord-1", "SET #n = :v", "ExpiresAt", {"N": "1.5"})
+    assert list(dynamo_world.store.members(GROUP, 3)) == [Member("ord-1", NOW, 0)]

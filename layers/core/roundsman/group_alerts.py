@@ -57,9 +57,9 @@ def group_alert(
         "error": {"type": group.error_type, "message": group.message},
         "count": census.count,
         "moreThanCount": census.more,
-        "firstSeen": iso(census.first_at or group.since),
-        "lastSeen": iso(census.last_at or group.last_at),
-        "oldestCompleteBy": None if census.complete_by is None else iso(census.complete_by),
+        "firstSeen": _when(census.first_at or group.since),
+        "lastSeen": _when(census.last_at or group.last_at),
+        "oldestCompleteBy": None if census.complete_by is None else _when(census.complete_by),
         "at": iso(now),
         "agents": [_agent(name, agents) for name in _agents_of(group, samples)],
     }
@@ -83,6 +83,14 @@ def group_alert(
             "news": news.value,
         },
     )
+
+
+def _when(instant: int) -> str:
+    """Also one that no calendar has: a strange record must not keep an alert back."""
+    try:
+        return iso(instant)
+    except OverflowError:
+        return f"{instant} ms"
 
 
 def title(news: News, group: Group, census: Census) -> str:
@@ -154,7 +162,7 @@ def _agent(agent: str, agents: Agents | None) -> Json:
     held = _held(agent, agents)
     if held is None:
         return {"agent": agent, "takesWork": True, "why": None, "heldUntil": None}
-    return {"agent": agent, "takesWork": False, "why": held[1], "heldUntil": iso(held[0])}
+    return {"agent": agent, "takesWork": False, "why": held[1], "heldUntil": _when(held[0])}
 
 
 def _commands(
@@ -190,7 +198,7 @@ def _words(
     words.pair("orders", census.said)
     words.pair("since", f"{document['firstSeen']}, the last {document['lastSeen']}")
     if census.complete_by is not None and not group.undone and not clear:
-        words.pair("due", f"{iso(census.complete_by)}, the earliest")
+        words.pair("due", f"{_when(census.complete_by)}, the earliest")
     for agent in _agents_of(group, samples):
         held = None if agents is None else _held(agent, agents)
         said = "not known whether it takes work" if agents is None else "takes work"

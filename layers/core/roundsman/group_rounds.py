@@ -92,6 +92,8 @@ class GroupRounds:
                 self._visit(group, shards, report)
             except (TryAgain, CallRefused) as problem:
                 report.problems.append((group.id, str(problem)))
+            except Exception as problem:  # noqa: BLE001 - the tasks that are due must not wait for it
+                report.problems.append((group.id, f"unexpected {type(problem).__name__}"))
         return report
 
     def _visit(self, group: Group, shards: int, report: GroupsReport) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.item_reader import ItemReader
-from roundsman.errors import SchemaTooNew
+from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
 from roundsman.ports import Member, OrderRow
 from roundsman.states import END_STATES, ProcessState, TaskState
@@ -292,15 +292,25 @@ def _read_ending(reader: ItemReader) -> Ending:
 
 
 def read_member(item: "Mapping[str, Value]") -> Member:
-    """A task in a failure group, from its entry in the `failures` index."""
+    """A task in a failure group, from its entry in the `failures` index.
+
+    The record of one that cannot be handled may hold anything: what is no instant counts as absent.
+    """
     reader = ItemReader(item, item.get("TaskId", {}).get("S", "?"))
-    expires_at = reader.optional_number("ExpiresAt")
+    expires_at = _instant_or_none(reader, "ExpiresAt")
     return Member(
         task_id=reader.text("TaskId"),
         failed_at=reader.number("FailedAt"),
-        complete_by=reader.number("CompleteBy", 0),  # a record that cannot be handled may lack it
+        complete_by=_instant_or_none(reader, "CompleteBy") or 0,
         expires_at=None if expires_at is None else expires_at * SECOND,
     )
+
+
+def _instant_or_none(reader: ItemReader, name: str) -> int | None:
+    try:
+        return reader.optional_number(name)
+    except UnreadableRecord:
+        return None
 
 
 def order_item(order: OrderRow) -> Item:
