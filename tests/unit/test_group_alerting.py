@@ -2,17 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Never
 
 import pytest
 
 from roundsman.alerts import Alert
-from roundsman.errors import UnreadableRecord
 from roundsman.events import Outcome
 from roundsman.failures import Failure, failure_of
 from roundsman.group_rounds import MOST_A_SHARD, MOST_LOOKS
 from roundsman.groups import CLEAR_FOR, MOST_OPEN, TELLING_FOR, Group, opened
-from roundsman.memory import MemoryStore
 from roundsman.memory_groups import MemoryGroups
 from roundsman.reporting import KNOWN_FOR, TOO_MANY_KINDS, Reporter
 from roundsman.states import TaskState
@@ -115,6 +112,17 @@ def test_undone_orders_wake_nobody_until_many_are_undone_at_once() -> None:
     world.run(for_=timedelta(minutes=40))
     assert news(world) == ["first", "clear"], "they have calmed down"
     assert world.engine.groups.groups() == []
+
+
+def test_a_few_undone_now_and_then_keep_no_all_clear_back() -> None:
+    world = declined(30, undoes=True)
+    world.run()
+    world.run(for_=timedelta(minutes=3))
+    assert news(world) == ["first"]
+    for _ in range(20):
+        world.submit()
+        world.run(for_=timedelta(minutes=2))
+    assert news(world) == ["first", "clear"]
 
 
 def test_an_order_that_a_person_had_undone_is_in_no_group() -> None:
@@ -220,37 +228,6 @@ def test_what_fails_into_a_group_that_was_just_closed_opens_it_anew_and_alerts()
     assert after.closed_at is None
     assert after.version > closed.version
     assert shells.alerts() == ["task_archived"] * 2
-
-
-# ---- strange records ------------------------------------------------------------------------
-
-
-def test_a_group_that_cannot_be_looked_at_keeps_no_due_task_waiting(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    shells = archived(Faults())
-    shells.submit("ord-waits")
-    shells.outbox.sent.clear()
-
-    def strange(*_: object, **__: object) -> Never:
-        raise UnreadableRecord(ORDER_ID, "FailedAt", "is not a whole number")
-
-    monkeypatch.setattr(MemoryStore, "members", strange)
-    report = shells.wait(60).supervisor().make_pass(stop_at=shells.now + MINUTE)
-    [group] = shells.groups.groups()
-    assert report.groups.problems == [(group.id, "unexpected UnreadableRecord")]
-    assert "ord-waits" in shells.starts()
-
-
-@pytest.mark.parametrize("instant", [10**18, -(10**18)])
-def test_an_instant_that_no_calendar_has_keeps_no_alert_back(instant: int) -> None:
-    shells = archived(Faults())
-    shells.groups = MemoryGroups()
-    shells.outbox.sent.clear()
-    shells.store._tasks[ORDER_ID] = replace(shells.task(), complete_by=instant)
-    reporter(shells).archived(shells.task(), ONE)
-    [alert] = [each for each in shells.outbox.sent if isinstance(each, Alert)]
-    assert f"{instant} ms" in alert.text
 
 
 # ---- what it costs -------------------------------------------------------------------------

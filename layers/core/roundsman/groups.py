@@ -168,6 +168,8 @@ def rejoined(group: Group, now: int) -> Group | None:
     """The group once another task has failed in it; None where nothing is to be stored for that."""
     if group.clear_since is None:
         return None
+    if group.undone and group.told_at is not None:
+        return None  # calm with a few: else one now and then would keep the all-clear back for ever
     return replace(group, clear_since=None, look_at=now + SOON).at_next_version()
 
 

@@ -22,6 +22,7 @@ from roundsman.groups import (
     left_to_others,
     opened,
     rejoined,
+    room_for,
     told,
 )
 from roundsman.plan import Plan
@@ -59,6 +60,8 @@ class Reporter:
         self._board = board
         self._clock = clock
         self._known: dict[str, int] = {}
+        self._stored: frozenset[str] = frozenset()
+        self._full: dict[int, int] = {}
 
     def archived(self, task: Task, plan: Plan | None) -> Reported | None:
         """Have the task's failure in a group that is open, and alert where it is a new one.
@@ -126,10 +129,13 @@ class Reporter:
             now = self._clock()
             if self._known.get(group.id, 0) > now:
                 return Reported(group.id)
+            if self._was_full(group, now):
+                return None
             found = self._find(group.id, now)
             if found is None:
                 found = self._groups.open(group)
                 if found is None:
+                    self._full[room_for(group) or 0] = now + KNOWN_FOR
                     return None
                 if found == group:
                     return self._opened(group, sample)
@@ -147,12 +153,20 @@ class Reporter:
     def _find(self, group: str, now: int) -> Group | None:
         """The group as it is stored; the others that stay open for long enough are remembered."""
         found: Group | None = None
-        for each in self._groups.groups():
+        groups = self._groups.groups()
+        self._stored = frozenset(each.id for each in groups)
+        for each in groups:
             if each.id == group:
                 found = each
             elif each.closed_at is None and each.clear_since is None:
                 self._remember(each.id, now)
         return found
+
+    def _was_full(self, group: Group, now: int) -> bool:
+        """Whether there was no room for it a moment ago: a refused write costs as much as one that
+        is done, the whole row, and texts that never repeat would try it for each order.
+        """
+        return group.id not in self._stored and self._full.get(room_for(group) or 0, 0) > now
 
     def _remember(self, group: str, now: int) -> None:
         self._known = {known: until for known, until in self._known.items() if until > now}

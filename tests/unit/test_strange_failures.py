@@ -1,0 +1,78 @@
+"""Failures that are out of the ordinary: strange records, and texts that never repeat."""
+
+from dataclasses import replace
+from typing import Never
+
+import pytest
+
+from roundsman.alerts import Alert
+from roundsman.errors import UnreadableRecord
+from roundsman.failures import failure_of
+from roundsman.groups import MOST_OPEN, opened
+from roundsman.memory import MemoryStore
+from roundsman.memory_groups import MemoryGroups
+from roundsman.reporting import KNOWN_FOR
+from roundsman.states import TaskState
+from roundsman.task import StepError
+from roundsman.testing.faults import Faults
+from roundsman.values import MINUTE
+from tests.unit.machine_world import T0
+from tests.unit.shell_world import ORDER_ID
+from tests.unit.test_group_alerting import ONE, Counting, archived, failure_named, reporter
+
+
+def test_a_group_that_cannot_be_looked_at_keeps_no_due_task_waiting(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    shells = archived(Faults())
+    shells.submit("ord-waits")
+    shells.outbox.sent.clear()
+
+    def strange(*_: object, **__: object) -> Never:
+        raise UnreadableRecord(ORDER_ID, "FailedAt", "is not a whole number")
+
+    monkeypatch.setattr(MemoryStore, "members", strange)
+    report = shells.wait(60).supervisor().make_pass(stop_at=shells.now + MINUTE)
+    [group] = shells.groups.groups()
+    assert report.groups.problems == [(group.id, "unexpected UnreadableRecord")]
+    assert "ord-waits" in shells.starts()
+
+
+@pytest.mark.parametrize("instant", [10**18, -(10**18)])
+def test_an_instant_that_no_calendar_has_keeps_no_alert_back(instant: int) -> None:
+    shells = archived(Faults())
+    shells.groups = MemoryGroups()
+    shells.outbox.sent.clear()
+    shells.store._tasks[ORDER_ID] = replace(shells.task(), complete_by=instant)
+    reporter(shells).archived(shells.task(), ONE)
+    [alert] = [each for each in shells.outbox.sent if isinstance(each, Alert)]
+    assert f"{instant} ms" in alert.text
+
+
+@pytest.mark.parametrize("how", ["archived", "undone"])
+def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: str) -> None:
+    """A write that the row's condition refuses costs what the whole row does, some 40 units."""
+    shells, groups = archived(Faults()), Counting()
+    for number in range(MOST_OPEN):
+        failure = failure_named(f"Kind{number}")
+        groups.open(opened(failure, agent="", task_id="x", since=T0, now=T0))
+    groups.reads = groups.writes = 0
+    one, task = reporter(shells, groups), shells.task()
+    assert task.ending is not None
+    for number in range(1_000):
+        shells.now = T0 + number * KNOWN_FOR // 1_000
+        error = StepError(f"Kind{'x' * number}", "never the same")
+        failed = replace(task, ending=replace(task.ending, error=error))
+        if how == "archived":
+            assert one.archived(failed, ONE) is not None
+        else:
+            one.ended(task, replace(failed, state=TaskState.UNDONE), ONE)
+    assert groups.reads <= 2
+    assert groups.writes <= 3, "refused once; the overflow group opened, and told"
+    shells.now += KNOWN_FOR
+    groups.remove(groups.groups()[0])
+    groups.remove(groups.groups()[0])
+    reported, own = one.archived(task, ONE), failure_of(task)
+    assert reported is not None
+    assert own is not None
+    assert reported.group == own.group, "there is room again"
