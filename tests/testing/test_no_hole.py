@@ -6,6 +6,7 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.alerts import Alert
 from roundsman.draft import Draft
 from roundsman.errors import InvalidMessage
 from roundsman.groups import Group
@@ -78,6 +79,27 @@ def test_an_all_clear_while_an_order_stands_failed_is_found(monkeypatch: Patch) 
     world.run()
     with pytest.raises(InvariantBroken, match="is told as cleared"):
         world.run(for_=timedelta(hours=1))
+
+
+def test_a_group_that_is_opened_once_more_without_an_alert_is_found(monkeypatch: Patch) -> None:
+    publish = PostOffice.publish
+
+    def once(self: PostOffice, alert: Alert) -> None:
+        if not self.alerts:
+            publish(self, alert)
+
+    monkeypatch.setattr(PostOffice, "publish", once)
+    world = World(ARCHIVES)
+    world.on("charge").refuses("CardDeclined", times=1)
+    order_id = world.submit()
+    world.run()
+    world.operator.resubmit(order_id)
+    world.run(for_=timedelta(hours=1))
+    assert world.engine.groups.groups() == []
+    world.on("charge").refuses("CardDeclined")
+    world.submit()
+    with pytest.raises(InvariantBroken, match="no alert was sent"):
+        world.run()
 
 
 def test_an_alert_that_was_not_sent_is_found(monkeypatch: Patch) -> None:

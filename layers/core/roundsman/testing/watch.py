@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from itertools import chain
 
 from roundsman.due import settled
-from roundsman.groups import Group
+from roundsman.groups import Group, News
 from roundsman.plan import Plan
 from roundsman.states import TaskState
 from roundsman.task import Task, operation_of
@@ -92,15 +92,17 @@ class Watch:
         is_open = {group.id for group in groups if group.closed_at is None}
         for group in self._open - is_open:
             self._dirty.update(dict.fromkeys(self._standing_in(group)))
+            self._alerted.discard(group)
         self._open = is_open
         for alert in post.alerts[self._alerts :]:
             group = alert.attributes.get("group", "")
             failed = self._failed.get(group, ())
             self.broken += of_alert(alert, failed, self._standing_in(group))
-            self._alerted.add(group)
+            if alert.attributes.get("news") != News.CLEAR:
+                self._alerted.add(group)
         self._alerts = len(post.alerts)
         for told in groups:
-            if told.told_at is not None and told.id not in self._alerted:
+            if told.id in is_open - self._alerted and told.told_at is not None:
                 what = f"{told.id} counts as told, and no alert was sent"
                 self.broken.append(Broken(Invariant.ALERTED, told.opened_by, what))
         for task_id in self._dirty:
