@@ -14,7 +14,7 @@ from roundsman.memory_groups import MemoryGroups
 from roundsman.reporting import KNOWN_FOR
 from roundsman.states import TaskState
 from roundsman.task import StepError
-from roundsman.testing.faults import Faults
+from roundsman.testing.faults import Fault, Faults
 from roundsman.values import MINUTE
 from tests.unit.machine_world import T0
 from tests.unit.shell_world import ORDER_ID
@@ -36,6 +36,17 @@ def test_a_group_that_cannot_be_looked_at_keeps_no_due_task_waiting(
     [group] = shells.groups.groups()
     assert report.groups.problems == [(group.id, "unexpected UnreadableRecord")]
     assert "ord-waits" in shells.starts()
+
+
+@pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.REFUSED])
+def test_a_first_alert_waits_for_no_index(fault: Fault) -> None:
+    shells = archived(Faults().on("publish", Fault.REFUSED))
+    assert shells.alerts() == []
+    cannot_count = Faults().on("members", fault)
+    shells.wait(60).supervisor(cannot_count).make_pass(stop_at=shells.now + MINUTE)
+    assert shells.alerts() == ["task_archived"]
+    [group] = shells.groups.groups()
+    assert group.told_at == shells.now
 
 
 @pytest.mark.parametrize("instant", [10**18, -(10**18)])

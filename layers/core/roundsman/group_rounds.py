@@ -102,7 +102,12 @@ class GroupRounds:
         if group.closed_at is not None:  # whoever closed it has died before it could say so
             self._finish(Verdict(group, News.CLEAR, "it was closed and not told"), Census(), report)
             return
-        census = self._census(group, shards, now)
+        try:
+            census = self._census(group, shards, now)
+        except RoundsmanError:
+            if group.told_at is not None or group.undone:
+                raise
+            census = first_of(group)  # the first alert waits for no index
         verdict = look(group, census, now, undone_count=self._undone_count)
         if self._groups.change(verdict.group, seen=group.version):
             self._finish(verdict, census, report)
