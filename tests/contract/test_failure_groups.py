@@ -2,10 +2,13 @@
 
 from dataclasses import replace
 
-from roundsman.due import placed
+import pytest
+
+from roundsman.due import placed, without_owed
+from roundsman.failures import failure_of
 from roundsman.ports import Created, Member, Saved
 from roundsman.states import TaskState
-from roundsman.task import Ending, StepError, Task
+from roundsman.task import Ending, Owed, StepError, Task
 from roundsman.values import MINUTE
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import DynamoWorld, World
@@ -69,6 +72,27 @@ def test_a_member_that_is_kept_for_its_retention_says_until_when(world: World) -
     assert expires_at is not None
     (member,) = world.store.members(GROUP, 3)
     assert member == Member("ord-1", NOW, task.complete_by, expires_at)
+
+
+def standing(world: World, *groups: str) -> list[list[str]]:
+    return [[member.task_id for member in world.store.members(group, 3)] for group in groups]
+
+
+@pytest.mark.parametrize("state", [TaskState.ARCHIVED, TaskState.COMPLETED])
+def test_an_ended_task_that_made_trouble_stands_in_its_own_group_again(
+    world: World, state: TaskState
+) -> None:
+    owed = (Owed("status", "failed", 3, NOW, ""),)
+    task = replace(failed(world, "ord-1", NOW), version=3, owed=owed, state=state)
+    failure = failure_of(task)
+    task = saved(world, placed(replace(task, failure=failure.group if failure else None), NOW))
+    own = task.failure or "f-none"
+    world.store.trouble("ord-1", ("f-bbbbbbbb", 3), NOW)
+    assert standing(world, own, "f-bbbbbbbb") == [[], ["ord-1"]]
+    found = world.store.load("ord-1", NOW)
+    assert found == task, "it is of its own failure, if of any"
+    assert world.store.clear_owed(without_owed(found, NOW)) == Saved()
+    assert standing(world, own, "f-bbbbbbbb") == [["ord-1"] if failure else [], []]
 
 
 def test_a_member_whose_record_holds_no_instants_is_a_member_all_the_same(

@@ -119,6 +119,7 @@ class MemoryStore:
                     changed, lane=task.lane, due_at=task.due_at, expires_at=task.expires_at
                 )
             self._put(changed)
+            self._broken.pop(task.task_id, None)
             return Saved()
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:

@@ -8,11 +8,13 @@ that this code does not know are left out of the record and are gone with its ne
 
 import re
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
+from roundsman.failures import failure_of
 from roundsman.ports import Member, OrderRow
 from roundsman.states import END_STATES, ProcessState, TaskState
 from roundsman.task import SCHEMA, AfterUndo, Ending, Owed, StepError, StepRecord, Task
@@ -198,7 +200,7 @@ def read_task(item: "Mapping[str, Value]") -> Task:
     created_at = reader.number("CreatedAt")
     expires_at = reader.optional_number("ExpiresAt")
     ending = reader.optional_map("Ending")
-    return Task(
+    task = Task(
         task_id=reader.text("TaskId"),
         state=reader.one_of(TaskState, "State"),
         version=reader.number("Version"),
@@ -223,15 +225,19 @@ def read_task(item: "Mapping[str, Value]") -> Task:
         command_ids=reader.texts("CommandIds"),
         fan_outs=reader.numbers("FanOuts"),
         held_until=reader.optional_number("HeldUntil"),
-        failure=_read_failure(reader),
     )
+    return replace(task, failure=_read_failure(task, reader))
 
 
-def _read_failure(reader: ItemReader) -> str | None:
-    """None of an open task, whose record may stand in a group of those that were unreadable."""
+def _read_failure(task: Task, reader: ItemReader) -> str | None:
+    """None of an open task. One that could not be handled stands in a group of such records."""
     key = reader.optional_text("FailureGroup")
-    ended = reader.one_of(TaskState, "State") in END_STATES
-    return key.partition("#")[0] if key is not None and ended else None
+    if key is None or task.state not in END_STATES:
+        return None
+    if reader.number("Trouble", 0):
+        own = failure_of(task)
+        return own.group if own else None
+    return key.partition("#")[0]
 
 
 def _read_step(reader: ItemReader) -> StepRecord:

@@ -229,17 +229,17 @@ class DynamoStore:
         if removed_at_once(task):
             return self._remove(task)
         changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
-        removed = ""
+        gone = [] if task.failure else ["FailureGroup", "FailedAt"]
         if task.owed:
             changes["Owed"] = owed_list(task.owed)
         else:
-            removed = "REMOVE Owed"
+            gone.append("Owed")
         values: Item = {f":{name}": value for name, value in changes.items()}
-        assignments = ", ".join(f"{name} = :{name}" for name in changes)
-        update = f"SET {assignments} {removed}".strip() if changes else removed
+        update = f"SET {', '.join(f'{name} = :{name}' for name in changes)}" if changes else ""
+        update += f" REMOVE {', '.join(gone)}" if gone else ""
         return self._update(
             task.task_id,
-            update,
+            update.strip(),
             f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
             {**values, ":seen": number(task.version)},
         )
