@@ -230,6 +230,46 @@ def test_what_fails_into_a_group_that_was_just_closed_opens_it_anew_and_alerts()
     assert shells.alerts() == ["task_archived"] * 2
 
 
+def closed_untold() -> Shells:
+    """A group that is over, whose supervisor died before it could say so."""
+    shells = archived(Faults())
+    [group] = shells.groups.groups()
+    closed = replace(group, clear_since=T0, closed_at=shells.now, version=group.version + 1)
+    assert shells.groups.change(closed, seen=group.version)
+    shells.outbox.sent.clear()
+    return shells.wait(60)
+
+
+def news_of(shells: Shells) -> list[str]:
+    return [sent.attributes["news"] for sent in shells.outbox.sent if isinstance(sent, Alert)]
+
+
+@pytest.mark.parametrize("at", ["change_group", "publish"])
+def test_of_two_passes_that_see_one_closed_group_one_tells_its_end(at: str) -> None:
+    shells, faults = closed_untold(), Faults()
+
+    def rival(call: str) -> None:
+        if call == at:
+            faults.before_each(lambda _: None)
+            shells.supervisor(instance="u2").make_pass(stop_at=shells.now + MINUTE)
+
+    shells.supervisor(faults.before_each(rival)).make_pass(stop_at=shells.now + MINUTE)
+    assert news_of(shells) == ["clear"]
+    assert shells.groups.groups() == []
+
+
+def test_a_closed_group_that_is_opened_anew_meanwhile_is_told_as_no_all_clear() -> None:
+    shells, faults = closed_untold(), Faults()
+
+    def fails_again(call: str) -> None:
+        if call in ("change_group", "publish"):
+            faults.before_each(lambda _: None)
+            reporter(shells).archived(shells.task(), ONE)
+
+    shells.supervisor(faults.before_each(fails_again)).make_pass(stop_at=shells.now + MINUTE)
+    assert news_of(shells) == ["first"]
+
+
 # ---- what it costs -------------------------------------------------------------------------
 
 

@@ -21,6 +21,7 @@ from roundsman.groups import (
     Verdict,
     census_of,
     counted_since,
+    end_to_tell,
     first_of,
     is_to_look_at,
     left_to_others,
@@ -100,15 +101,10 @@ class GroupRounds:
         """Count, store what follows as under way, tell it, and store that it was told."""
         now = self._clock()
         if group.closed_at is not None:  # whoever closed it has died before it could say so
-            self._finish(Verdict(group, News.CLEAR, "it was closed and not told"), Census(), report)
-            return
-        try:
-            census = self._census(group, shards, now)
-        except RoundsmanError:
-            if group.told_at is not None or group.undone:
-                raise
-            census = first_of(group)  # the first alert waits for no index
-        verdict = look(group, census, now, undone_count=self._undone_count)
+            census, verdict = Census(), end_to_tell(group, now)
+        else:
+            census = self._counted(group, shards, now)
+            verdict = look(group, census, now, undone_count=self._undone_count)
         if self._groups.change(verdict.group, seen=group.version):
             self._finish(verdict, census, report)
 
@@ -144,6 +140,14 @@ class GroupRounds:
             except RoundsmanError:
                 continue
         return found
+
+    def _counted(self, group: Group, shards: int, now: int) -> Census:
+        try:
+            return self._census(group, shards, now)
+        except RoundsmanError:
+            if group.told_at is not None or group.undone:
+                raise
+            return first_of(group)  # the first alert waits for no index
 
     def _census(self, group: Group, shards: int, now: int) -> Census:
         """Count each shard up to its bound. Of one that has more, the newest is asked for."""

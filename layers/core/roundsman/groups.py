@@ -315,6 +315,11 @@ def _tell(group: Group, news: News, reason: str, now: int) -> Verdict:
     return Verdict(replace(group, telling_until=now + TELLING_FOR), news, reason)
 
 
+def end_to_tell(group: Group, now: int) -> Verdict:
+    """What follows for a group that is closed, and whose end nobody could tell of so far."""
+    return _tell(group.at_next_version(), News.CLEAR, "it was closed and not told", now)
+
+
 def left_to_others(group: Group) -> Group:
     """The group where its news could not be told, to be stored: whoever looks next may tell it."""
     return replace(group, telling_until=0).at_next_version()
