@@ -15,7 +15,7 @@ from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState
 from roundsman_console.bulk.store import DynamoBulks
 from roundsman_console.stack import find_stack
-from tests.console.bulk_stories import archived, names, states
+from tests.console.bulk_stories import NO_MAIL, archived, names, states
 from tests.console.operators import Operator, Patience, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS
@@ -213,6 +213,63 @@ def test_an_order_that_moved_on_before_its_command_was_read_is_looked_at_again(
     assert (told["completed"], told["refused"]) == (1, [])
     kinds = [row.kind for row in world.store.history("ord-1")]
     assert (kinds.count("refused"), kinds.count("resubmit")) == (1, 1)
+
+
+def test_what_failed_again_while_nobody_carried_the_run_on_is_told_as_that(
+    operator: Operator,
+) -> None:
+    # It dies as soon as the queue has taken the commands, before it can store that it has.
+    group = archived(operator, 3)
+    operator.world.clock.now += 1000
+    sent: list[bool] = []
+
+    def notes(**_: object) -> None:
+        sent.append(True)
+
+    def dies(**_: object) -> None:
+        if sent:
+            raise Killed
+
+    operator.world.faults(NO_MAIL)
+    with at_each_call(SEND, notes), at_each_call(STORE, dies), pytest.raises(Killed):
+        operator.asks("resubmit", "--group", group, "--go", "--canary", "2", "--stop-at", "100%")
+    run_id = only_run(operator)
+    operator.world.clock.now += 1000
+    operator.world.run()
+    assert states(operator, names(3)) == ["Archived"] * 3
+    operator.world.faults()
+    operator.world.clock.now += 70_000
+    told = document(operator.types("bulk", "resume", run_id, "--json"))
+    assert (told["failedAgain"], told["completed"], told["sent"]) == (2, 1, 3)
+    assert (told["refused"], told["underWay"], told["notReached"]) == ([], 0, 0)
+    failures = told["failures"]
+    assert isinstance(failures, list)
+    assert [(one["group"], one["samples"]) for one in failures] == [(group, names(2))]
+
+
+def test_what_was_stored_and_never_sent_and_failed_by_another_hand_is_not_lost(
+    operator: Operator,
+) -> None:
+    group = archived(operator, 2)
+    operator.world.clock.now += 1000
+
+    def dies(**_: object) -> None:
+        raise Killed
+
+    with at_each_call(SEND, dies), pytest.raises(Killed):
+        operator.asks("resubmit", "--group", group, "--go", "--canary", "2", "--stop-at", "100%")
+    operator.world.faults(NO_MAIL)
+    operator.world.clock.now += 70_000
+    assert operator.asks("resubmit", "ord-1").exit_code == 0
+    operator.world.run()
+    assert operator.world.task("ord-1").state == "Archived"
+    operator.world.faults()
+    told = document(operator.types("bulk", "resume", only_run(operator), "--json"))
+    assert (told["completed"], told["failedAgain"]) == (1, 0)
+    assert told["refused"] == [
+        {"reason": "it failed again after the run began", "orders": 1, "samples": ["ord-1"]}
+    ]
+    assert (told["underWay"], told["notReached"], told["state"]) == (0, 0, "finished")
 
 
 def test_an_order_that_somebody_else_resubmits_meanwhile_is_refused(operator: Operator) -> None:
