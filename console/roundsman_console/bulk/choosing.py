@@ -4,8 +4,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roundsman.aws.clock import now
+from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.failures import normalised
 from roundsman.states import TaskState
+from roundsman.task import Task
 from roundsman_console.bulk.judging import Eligible, NotFor, held_for, hold_sentence, judged
 from roundsman_console.bulk.run import SAMPLES, Kind, Run, with_one
 from roundsman_console.finding import find_task, plan_of
@@ -133,10 +135,22 @@ def judge_all(stack: Stack, run: Run, orders: Sequence[str]) -> list[tuple[str, 
     loaded = stack.records.load_many(orders, at)
     told: list[tuple[str, Eligible | NotFor]] = []
     for order in orders:
-        task = loaded.tasks.get(order)
-        if order in loaded.unreadable:
-            told.append((order, NotFor(loaded.unreadable[order])))
-        else:
-            plan = None if task is None else plan_of(stack, task)
-            told.append((order, judged(run, plan, task, at)))
+        found = judge_one(stack, run, loaded.tasks.get(order), loaded.unreadable.get(order), at)
+        told.append((order, found))
     return told
+
+
+def judge_one(
+    stack: Stack, run: Run, task: Task | None, unreadable: str | None, at: int
+) -> Eligible | NotFor:
+    """Whether the run's command makes sense for the task; `unreadable` says why it cannot be read.
+
+    A record or a plan that cannot be read is a reason not to act on that order, and on no other.
+    """
+    if unreadable is not None:
+        return NotFor(unreadable)
+    try:
+        plan = None if task is None else plan_of(stack, task)
+    except (SchemaTooNew, UnreadableRecord) as problem:
+        return NotFor(str(problem))
+    return judged(run, plan, task, at)

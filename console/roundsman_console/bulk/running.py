@@ -21,13 +21,13 @@ from roundsman.errors import CallRefused, TryAgain
 from roundsman.task import Task
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
+from roundsman_console.bulk.choosing import judge_one
 from roundsman_console.bulk.judging import (
     Eligible,
     NotFor,
     failure_words,
     held_for,
     hold_sentence,
-    judged,
     refusals,
     verdict,
     verdict_of_gone,
@@ -47,7 +47,6 @@ from roundsman_console.bulk.run import (
     were_sent,
 )
 from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Holder, Record
-from roundsman_console.finding import plan_of
 from roundsman_console.sentences import ConsoleError
 from roundsman_console.stack import Stack
 from roundsman_console.waiting import moment, pause
@@ -180,10 +179,7 @@ class Runner:
         self._post([tasks.tasks[one.order] for one in to_send])
 
     def _judged(self, task: Task | None, unreadable: str | None) -> Eligible | NotFor:
-        if unreadable is not None:
-            return NotFor(unreadable)
-        plan = None if task is None else plan_of(self.stack, task)
-        return judged(self.record.run, plan, task, now())
+        return judge_one(self.stack, self.record.run, task, unreadable, now())
 
     def _held(self, eligible: Sequence[Eligible]) -> str:
         """Why these would only wait; empty where they would not, or it does not matter."""
