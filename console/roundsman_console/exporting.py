@@ -3,7 +3,7 @@
 import json
 import sys
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO, Annotated
@@ -11,7 +11,7 @@ from typing import IO, Annotated
 import typer
 from rich.console import Console
 
-from roundsman.errors import TryAgain
+from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.task import Task
 from roundsman.values import Json
 from roundsman_console.filters import (
@@ -121,10 +121,13 @@ class Lines:
     stack: Stack
     with_orders: bool
 
-    def of(self, page: Page) -> Iterator[str]:
-        """A page's lines."""
+    def of(self, page: Page) -> list[str]:
+        """A page's lines; without the tasks whose plan or order cannot be read."""
+        lines: list[str] = []
         for task in page.tasks:
-            yield json.dumps(self._document(task), separators=(",", ":")) + "\n"
+            with suppress(SchemaTooNew, UnreadableRecord):
+                lines.append(json.dumps(self._document(task), separators=(",", ":")) + "\n")
+        return lines
 
     def _document(self, task: Task) -> dict[str, Json]:
         document = {**task_document(task, plan_of(self.stack, task), ()), "tags": tags_of(task)}
@@ -156,24 +159,32 @@ def _export(
                 most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
                 page = find(lines.stack, selection, after=told.cursor, limit=most, budget=AT_ONCE)
                 # A page is written whole or not at all, so that its cursor says what is there.
-                file.write("".join(lines.of(page)))
+                written = lines.of(page)
+                file.write("".join(written))
                 file.flush()
-                told = _further(told, page)
+                told = _further(told, page, len(written))
                 status.update(f"{told.exported} tasks written, {told.looked_at} looked at")
         except KeyboardInterrupt:
             return replace(told, stopped="interrupted")
+        except CallRefused as error:
+            if not told.looked_at:
+                raise
+            return replace(told, stopped=str(error))
         except TryAgain as error:
             return replace(told, stopped=str(error))
+        except BrokenPipeError:
+            raise  # who reads has read enough
         except OSError as error:
             return replace(told, stopped=f"it cannot be written: {error.strerror}")
     return told
 
 
-def _further(told: Exported, page: Page) -> Exported:
+def _further(told: Exported, page: Page, written: int) -> Exported:
+    unreadable = len(page.unreadable) + len(page.tasks) - written
     return Exported(
-        exported=told.exported + len(page.tasks),
+        exported=told.exported + written,
         looked_at=told.looked_at + page.looked_at,
-        unreadable=told.unreadable + len(page.unreadable),
+        unreadable=told.unreadable + unreadable,
         cursor=page.cursor,
         whole=page.whole,
     )

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.errors import TryAgain
+from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman_console import exporting
 from roundsman_console.exporting import Lines, _export
 from roundsman_console.selecting import Page, Selection, find
@@ -51,6 +51,51 @@ def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.Monkey
     assert (told.exported, told.stopped, told.whole) == (1, None, True)
     written = [json.loads(line)["orderId"] for line in file.getvalue().splitlines()]
     assert written == [f"ord-{place}" for place in range(5)]
+
+
+def test_rights_that_are_lost_on_the_way_do_not_lose_the_cursor(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(exporting, "AT_ONCE", 2)
+    lines, file = stored(3), io.StringIO()
+    refused_from = [2]
+
+    def refused(*arguments: object, **options: object) -> object:
+        refused_from[0] -= 1
+        if refused_from[0] < 1:
+            raise CallRefused("listing archived#0: AccessDenied", "AccessDenied")
+        return find(*arguments, **options)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(exporting, "find", refused)
+    told = _export(lines, Selection(), file, None, None)
+    assert (told.exported, told.stopped) == (2, "listing archived#0: AccessDenied")
+    monkeypatch.setattr(exporting, "find", find)
+    assert _export(lines, Selection(), file, told.cursor, None).whole
+    assert len(file.getvalue().splitlines()) == 3
+
+    monkeypatch.setattr(exporting, "find", refused)
+    with pytest.raises(CallRefused):  # at once: the sentence says what to do about it
+        _export(lines, Selection(), file, None, None)
+
+
+def test_a_plan_that_cannot_be_read_is_counted_and_holds_up_no_other_task() -> None:
+    class Altered:
+        def plan(self, plan_hash: str) -> None:
+            raise UnreadableRecord(f"plan#{plan_hash}", "Text", "is not a plan")
+
+    lines, file = stored(2), io.StringIO()
+    lines.stack.__dict__["plans"] = Altered()
+    told = _export(lines, Selection(), file, None, None)
+    assert (told.exported, told.unreadable, told.whole) == (0, 2, True)
+
+
+def test_a_pipe_that_is_closed_ends_it_without_a_word() -> None:
+    class Closed(io.StringIO):
+        def flush(self) -> None:
+            raise BrokenPipeError
+
+    with pytest.raises(BrokenPipeError):  # which ends every verb alike
+        _export(stored(2), Selection(), Closed(), None, None)
 
 
 def test_a_limit_ends_it_with_a_cursor() -> None:
