@@ -8,6 +8,7 @@ person.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from roundsman.failures import NO_STEP
 from roundsman.groups import Group
 from roundsman.ports import OPERATOR, Hold
 from roundsman.values import Json, iso
@@ -70,7 +71,7 @@ def of_groups(groups: Iterable[Group]) -> list[Standing]:
             continue
         many = f"more than {group.count}" if group.more else str(group.count)
         orders = "order" if many == "1" else "orders"
-        at = f"{group.workflow}, {group.step}" if group.step else group.workflow
+        at = f"{group.workflow}, {group.step}" if group.step != NO_STEP else group.workflow
         why = ": ".join(text for text in (group.error_type, group.message) if text)
         how = group.how.replace("_", " ")
         gone = "; its members are gone" if group.clear_since is not None else ""

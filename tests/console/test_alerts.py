@@ -5,6 +5,7 @@ from dataclasses import replace
 import boto3
 
 from roundsman.aws.groups import DynamoGroups
+from roundsman.failures import NO_STEP
 from roundsman.groups import Group
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman_console.standing_alerts import (
@@ -48,6 +49,8 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed() -> None:
     assert untold.sentence.startswith("1 order archived")
     [calm] = of_groups([replace(GROUP, clear_since=1)])
     assert calm.sentence.endswith("; its members are gone")
+    [whole] = of_groups([replace(GROUP, step=NO_STEP)])
+    assert whole.sentence.startswith("200 orders archived (order_fulfilment): ")
 
 
 def test_undone_orders_stand_only_where_they_were_alerted() -> None:

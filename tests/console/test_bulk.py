@@ -376,7 +376,9 @@ def test_an_order_whose_plan_cannot_be_read_is_refused_and_holds_up_no_other(
     shown = document(operator.asks("resubmit", "--group", group, "--json"))
     told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
     for one in (shown, told):
-        [refused] = one["refused"]
+        listed = one["refused"]
+        assert isinstance(listed, list)
+        [refused] = listed
         assert refused["samples"] == ["ord-2"]
         assert "cannot be read" in refused["reason"]
     assert (told["completed"], told["state"]) == (2, "finished")

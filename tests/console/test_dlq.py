@@ -3,6 +3,8 @@
 import json
 from collections.abc import Mapping
 
+from botocore.exceptions import ClientError
+
 from roundsman.commands import START, Command
 from roundsman.testing.stack import Killed, Stack
 from tests.console.operators import Operator, at_each_call, document
@@ -179,6 +181,39 @@ def test_what_is_interrupted_loses_nothing(operator: Operator) -> None:
         assert result.exit_code == 130
         assert "the rest is where it was" in result.stderr
         assert len(listed(operator)) == 2, "let go at once"
+
+
+def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
+    spoiled(operator, "ord-1", "ord-2", "ord-3")
+    for name in ("ord-1", "ord-2", "ord-3"):
+        mend(operator.world, name)
+    operator.patience.sleeping = lambda: None  # so that nobody else sends meanwhile
+    sends = [0]
+
+    def refused(**_: object) -> None:
+        sends[0] += 1
+        if sends[0] == 2:
+            raise ClientError({"Error": {"Code": "AccessDenied", "Message": "no"}}, "SendMessage")
+
+    with at_each_call("sqs.SendMessage", refused):
+        result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--json")
+    assert result.exit_code == 1
+    assert (document(result)["sent"], document(result)["left"]) == (1, 2)
+    assert "Broken off after 1: the rest is where it was." in result.stderr
+    assert len(listed(operator)) == 2, "let go at once"
+
+
+def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
+    spoiled(operator, "ord-1", "ord-2", "ord-3")
+    for name in ("ord-1", "ord-2", "ord-3"):
+        mend(operator.world, name)
+    limited = ("dlq", "redrive", "SchedulerQueue", "--limit", "2")
+    assert operator.reads(*limited)["more"] is True
+    told = operator.types(*limited, "--yes").stdout
+    assert "2 sent back to SchedulerQueue, 0 left." in told
+    assert "There are more than these 2: raise --limit, or say it again." in told
+    assert operator.reads(*limited, "--yes")["more"] is False
+    assert listed(operator) == []
 
 
 def test_a_dead_letter_is_dropped_when_a_person_says_so(operator: Operator) -> None:

@@ -141,6 +141,34 @@ def test_all_that_would_be_taken_now_are_sent_together(operator: Operator) -> No
     assert len(ids(operator)) == 1
 
 
+def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_more(
+    operator: Operator,
+) -> None:
+    world = operator.world
+    for number in (1, 2, 3):
+        rejected(world, {"orderId": f"ord-{number}", "cancel": {}})
+    rejected(world, *(order(f"ord-{number}") for number in (1, 2, 3)))
+    world.sqs.send_message(QueueUrl=world.url("RejectedQueue"), MessageBody="a stranger's")
+    every = ("rejected", "resend", "--all", "--yes", "--json")
+    sends = [0]
+
+    def dies(**_: object) -> None:
+        sends[0] += 1
+        if sends[0] == 2:
+            raise KeyboardInterrupt
+
+    with at_each_call("sqs.SendMessage", dies):
+        broken = operator.types(*every)
+    assert broken.exit_code == 130
+    assert "Interrupted after 1: the rest is where it was." in broken.stderr
+    told = document(broken)
+    assert (told["outcome"], told["left"], told["more"]) == ("refused", 3, False)
+    assert len(ids(operator)) == 3
+    assert document(operator.types(*every, "--limit", "1"))["more"] is True
+    rest = operator.types(*every)
+    assert document(rest)["left"] == 1, "nobody's is left too"
+
+
 def test_one_is_dropped_when_a_person_says_so(operator: Operator) -> None:
     rejected(operator.world, WRONG)
     [message] = ids(operator)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import typer
+from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.values import Json
@@ -20,11 +21,16 @@ from roundsman_console.letters.queues import Source, counts
 from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, Look
 from roundsman_console.letters.sending import send_back
 from roundsman_console.letters.telling import SHORT_ID, say, working
-from roundsman_console.sentences import FAILED, NOT_FOUND, USAGE, ConsoleError, complain
+from roundsman_console.sentences import (
+    FAILED,
+    INTERRUPTED,
+    NOT_FOUND,
+    USAGE,
+    ConsoleError,
+    aws_sentence,
+)
 from roundsman_console.stack import Stack
 from roundsman_console.waiting import pause
-
-INTERRUPTED = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,19 +73,19 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     counts(stack.sqs, url)  # refuses to look where that would move messages
     longest = HIDDEN_FOR + int(wanted.limit / wanted.rate)
     sent: list[str] = []
-    interrupted = False
+    broken: ConsoleError | None = None
     with Look(stack.sqs, url, hidden_for=longest) as look:
         with working("Judging what is dead", quiet=as_json):
-            candidates = _candidates(stack, wanted, look)
+            candidates, more = _candidates(stack, wanted, look)
         going = [one.dead for one in candidates if one.goes]
         dry = wanted.dry and len(candidates) > 1
         if not as_json:
             _tell(wanted.source, candidates)
         if going and not dry:
             with working(f"Sending {len(going)} back", quiet=as_json):
-                interrupted = _send(stack, wanted, look, going, sent)
+                broken = _send(stack, wanted, look, going, sent)
     if as_json:
-        print(json.dumps(_document(wanted, candidates, sent, dry=dry)))
+        print(json.dumps(_document(wanted, candidates, sent, dry=dry, more=more)))
     elif dry:
         say(f"Nothing was sent. To send {len(going)} of them: say --yes.")
     elif candidates:
@@ -88,23 +94,27 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
             " --anyway sends also what would fail again." if len(going) < len(candidates) else ""
         )
         say(f"{len(sent)} sent back to {wanted.source.name}, {left} left.{stays}")
-    if interrupted:
-        complain(f"Interrupted after {len(sent)}: the rest is where it was.")
-        raise typer.Exit(INTERRUPTED)
+    if more and not as_json:
+        say(f"There are more than these {wanted.limit}: raise --limit, or say it again.")
+    if broken is not None:
+        raise broken
     if candidates and not going:
         raise typer.Exit(FAILED)
 
 
-def _candidates(stack: Stack, wanted: Redrive, look: Look) -> list[Candidate]:
-    letters = list(look.letters(MOST if wanted.only else wanted.limit))
-    found = dead_letters(wanted.source, letters)
+def _candidates(stack: Stack, wanted: Redrive, look: Look) -> tuple[list[Candidate], bool]:
+    """What may go, and whether there is more than was looked at."""
+    most = MOST if wanted.only is not None else wanted.limit
+    letters = list(look.letters(most + 1))
+    found = dead_letters(wanted.source, letters[:most])
     if wanted.only is not None:
         found = [_only(found, wanted.only, wanted.source.name)]
     judged = [(dead, judge(stack, wanted.source, dead.letter.body, now())) for dead in found]
-    return [
+    candidates = [
         Candidate(dead, said, wanted.anyway or said.verdict is not Verdict.FAILS)
         for dead, said in judged
     ]
+    return candidates, wanted.only is None and len(letters) > most
 
 
 def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
@@ -122,8 +132,8 @@ def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
 
 def _send(
     stack: Stack, wanted: Redrive, look: Look, going: Sequence[Dead], sent: list[str]
-) -> bool:
-    """Send what goes, noting each in `sent`. Returns whether it was interrupted."""
+) -> ConsoleError | None:
+    """Send what goes, noting each in `sent`; what broke it off, with the code to end with."""
     try:
         for dead in going:
             if sent:
@@ -133,8 +143,12 @@ def _send(
             for copy in dead.copies:
                 look.delete(copy)
     except KeyboardInterrupt:
-        return True
-    return False
+        why, code = "Interrupted", INTERRUPTED
+    except (ClientError, BotoCoreError) as error:
+        why, code = f"{aws_sentence(error)} Broken off", FAILED
+    else:
+        return None
+    return ConsoleError(f"{why} after {len(sent)}: the rest is where it was.", code)
 
 
 def _send_one(stack: Stack, source: Source, look: Look, letter: Letter) -> None:
@@ -153,7 +167,7 @@ def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
 
 
 def _document(
-    wanted: Redrive, candidates: Sequence[Candidate], sent: Sequence[str], *, dry: bool
+    wanted: Redrive, candidates: Sequence[Candidate], sent: Sequence[str], *, dry: bool, more: bool
 ) -> dict[str, Json]:
     verdicts = Counter(one.judged.verdict for one in candidates)
     return {
@@ -164,5 +178,6 @@ def _document(
         "cameBack": sum(one.dead.sent_back > 0 for one in candidates),
         "sent": len(sent),
         "left": len(candidates) - len(sent),
+        "more": more,
         "messages": [one.document(one.dead.letter.message_id in sent) for one in candidates],
     }

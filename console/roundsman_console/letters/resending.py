@@ -4,6 +4,8 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from botocore.exceptions import BotoCoreError, ClientError
+
 from roundsman.aws.clock import now
 from roundsman.values import Json
 from roundsman_console.confirming import confirm
@@ -14,7 +16,7 @@ from roundsman_console.letters.reading import WHILE_ASKED, Look
 from roundsman_console.letters.rejections import Rejection, read_rejection
 from roundsman_console.letters.sending import send_again
 from roundsman_console.letters.telling import SHORT_ID, problem_documents, say, working
-from roundsman_console.sentences import ConsoleError
+from roundsman_console.sentences import FAILED, INTERRUPTED, ConsoleError, aws_sentence
 from roundsman_console.stack import Stack
 
 
@@ -90,6 +92,7 @@ def resent_document(tried: Sequence[Resent], *, left: int) -> dict[str, Json]:
         "outcome": "done" if all(one.sent for one in tried) else "refused",
         "messages": [one.document() for one in tried],
         "left": left,
+        "more": False,
     }
 
 
@@ -107,23 +110,47 @@ def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
     counts(stack.sqs, url)  # refuses to look where that would move messages
     known = {source.physical: source for source in sources(stack)}
     sent: list[Resent] = []
+    broken: ConsoleError | None = None
     with Look(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
         with working("Judging what was rejected", quiet=as_json):
+            letters = list(look.letters(limit + 1))
             judged = [
                 (one, judge(stack, known[one.queue], one.body, now()))
-                for one in map(read_rejection, look.letters(limit))
+                for one in map(read_rejection, letters[:limit])
                 if one.queue in known
             ]
         takeable = [one for one, said in judged if said.verdict is not Verdict.REJECTED]
-        left = len(judged) - len(takeable)
+        looked, more = len(letters[:limit]), len(letters) > limit
         if takeable:
             many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
-            confirm(f"{many} would be taken now, {left} rejected again. Send those?", yes=yes)
+            stay = looked - len(takeable)
+            confirm(f"{many} would be taken now, {stay} rejected again. Send those?", yes=yes)
         with working("Sending", quiet=as_json):
-            for one in takeable:
-                made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
-                sent += [made] if made.sent else []
+            broken = _send_all(stack, look, takeable, sent)
     if as_json:
-        print(json.dumps(resent_document(sent, left=len(judged) - len(sent))))
-        return
-    say(f"{len(sent)} sent, {len(judged) - len(sent)} left: they would be rejected again.")
+        told = resent_document(sent, left=looked - len(sent)) | {"more": more}
+        print(json.dumps(told | ({"outcome": "refused"} if broken else {})))
+    else:
+        stay = looked - len(sent)
+        say(f"{len(sent)} sent, {stay} left{'' if broken else ': they would be rejected again'}.")
+        if more:
+            say(f"There are more than these {limit}: raise --limit, or say it again.")
+    if broken is not None:
+        raise broken
+
+
+def _send_all(
+    stack: Stack, look: Look, takeable: Sequence[Rejection], sent: list[Resent]
+) -> ConsoleError | None:
+    """Send each, noting it in `sent`; what broke it off, with the code to end with."""
+    try:
+        for one in takeable:
+            made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
+            sent += [made] if made.sent else []
+    except KeyboardInterrupt:
+        why, code = "Interrupted", INTERRUPTED
+    except (ClientError, BotoCoreError) as error:
+        why, code = f"{aws_sentence(error)} Broken off", FAILED
+    else:
+        return None
+    return ConsoleError(f"{why} after {len(sent)}: the rest is where it was.", code)
