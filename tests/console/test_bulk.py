@@ -1,7 +1,6 @@
 """Acting on many orders at once: shown first, then a canary, then the rest, and a report."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import pytest
 from typer.testing import CliRunner
@@ -11,7 +10,14 @@ from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console import confirming, waiting
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
-from tests.console.operators import DECLINED, Operator, Patience, document, holds_of, in_retry
+from tests.console.operators import (
+    DECLINED,
+    Operator,
+    Patience,
+    document,
+    holds_of,
+    in_retry,
+)
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
@@ -353,33 +359,3 @@ def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Op
             result = operator.types("bulk", verb[0], run_id, *verb[1:])
             assert (result.exit_code, result.stdout) == (3, ""), (verb, run_id)
             assert "\x1b" not in result.stderr
-
-
-def with_a_plan_that_cannot_be_read(operator: Operator, name: str) -> None:
-    """The order's task names a plan of which something else is stored."""
-    world = operator.world
-    task = world.task(name)
-    altered = replace(task, plan="f" * 64, version=task.version + 1)
-    world.store.save(altered, seen=task.version)
-    world.dynamodb.put_item(
-        TableName=world.stack.outputs["ControlTableName"],
-        Item={"ControlId": {"S": f"plan#{'f' * 64}"}, "Text": {"S": "altered"}},
-    )
-
-
-def test_an_order_whose_plan_cannot_be_read_is_refused_and_holds_up_no_other(
-    operator: Operator,
-) -> None:
-    group = archived(operator, 3)
-    operator.world.clock.now += 1000
-    with_a_plan_that_cannot_be_read(operator, "ord-2")
-    shown = document(operator.asks("resubmit", "--group", group, "--json"))
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--json"))
-    for one in (shown, told):
-        listed = one["refused"]
-        assert isinstance(listed, list)
-        [refused] = listed
-        assert refused["samples"] == ["ord-2"]
-        assert "cannot be read" in refused["reason"]
-    assert (told["completed"], told["state"]) == (2, "finished")
-    assert states(operator, names(3)) == ["Completed", "Archived", "Completed"]

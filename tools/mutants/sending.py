@@ -4,6 +4,16 @@ from tools.mutants.mutant import Mutant
 
 SENDING = (
     Mutant(
+        name="a-bulk-run-stores-before-it-sends",
+        file="console/roundsman_console/bulk/running.py",
+        old="self._store(taken_up(progress, to_send, refused))",
+        new="self._now(taken_up(progress, to_send, refused))",
+        tests=(
+            "tests/console/test_bulk_resuming.py::test_what_failed_again_while_nobody_carried_the_run_on_is_told_as_that",
+        ),
+        why="whoever resumes takes an order that failed again for one that was never sent anything",
+    ),
+    Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduling.py",
         old=("            if decision.task is not task:\n                # A refusal"),

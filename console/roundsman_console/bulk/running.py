@@ -17,7 +17,13 @@ from typing import TYPE_CHECKING
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors, is_transient
 from roundsman.commands import command_of
-from roundsman.errors import CallRefused, TryAgain
+from roundsman.errors import (
+    CallRefused,
+    RoundsmanError,
+    SchemaTooNew,
+    TryAgain,
+    UnreadableRecord,
+)
 from roundsman.task import Task
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
@@ -109,12 +115,12 @@ class Runner:
     def run(self) -> Record:
         """Until it is finished, stopped or interrupted; the record as it is then stored.
 
-        Raises ConsoleError where somebody else carries it on, and TryAgain or CallRefused where
-        AWS cannot be used; the run is then stored as interrupted, as far as that is possible.
+        Raises ConsoleError where somebody else carries it on, and RoundsmanError where AWS cannot
+        be used or the plan cannot be read; the run is then stored as interrupted, if that can be.
         """
         try:
             return self._steps()
-        except (TryAgain, CallRefused, KeyboardInterrupt) as error:
+        except (RoundsmanError, KeyboardInterrupt) as error:
             with suppress(TryAgain, CallRefused):
                 self._end(RunState.INTERRUPTED, str(error) or "interrupted")
             raise
@@ -225,14 +231,17 @@ class Runner:
         again: list[Task] = []
         for one in orders:
             task = tasks.tasks.get(one.order)
-            if one.order in tasks.unreadable:
+            try:
+                if one.order in tasks.unreadable:
+                    self._now(nothing_new(self.record.progress, one.order, self.clock()))
+                elif task is None:
+                    self._settle_gone(one)
+                elif was_taken(self.record.run, task):
+                    self._settle(one, task)
+                elif self._is_to_send(one, task):
+                    again.append(task)
+            except (SchemaTooNew, UnreadableRecord):  # of its history; the others go on
                 self._now(nothing_new(self.record.progress, one.order, self.clock()))
-            elif task is None:
-                self._settle_gone(one)
-            elif was_taken(self.record.run, task):
-                self._settle(one, task)
-            elif self._is_to_send(one, task):
-                again.append(task)
         for first in range(0, len(again), 10):
             self._post(again[first : first + 10])
 
