@@ -50,7 +50,13 @@ def why(stack: Stack, order: str) -> tuple[Task | None, Diagnosis]:
         found = missing(order, row, stack.name)
         look = f" Look with: {found.next}" if found.next else ""
         raise ConsoleError(f"{found.sentence}{look}", NOT_FOUND)
-    return task, diagnose(task, plan_of(stack, task), _facts(stack, task, row is not None))
+    try:
+        plan = plan_of(stack, task)
+    except (SchemaTooNew, UnreadableRecord) as error:
+        if not task.ended:
+            return task, unreadable(order, str(error))
+        plan = None
+    return task, diagnose(task, plan, _facts(stack, task, row is not None))
 
 
 def _facts(stack: Stack, task: Task, order_stored: bool) -> Facts:

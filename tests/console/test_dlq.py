@@ -203,6 +203,20 @@ def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
     assert len(listed(operator)) == 2, "let go at once"
 
 
+def test_letters_stay_hidden_until_the_last_of_many_can_have_been_sent(operator: Operator) -> None:
+    spoiled(operator, "ord-1")
+    hidden: list[object] = []
+
+    def notes(params: dict[str, object], **_: object) -> None:
+        hidden.append(params["VisibilityTimeout"])
+
+    many = ("--limit", "1000", "--rate", "100")
+    with at_each_call("sqs.ReceiveMessage", notes):
+        operator.types("dlq", "redrive", "SchedulerQueue", *many)
+    # A thousand at two calls each and one to judge, a tenth of a second each: not in 70 s.
+    assert set(hidden) == {320}
+
+
 def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
     spoiled(operator, "ord-1", "ord-2", "ord-3")
     for name in ("ord-1", "ord-2", "ord-3"):

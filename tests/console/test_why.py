@@ -65,6 +65,25 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     assert "ord-1 cannot be read: " in operator.types("ls").stdout
 
 
+def test_an_order_whose_plan_cannot_be_read_says_so(operator: Operator) -> None:
+    in_retry(operator)
+    world = operator.world
+    world.dynamodb.put_item(
+        TableName=world.stack.outputs["ControlTableName"],
+        Item={
+            "ControlId": {"S": f"plan#{world.task('ord-1').plan}"},
+            "Text": {"S": "altered"},
+        },
+    )
+    found = operator.reads("why", "ord-1")
+    assert (found["case"], found["state"], found["next"]) == (
+        "unreadable",
+        "Retry",
+        "roundsman doctor",
+    )
+    assert "cannot be read: Text is not a plan" in str(found["sentence"])
+
+
 def _list(value: object) -> list[dict[str, object]]:
     assert isinstance(value, list)
     return value

@@ -32,6 +32,9 @@ from roundsman_console.sentences import (
 from roundsman_console.stack import Stack
 from roundsman_console.waiting import pause
 
+EACH = 0.25
+"""Seconds that one letter takes beside the rate, far from AWS: read, judged, sent and deleted."""
+
 
 @dataclass(frozen=True, slots=True)
 class Redrive:
@@ -71,7 +74,7 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     """
     url = wanted.source.dead_url
     counts(stack.sqs, url)  # refuses to look where that would move messages
-    longest = HIDDEN_FOR + int(wanted.limit / wanted.rate)
+    longest = HIDDEN_FOR + int(wanted.limit * (1 / wanted.rate + EACH))
     sent: list[str] = []
     broken: ConsoleError | None = None
     with Look(stack.sqs, url, hidden_for=longest) as look:
