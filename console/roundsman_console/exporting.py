@@ -166,11 +166,9 @@ def _export(
                 status.update(f"{told.exported} tasks written, {told.looked_at} looked at")
         except KeyboardInterrupt:
             return replace(told, stopped="interrupted")
-        except CallRefused as error:
-            if not told.looked_at:
-                raise
-            return replace(told, stopped=str(error))
-        except TryAgain as error:
+        except (TryAgain, CallRefused) as error:
+            if isinstance(error, CallRefused) and not told.looked_at:
+                raise  # at once, so that the sentence says what to do about it
             return replace(told, stopped=str(error))
         except BrokenPipeError:
             raise  # who reads has read enough
