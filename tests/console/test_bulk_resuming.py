@@ -13,7 +13,7 @@ from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console import waiting
 from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState
-from roundsman_console.bulk.store import DynamoBulks
+from roundsman_console.bulk.store import DynamoBulks, Holder
 from roundsman_console.stack import find_stack
 from tests.console.bulk_stories import NO_MAIL, archived, names, states
 from tests.console.operators import Operator, Patience, at_each_call, document
@@ -151,6 +151,23 @@ def test_of_two_who_carry_a_run_on_the_first_sends_nothing_more(operator: Operat
     told = document(operator.types("bulk", "resume", only_run(operator), "--json"))
     assert (told["completed"], told["sent"]) == (3, 3)
     each_acted_on_once(operator, 3)
+
+
+def test_one_who_was_overtaken_does_not_tell_that_the_run_is_finished(operator: Operator) -> None:
+    group = archived(operator, 1)
+    operator.world.clock.now += 1000
+
+    def another_takes_it() -> None:
+        operator.world.run()
+        record = bulks().load(only_run(operator))
+        assert record is not None
+        assert bulks().save(replace(record, holder=Holder("token", "eve", "desk-3", 2**50)))
+
+    operator.patience.sleeping = another_takes_it
+    result = operator.asks("resubmit", "--group", group, "--go", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert "is carried on by somebody else now" in result.stderr
+    assert operator.reads("bulk", "show", only_run(operator))["state"] == "running"
 
 
 def test_a_run_is_stopped_from_elsewhere(operator: Operator) -> None:

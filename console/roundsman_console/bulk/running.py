@@ -121,7 +121,7 @@ class Runner:
         try:
             return self._steps()
         except (RoundsmanError, KeyboardInterrupt) as error:
-            with suppress(TryAgain, CallRefused):
+            with suppress(TryAgain, CallRefused, ConsoleError):
                 self._end(RunState.INTERRUPTED, str(error) or "interrupted")
             raise
 
@@ -302,6 +302,12 @@ class Runner:
         held = self.record.holder
         until = self.clock() + HELD_FOR
         wanted = replace(self.record, progress=progress, holder=held and replace(held, until=until))
+        self._save(wanted)
+
+    def _end(self, state: RunState, why: str) -> None:
+        self._save(replace(self.record, state=state, why=why, holder=None))
+
+    def _save(self, wanted: Record) -> None:
         stored = self.bulks.save(wanted)
         if stored is None:
             raise ConsoleError(
@@ -309,8 +315,3 @@ class Runner:
                 f"sent. Look with: roundsman bulk show {self.record.run.id}"
             )
         self.record = stored
-
-    def _end(self, state: RunState, why: str) -> None:
-        wanted = replace(self.record, state=state, why=why, holder=None)
-        stored = self.bulks.save(wanted)
-        self.record = stored or wanted
