@@ -8,7 +8,7 @@ import pytest
 from roundsman.alerts import Alert
 from roundsman.errors import UnreadableRecord
 from roundsman.failures import failure_of
-from roundsman.groups import MOST_OPEN, opened
+from roundsman.groups import MOST_OPEN, Census, look, opened, told
 from roundsman.memory import MemoryStore
 from roundsman.memory_groups import MemoryGroups
 from roundsman.reporting import KNOWN_FOR
@@ -87,3 +87,17 @@ def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: 
     assert reported is not None
     assert own is not None
     assert reported.group == own.group, "there is room again"
+
+
+def test_a_number_that_goes_up_and_down_makes_no_storm_of_updates() -> None:
+    group, updates = (
+        told(opened(failure_named("A"), agent="", task_id="a", since=0, now=0), 1, 0),
+        0,
+    )
+    for minute in range(1, 61):
+        census = Census(count=4 if minute % 2 else 1, first_at=1, last_at=2, samples=("a",))
+        verdict = look(group, census, minute * MINUTE, undone_count=20)
+        group = verdict.group
+        if verdict.news is not None:
+            updates, group = updates + 1, told(group, census.count, minute * MINUTE)
+    assert updates == 1

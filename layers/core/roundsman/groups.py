@@ -278,7 +278,7 @@ def _counted(group: Group, census: Census, now: int) -> Group:
         group,
         count=census.count,
         more=census.more,
-        told_count=min(group.told_count, max(1, census.count)),
+        told_count=min(group.told_count, max(2, census.count)),  # 1 is the first alert's alone
         last_at=group.last_at if census.last_at is None else census.last_at,
         looked_at=now,
         changed_at=changed_at,
