@@ -1,9 +1,9 @@
 """A supervisor's way round the failure groups: counts their members, and tells what has changed.
 
 With no group open it costs one read. Otherwise at most MOST_LOOKS groups are counted in a pass,
-those first that nobody was told of, then those that wait longest; each by one page of the index a
-shard, and a second one only where there are more members than that. A group in which nothing
-changes is looked at less and less often (`roundsman.groups`).
+those first that nobody was told of, then those that wait longest; of each, up to MOST_A_SHARD
+members a shard of the index. A group in which nothing changes is looked at less and less often
+(`roundsman.groups`).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,7 +32,8 @@ from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox, PlanS
 from roundsman.reporting import known_agents
 
 MOST_LOOKS = 8
-"""Groups that one pass counts: with 16 shards that is some 130 queries, well under two seconds."""
+"""Groups that one pass counts: with 16 shards that is 128 queries where groups are small, and at
+most 512 where each of them has thousands of members."""
 
 MOST_A_SHARD = 1_000
 """Members that are counted in one shard. Beyond that the number is told as "more than"."""

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.alerts import Alert
+from roundsman.draft import STATUSES
 from roundsman.due import Lane, due, lane_key, settled
 from roundsman.groups import Group, News
 from roundsman.plan import Plan
@@ -213,7 +214,7 @@ def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iter
         return
     if task.state is TaskState.ARCHIVED and task.failure not in groups:
         yield Broken(Invariant.ALERTED, task.task_id, f"its group {task.failure} is not open")
-    if task.reply_to is not None and ENDS[task.state] not in told:
+    if task.reply_to is not None and STATUSES[task.state] not in told:
         yield Broken(Invariant.TOLD, task.task_id, f"{task.state}, but told was {sorted(told)}")
 
 
@@ -235,11 +236,3 @@ def of_open(group: Group) -> Iterator[Broken]:
     """What holds of a group that is open when all that was to be done is done."""
     if group.told_at is None and not group.undone:
         yield Broken(Invariant.ALERTED, group.opened_by, f"nobody was told of {group.id}")
-
-
-ENDS = {
-    TaskState.COMPLETED: "completed",
-    TaskState.ARCHIVED: "failed",
-    TaskState.UNDONE: "undone",
-    TaskState.CANCELLED: "cancelled",
-}

@@ -180,11 +180,6 @@ class Ledger:
         """What stands of a task, in the order in which it was done."""
         return list(self._standing.get(task_id, {}).values())
 
-    def forget(self, task_id: str) -> None:
-        """Nobody will ask about this task any more."""
-        for key in self._standing.pop(task_id, {}):
-            self.count.pop(key, None)
-
 
 @dataclass
 class Services:

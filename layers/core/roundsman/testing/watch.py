@@ -131,15 +131,6 @@ class Watch:
             if task.state is TaskState.ARCHIVED
         ]
 
-    def forget(self, task_id: str) -> None:
-        """Its record is gone and nobody will ask."""
-        task = self.tasks.pop(task_id, None)
-        self.due.pop(task_id, None)
-        for name in task.steps if task is not None else ():
-            for operation in ("perform", "undo"):
-                self._locks.pop((task_id, name, operation), None)
-        self._ledger.forget(task_id)
-
     def open_tasks(self) -> list[Task]:
         """Those that have not ended."""
         return [task for task in self.tasks.values() if not task.ended]
