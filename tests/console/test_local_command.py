@@ -89,6 +89,14 @@ def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
     assert list(Instances(project)) == []
 
 
+def test_down_tells_scripts_which_ports_it_ended(project: Path) -> None:
+    Instances(project).claim(4510)
+    document = json.loads(local("down", "--json").stdout)
+    assert_schema("local-down", document)
+    assert document == {"ended": [4510]}
+    assert json.loads(local("down", "--json").stdout) == {"ended": []}
+
+
 def test_down_asks_which_where_several_run(project: Path) -> None:
     for port in (4510, 4511):
         Instances(project).claim(port)

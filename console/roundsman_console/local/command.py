@@ -122,6 +122,7 @@ def down(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All of this project's.")] = False,
     project: ProjectOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """End a local AWS and remove all it left.
 
@@ -137,9 +138,12 @@ def down(
         for instance in found:
             with uninterrupted():
                 instance.remove()
-            print(f"Ended the local AWS on port {instance.port}.")
-        if not found:
-            print("No local AWS runs here.")
+            if not as_json:
+                print(f"Ended the local AWS on port {instance.port}.")
+    if as_json:
+        print(json.dumps({"ended": [instance.port for instance in found]}))
+    elif not found:
+        print("No local AWS runs here.")
 
 
 def _chosen(instances: Instances, port: int | None) -> list[Instance]:
