@@ -1,7 +1,6 @@
 """What a probe answers: did it happen? Asked by the perform's key, before anything is repeated."""
 
-from dataclasses import dataclass
-
+from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 
