@@ -41,8 +41,14 @@ sys.path[:0] = {path!r}
 {code}
 print('took', time.process_time() - began)
 """
-AWS = {"AWS_DEFAULT_REGION": "us-east-1", "AWS_REGION": "us-east-1", "AWS_CONFIG_FILE": "",
-       "AWS_ACCESS_KEY_ID": "testing", "AWS_SECRET_ACCESS_KEY": "testing"}  # fmt: skip
+ENVIRONMENT = {
+    "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda: a start differs from a command line's
+    "AWS_DEFAULT_REGION": "us-east-1",
+    "AWS_REGION": "us-east-1",
+    "AWS_CONFIG_FILE": "",
+    "AWS_ACCESS_KEY_ID": "testing",
+    "AWS_SECRET_ACCESS_KEY": "testing",
+}
 IMPORT = re.compile(r"import time:\s+(\d+) \|\s+\d+ \|\s*(\S+)")
 LARGEST = 12
 
@@ -69,7 +75,7 @@ class Start:
         code = TIMED.format(path=list(self.path), code=self.code)
         return subprocess.run(
             [sys.executable, "-I", "-S", "-B", *options, "-c", code],
-            env={**AWS, **self.environment},
+            env={**ENVIRONMENT, **self.environment},
             capture_output=True,
             text=True,
             check=True,

@@ -2,7 +2,6 @@
 
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -29,10 +28,12 @@ from roundsman.aws.guarding import guard_of
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import AgentSettings
+from roundsman.aws.starting import ends_the_start
 from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
+from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority
@@ -56,6 +57,7 @@ def handler_of(agent: Agent) -> Handler:
     return handler
 
 
+@ends_the_start
 def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     sqs = Clients().sqs
     # An agent sends no commands and no statuses, so it knows no queue for them.

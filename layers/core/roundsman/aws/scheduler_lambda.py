@@ -11,12 +11,14 @@ from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, count_by_workflow, log_keys, logger
 from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
+from roundsman.aws.starting import ends_the_start
 from roundsman.commands import read_command
 from roundsman.events import attempt_of
 from roundsman.messages import read_reply
 from roundsman.scheduling import Handled, Scheduler, newly_held
 
 
+@ends_the_start
 def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
     """A handler of batches from the SchedulerQueue and the reply queues."""
     parts = scheduler_parts(settings)

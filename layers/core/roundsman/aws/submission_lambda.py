@@ -9,6 +9,7 @@ from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.parts import submission_parts
 from roundsman.aws.settings import SubmissionSettings
+from roundsman.aws.starting import ends_the_start
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.messages import rejected_status_body
 from roundsman.reply_queues import usable_reply_queue
@@ -20,6 +21,7 @@ ReadEvent = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelA
 Raises RejectedOrder, or another InvalidMessage, where it is neither an order nor a cancellation."""
 
 
+@ends_the_start
 def submission_handler(
     settings: SubmissionSettings, read: ReadEvent
 ) -> Callable[[dict[str, object]], object]:

@@ -9,6 +9,7 @@ from roundsman.aws.deliveries import report_delivered
 from roundsman.aws.observability import count, log_keys, logger, measure, where
 from roundsman.aws.parts import supervisor_parts
 from roundsman.aws.settings import SupervisorSettings
+from roundsman.aws.starting import ends_the_start
 from roundsman.supervision import Beat, PassReport, Supervisor, keep_passing
 from roundsman.values import MINUTE
 
@@ -16,6 +17,7 @@ MARGIN = 5_000
 """ms kept back at the end of an invocation, so that what is under way is finished."""
 
 
+@ends_the_start
 def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     """A handler of timer ticks; it is given the time left in ms."""
     parts = supervisor_parts(settings)
