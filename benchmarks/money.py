@@ -21,7 +21,7 @@ CASES = {
     "unbatched": UNBATCHED,
     "batch of 5": replace(UNBATCHED, batch=5),
     "batch of 10": replace(UNBATCHED, batch=10),
-    "unbatched, arm64": replace(UNBATCHED, architecture="arm64"),
+    "unbatched, x86_64": replace(UNBATCHED, architecture="x86_64"),
     "unbatched, 128 MB": replace(UNBATCHED, memory=128),
     "unbatched, 512 MB": replace(UNBATCHED, memory=512),
 }

@@ -103,7 +103,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
     assert "crash, time-out or memory" in str(message["reason"])
     assert message["receives"] == 5, "looking does not count"
     shown = shown_of(operator.reads("dlq", "show", str(message["messageId"])))
-    assert "Task timed out" in str(shown["log"])
+    assert "platform.runtimeDone" in str(shown["log"])
     assert operator.types("dlq", "redrive", "SchedulerQueue").exit_code == 0
     world.run()
     assert world.effects("poison") == ALL_EFFECTS

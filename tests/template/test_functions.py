@@ -235,6 +235,24 @@ def test_every_function_writes_to_a_log_group_that_forgets(document: Document) -
         assert group["RetentionInDays"] == {"Ref": "LogRetentionDays"}
 
 
+def test_lambda_itself_logs_failures_alone_unless_it_is_asked_for_more(
+    document: Document,
+) -> None:
+    for function in functions(document).values():
+        logging = mapping_of(function["LoggingConfig"])
+        assert logging["LogFormat"] == "JSON", "a level is heeded in no other"
+        assert logging["SystemLogLevel"] == {"Ref": "SystemLogLevel"}
+    parameter = mapping_of(mapping_of(document["Parameters"])["SystemLogLevel"])
+    assert parameter["Default"] == "WARN"
+
+
+def test_no_log_level_keeps_the_metrics_from_the_alarms(document: Document) -> None:
+    """A line of metrics has no level, which Lambda takes for INFO: it must let INFO through."""
+    for function in functions(document).values():
+        let_through = mapping_of(function["LoggingConfig"])["ApplicationLogLevel"]
+        assert let_through == {"Fn::If": ["Debugging", "DEBUG", "INFO"]}
+
+
 def test_the_supervisor_is_sent_on_its_rounds_and_a_failed_round_is_not_repeated(
     document: Document,
 ) -> None:

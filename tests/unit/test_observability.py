@@ -1,4 +1,5 @@
 import json
+import logging
 from typing import Never
 
 import pytest
@@ -31,7 +32,7 @@ def test_keys_are_on_every_line_inside_and_on_none_after(
     logger().info("after")
     inside, after = lines(capsys)
     assert (inside["task_id"], inside["step"], inside["attempt"]) == ("ord-1", "charge_card", 2)
-    assert (inside["service"], inside["message"]) == ("payment", "inside")
+    assert inside["message"] == "inside"
     assert not {"task_id", "step", "attempt"} & after.keys()
 
 
@@ -54,6 +55,76 @@ def test_a_key_that_is_set_inside_another_is_again_what_it_was_outside(
     assert "attempt" not in outside
 
 
+def test_a_line_of_what_goes_well_has_what_was_said_and_no_more(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("_X_AMZN_TRACE_ID", "Root=1-67890abc-def;Sampled=0")  # as Lambda does
+    with log_keys(task_id="ord-1"):
+        logger().info("claimed", extra={"step": "charge_card", "agent": None})
+    assert (
+        capsys.readouterr().out == '{"message":"claimed","task_id":"ord-1","step":"charge_card"}\n'
+    )
+
+
+@pytest.mark.parametrize("level", ["warning", "error"])
+def test_a_line_of_what_goes_wrong_says_how_bad_it_is_and_where(
+    level: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    getattr(logger(), level)("not handled")
+    [line] = lines(capsys)
+    assert line == {"level": level.upper(), "message": "not handled", "service": "payment"}
+
+
+@pytest.mark.parametrize(
+    ("chosen", "let_through", "written"),
+    [
+        ("DEBUG", "DEBUG", ["DEBUG", None, "ERROR"]),
+        ("INFO", "INFO", [None, "ERROR"]),
+        ("WARNING", "INFO", ["ERROR"]),
+        ("ERROR", "INFO", ["ERROR"]),
+    ],
+)
+@pytest.mark.filterwarnings("error")
+def test_functions_write_from_the_level_that_was_chosen_whatever_lambda_lets_through(
+    chosen: str,
+    let_through: str,
+    written: list[str | None],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", f"writes-{chosen}")  # a logger of its own
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", chosen)
+    monkeypatch.setenv("AWS_LAMBDA_LOG_LEVEL", let_through)
+    logger().debug("one")
+    logger().info("two")
+    logger().error("three")
+    assert [line.get("level") for line in lines(capsys)] == written
+
+
+def test_metrics_are_sent_whatever_level_was_chosen(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("POWERTOOLS_SERVICE_NAME", "writes-nothing")
+    monkeypatch.setenv("POWERTOOLS_LOG_LEVEL", "ERROR")
+    observed(lambda: count("StepAttempts"))()
+    [sent] = lines(capsys)
+    assert sent["StepAttempts"] == [1]
+    assert "level" not in sent, "Lambda takes it for INFO, and lets that through"
+
+
+def test_libraries_do_not_speak_where_lambda_would_let_them() -> None:
+    """At DEBUG botocore tells each request as a whole, with what was ordered."""
+    root = logging.getLogger()
+    before = root.level
+    try:
+        root.setLevel(logging.DEBUG)  # as Lambda does before it imports the function
+        observed(lambda: None)
+        assert not logging.getLogger("botocore.endpoint").isEnabledFor(logging.INFO)
+        assert logging.getLogger("botocore.endpoint").isEnabledFor(logging.WARNING)
+    finally:
+        root.setLevel(before)
+
+
 def test_metrics_are_sent_once_when_the_handler_ends(capsys: pytest.CaptureFixture[str]) -> None:
     @observed
     def handler(name: str) -> str:
@@ -70,8 +141,8 @@ def test_metrics_are_sent_once_when_the_handler_ends(capsys: pytest.CaptureFixtu
             "Namespace": "Roundsman",
             "Dimensions": [["service"]],
             "Metrics": [
-                {"Name": "StepAttempts", "Unit": "Count"},
-                {"Name": "LatenessMs", "Unit": "Milliseconds"},
+                {"Name": "StepAttempts"},
+                {"Name": "LatenessMs"},
             ],
         }
     ]
@@ -116,9 +187,14 @@ def test_a_number_of_one_workflow_is_sent_by_itself_and_the_others_keep_their_di
         count("TasksCompleted")
         count_by_workflow("TaskDecisions", "gift", 6)
         count_by_workflow("TaskDecisions", "order_fulfilment", 7)
+        count_by_workflow("TaskDecisions", "gift", 5)
 
     handler()
-    gift, other, rest = lines(capsys)
-    assert (gift["workflow"], gift["TaskDecisions"], gift["service"]) == ("gift", [6], "payment")
+    rest, gift, other = lines(capsys)
+    assert (gift["workflow"], gift["TaskDecisions"], gift["service"]) == ("gift", [6, 5], "payment")
     assert (other["workflow"], other["TaskDecisions"]) == ("order_fulfilment", [7])
     assert "workflow" not in rest
+    count_by_workflow("TaskDecisions", "gift", 4)
+    observed(lambda: None)()
+    [next_time] = lines(capsys)
+    assert (next_time["workflow"], next_time["TaskDecisions"]) == ("gift", [4])

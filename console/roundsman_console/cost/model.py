@@ -33,7 +33,7 @@ class Wanted:
     result_bytes: int = 40
     service_ms: float = 0.0
     memory: int = 256
-    architecture: str = "x86_64"
+    architecture: str = "arm64"
     task_days: float = 7.0
     order_days: float = 30.0
     log_days: float = 30.0
@@ -224,8 +224,8 @@ def _log_bytes(wanted: Wanted, role: Role, prices: Prices) -> float:
     """Of one message: its lines, and its part of what is logged for each invocation."""
     lines = between(role.log_lines, role.log_lines_of_ten, wanted.batch)
     written = between(role.log_bytes, role.log_bytes_of_ten, wanted.batch)
-    around = prices.assumed.platform_log_bytes + 3 * prices.assumed.log_line_overhead
-    return written + lines * prices.assumed.log_line_overhead + around / wanted.batch
+    around = prices.assumed.platform_log_bytes / wanted.batch
+    return written + lines * prices.assumed.log_line_overhead + around
 
 
 def between(alone: float, of_ten: float, batch: float) -> float:

@@ -11,8 +11,12 @@ from roundsman_console.letters.reading import Letter
 from roundsman_console.letters.sending import times_sent_back
 
 NO_REASON = "the function ended before it could say why: crash, time-out or memory"
-CRASHES = '?"Task timed out" ?"Runtime exited" ?"signal: killed" ?"MemoryError"'
-"""What Lambda logs of a function that ended so, as a filter of CloudWatch Logs."""
+CRASHES = '?"platform.runtimeDone" ?"Task timed out" ?"Runtime exited" ?"MemoryError"'
+"""What Lambda logs of a function that ended so, as a filter of CloudWatch Logs.
+
+The first is logged of each failed invocation, with its status (`timeout`, `error`, `failure`), and
+of others only at SystemLogLevel DEBUG; the second where the log's format is not JSON.
+"""
 
 
 @dataclass(frozen=True, slots=True)

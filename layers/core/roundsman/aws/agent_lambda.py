@@ -197,8 +197,9 @@ def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> 
         "lock": request.lock,
         "queued_ms": queued,
         "took_ms": took,
-        "lateness_ms": max(0, ended_at - request.complete_by),
     }
+    if ended_at > request.complete_by:
+        extra["lateness_ms"] = ended_at - request.complete_by
     measure("RequestQueuedMs", queued)
     measure("StepAttemptMs", took)
     if isinstance(answer, Silence):

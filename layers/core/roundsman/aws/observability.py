@@ -13,6 +13,7 @@ by workflow, which are few since each costs money. Nothing here logs an event, a
 logged by `where(error)`, never by its text: events and texts hold what customers ordered.
 """
 
+import json
 import logging
 import os
 import sys
@@ -32,6 +33,7 @@ R = TypeVar("R")
 # Powertools gathers metrics in one plain dictionary a process. Lambda never runs two
 # invocations in one process at once; whatever drives a handler from several threads does.
 _gathering = Lock()
+_of_workflows: dict[str, EphemeralMetrics] = {}
 
 
 class _StandardOutput(logging.StreamHandler[TextIO]):
@@ -68,15 +70,16 @@ def measure(name: str, milliseconds: float) -> None:
 
 
 def count_by_workflow(name: str, workflow: str, value: int) -> None:
-    """Add to a number of events of one workflow; sent at once.
+    """Add to a number of events of one workflow; sent at the end of the invocation.
 
     A line of its own, and a custom metric for each workflow: only for what ends with an order.
     """
     with _gathering:
-        found = EphemeralMetrics(service=_service(), namespace=_namespace())
-        found.add_dimension(name="workflow", value=workflow)
-        found.add_metric(name=name, unit=MetricUnit.Count, value=value)
-        found.flush_metrics()
+        if workflow not in _of_workflows:
+            found = EphemeralMetrics(service=_service(), namespace=_namespace())
+            found.add_dimension(name="workflow", value=workflow)
+            _of_workflows[workflow] = found
+        _of_workflows[workflow].add_metric(name=name, unit=MetricUnit.Count, value=value)
 
 
 @contextmanager
@@ -95,6 +98,9 @@ def log_keys(**fields: str | int | None) -> Iterator[None]:
 
 def observed(handler: Callable[P, R]) -> Callable[P, R]:
     """Wrap a function's handler: its metrics are sent when it ends, also where it raises."""
+    # Lambda sets the root logger to what it lets through. There libraries would speak too, and what
+    # botocore tells at DEBUG is whole requests: what customers ordered.
+    logging.getLogger().setLevel(logging.WARNING)
 
     @wraps(handler)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -130,14 +136,29 @@ def _service() -> str:
 # By service, since in tests several functions share one process.
 @cache
 def _logger_of(service: str) -> Logger:
-    # Each sentence is said in one place, so its line number says nothing more, on every line.
-    return Logger(
+    made = Logger(
         service=service,
         logger_handler=_StandardOutput(),
-        utc=True,
-        use_rfc3339=True,
-        location=None,
+        json_serializer=_line,
+        location=None,  # each sentence is said in one place, so its line number says nothing more
+        timestamp=None,  # CloudWatch notes when each line came
+        xray_trace_id=None,  # of an invocation, not of an order: nobody follows an order by it
     )
+    # Powertools would go by what Lambda lets through (AWS_LAMBDA_LOG_LEVEL), which is more: see
+    # ApplicationLogLevel in the template.
+    logging.getLogger(service).setLevel(os.environ.get("POWERTOOLS_LOG_LEVEL", "INFO"))
+    return made
+
+
+def _line(fields: dict[str, object]) -> str:
+    """A line as it is written. What is as it should be says neither level nor service.
+
+    Lambda too takes a line without a level for INFO, and its log group names its function. These
+    lines are nearly all that are written, and each byte of a log is paid for.
+    """
+    if fields["level"] == "INFO":
+        del fields["level"], fields["service"]
+    return json.dumps(fields, default=str, separators=(",", ":"), ensure_ascii=False)
 
 
 @cache
@@ -151,5 +172,19 @@ def _namespace() -> str:
 
 def _send_metrics() -> None:
     with _gathering:
-        if metrics().metric_set:  # flushing an empty set warns
-            metrics().flush_metrics()
+        for found in (metrics().provider, *_of_workflows.values()):
+            if found.metric_set:  # serializing an empty set fails
+                sys.stdout.write(_metric_line(found) + "\n")
+                found.clear_metrics()
+        _of_workflows.clear()
+
+
+def _metric_line(found: EphemeralMetrics) -> str:
+    """Without units: each name says its own, and they would be a sixth of the line."""
+    line = found.serialize_metric_set()
+    groups = [
+        {**group, "Metrics": [{"Name": metric["Name"]} for metric in group["Metrics"]]}
+        for group in line["_aws"]["CloudWatchMetrics"]
+    ]
+    named = {**line, "_aws": {**line["_aws"], "CloudWatchMetrics": groups}}
+    return json.dumps(named, separators=(",", ":"))

@@ -59,15 +59,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
 
 def _report(event: str, handled: Handled) -> None:
     task = handled.task
-    for request in handled.requests:
-        with log_keys(step=request.step, attempt=request.attempt):
-            agent = task.step(request.step).agent if task is not None else None
-            extra = {"lock": request.lock} | ({"agent": agent} if agent else {})
-            logger().info("request sent", extra=extra)
-    logger().info(
-        "decided",
-        extra={"event": event, "state": task.state if task else None, "reason": handled.reason},
-    )
+    logger().info("decided", extra={"event": event, **_outcome(handled)})
     report_delivered(handled.delivered)
     if handled.unnoted is not None:
         logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
@@ -77,3 +69,20 @@ def _report(event: str, handled: Handled) -> None:
         count(f"Tasks{task.state}")
         # As many as there are orders, and what they cost is in proportion: `roundsman cost`.
         count_by_workflow("TaskDecisions", task.workflow, task.version)
+
+
+def _outcome(handled: Handled) -> dict[str, object]:
+    """What was decided, as log fields: `sent` has the lock of each step that was requested.
+
+    `agents` says where a step was sent whose agent is not its plan's.
+    """
+    task = handled.task
+    fields: dict[str, object] = {"reason": handled.reason}
+    if task is not None:
+        fields["state"] = task.state
+    if handled.requests:
+        fields["sent"] = {request.step: request.lock for request in handled.requests}
+        agents = {} if task is None else {x.step: task.step(x.step).agent for x in handled.requests}
+        if elsewhere := {step: agent for step, agent in agents.items() if agent}:
+            fields["agents"] = elsewhere
+    return fields
