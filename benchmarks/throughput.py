@@ -1,115 +1,206 @@
-"""Orders a second and their latency, on the local emulator: idle, and with many in flight.
+"""Orders a second and their latency, on the local emulator, beside Step Functions on the same one.
 
 The emulator's functions are processes of this machine and its queues answer in milliseconds, so
 this compares one engine with another, and one day with the next; it is not what AWS does. Each
-order is timed from its sending to the `completed` status, as an application sees it. Remote calls
-take 10 ms.
+order is timed from its sending to its `completed` status in the application's queue. Remote calls
+take 10 ms. Every worker has been started before anything is timed. At the end all workers are
+killed while orders are under way.
 """
 
 import json
+import os
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
-from statistics import quantiles
-from typing import TYPE_CHECKING
-from uuid import uuid4
+from dataclasses import dataclass
 
 import boto3
 
+from benchmarks.killing import GRACE, AfterSigkill, kill_all, longest_complete_by
 from benchmarks.orders import order
+from benchmarks.processor import processor_ms
 from benchmarks.report import Report, Setting, Table, amount
+from benchmarks.shop import Shop, completed_orders, spread, warm_up
 from benchmarks.stack import TEMPLATE
+from benchmarks.step_functions import state_machine
+from roundsman.values import Json
 from roundsman_console.local import LocalAws
 from roundsman_console.services import RemoteServices
-
-if TYPE_CHECKING:
-    from mypy_boto3_sqs import SQSClient
+from workflows.order_fulfilment import order_fulfilment
 
 SERVICE_MS = 10
 SERVICES = ("inventory", "payment", "shipping", "mail")
 IN_FLIGHT = 20
-PATIENCE = 120  # s without any status: something is stuck
+FEWEST_IDLE = 20
 
 
-@dataclass
-class Shop:
-    """Sends orders and hears of their ends. Seconds throughout."""
+@dataclass(frozen=True)
+class Engine:
+    """What carries orders on the local AWS, and the processes that its functions run in."""
 
-    sqs: "SQSClient"
-    submissions: str
-    replies: str
-    _sent_at: dict[str, float] = field(default_factory=dict)
+    name: str
+    shop: Shop
+    workers: Callable[[], Sequence[int]]
 
-    def send(self) -> None:
-        order_id = f"bench-{uuid4().hex[:12]}"
-        self._sent_at[order_id] = time.monotonic()
-        event = order(order_id, replyTo=self.replies)
-        self.sqs.send_message(QueueUrl=self.submissions, MessageBody=json.dumps(event))
 
-    def completed(self) -> Iterator[float]:
-        """How long each order took whose end is told now; waits for at least one message."""
-        heard = self.sqs.receive_message(
-            QueueUrl=self.replies, MaxNumberOfMessages=10, WaitTimeSeconds=1
-        ).get("Messages", [])
-        for message in heard:
-            at = time.monotonic()
-            self.sqs.delete_message(QueueUrl=self.replies, ReceiptHandle=message["ReceiptHandle"])
-            status = json.loads(message["Body"])
-            if status["status"] == "completed" and status["orderId"] in self._sent_at:
-                yield at - self._sent_at.pop(status["orderId"])
+@dataclass(frozen=True)
+class Found:
+    """Of one engine; latencies in s, processor times in ms an order."""
 
-    def carry(self, count: int, in_flight: int) -> tuple[float, list[float]]:
-        """Orders a second, and what each took, with so many of them under way at any time."""
-        began_at = heard_at = time.monotonic()
-        sent, took = 0, list[float]()
-        while len(took) < count:
-            while sent < count and sent - len(took) < in_flight:
-                self.send()
-                sent += 1
-            before = len(took)
-            took += self.completed()
-            if len(took) > before:
-                heard_at = time.monotonic()
-            elif time.monotonic() - heard_at > PATIENCE:
-                raise TimeoutError(f"{count - len(took)} orders did not come to their end")
-        return count / (time.monotonic() - began_at), took
+    warmed: int
+    idle: Sequence[float]
+    loaded: Sequence[float]
+    rate: float
+    emulator_ms: float
+    functions_ms: float
+    bench_ms: float  # the application and the remote services, which are this process
+
+    @property
+    def processor_ms(self) -> float:
+        return self.emulator_ms + self.functions_ms + self.bench_ms
+
+    def document(self) -> dict[str, Json]:
+        """As in results/latest.json."""
+        return {
+            "orders": len(self.loaded),
+            "warmed_with": self.warmed,
+            "orders_per_second": round(self.rate, 1),
+            "latency_ms": {
+                "idle": {**spread(self.idle)},
+                f"{IN_FLIGHT} in flight": {**spread(self.loaded)},
+            },
+            "processor_ms": {
+                "emulator": round(self.emulator_ms, 1),
+                "functions": round(self.functions_ms, 1),
+                "application and services": round(self.bench_ms, 1),
+            },
+        }
 
 
 def measure(setting: Setting) -> Report:
-    """Deploys a stack of its own; takes a minute or two."""
+    """Deploys a stack of its own; takes some five minutes."""
     setting.say("deploying a stack on the emulator")
-    with _shop() as shop:
-        setting.say("warming up")
-        shop.carry(IN_FLIGHT, IN_FLIGHT)
-        setting.say("orders one at a time")
-        _, idle = shop.carry(max(10, setting.orders // 5), 1)
-        setting.say(f"{setting.orders} orders, {IN_FLIGHT} in flight")
-        rate, loaded = shop.carry(setting.orders, IN_FLIGHT)
-    found = {"idle": _spread(idle), f"{IN_FLIGHT} in flight": _spread(loaded)}
-    rows = [[name, *(amount(ms) for ms in spread.values())] for name, spread in found.items()]
-    return Report(
-        [Table("Latency in ms, on the emulator", ("", "p50", "p95", "p99"), rows)],
-        {"throughput": {"orders_per_second": round(rate, 1), "latency_ms": {**found}}},
-        [f"{rate:.1f} orders a second with {IN_FLIGHT} in flight."],
+    with _local_aws() as (aws, services):
+        engines = _engines(aws, services)
+        found = {each.name: _carried(each, aws.pid, setting) for each in engines}
+        setting.say("killing every worker with orders under way")
+        ours = engines[0]
+        bound = (longest_complete_by(order_fulfilment) + GRACE).total_seconds()
+        killed = kill_all(ours.shop, IN_FLIGHT, ours.workers, bound, setting.say)
+    return report(found, killed)
+
+
+def _carried(engine: Engine, emulator: int, setting: Setting) -> Found:
+    setting.say(f"{engine.name}: starting all workers")
+    warmed = warm_up(engine.shop, IN_FLIGHT, engine.workers)
+    setting.say(f"{engine.name}: orders one at a time")
+    _, idle = engine.shop.carry(max(FEWEST_IDLE, setting.orders // 5), 1)
+    setting.say(f"{engine.name}: {setting.orders} orders, {IN_FLIGHT} in flight")
+    workers = list(engine.workers())
+
+    def taken() -> tuple[float, float, float]:
+        return processor_ms([emulator]), processor_ms(workers), time.process_time() * 1000
+
+    before = taken()
+    rate, loaded = engine.shop.carry(setting.orders, IN_FLIGHT)
+    emulator_ms, functions_ms, bench_ms = (
+        (now - then) / setting.orders for now, then in zip(taken(), before, strict=True)
     )
+    return Found(warmed, idle, loaded, rate, emulator_ms, functions_ms, bench_ms)
 
 
 @contextmanager
-def _shop() -> Iterator[Shop]:
+def _local_aws() -> Iterator[tuple[LocalAws, str]]:
     with RemoteServices(port=0) as services:
         services.application.set_faults(
             {"rules": [{"service": name, "latencyMs": SERVICE_MS} for name in SERVICES]}
         )
         with LocalAws.up(port=0, services=services.url, project=TEMPLATE.parent) as aws:
-            session = boto3.Session("test", "test", region_name=aws.region)
-            sqs = session.client("sqs", endpoint_url=aws.endpoint)
-            name = f"{aws.outputs['ReplyQueuePrefix']}bench"
-            replies = sqs.create_queue(QueueName=name)["QueueUrl"]
-            yield Shop(sqs, aws.outputs["SubmissionQueueUrl"], replies)
+            yield aws, services.url
 
 
-def _spread(took: Sequence[float]) -> dict[str, float]:
-    """ms."""
-    cuts = quantiles([each * 1000 for each in took], n=100, method="inclusive")
-    return {"p50": round(cuts[49], 1), "p95": round(cuts[94], 1), "p99": round(cuts[98], 1)}
+def _engines(aws: LocalAws, services: str) -> list[Engine]:
+    session = boto3.Session("test", "test", region_name=aws.region)
+    sqs = session.client("sqs", endpoint_url=aws.endpoint)
+    name = f"{aws.outputs['ReplyQueuePrefix']}bench"
+    replies = sqs.create_queue(QueueName=name)["QueueUrl"]
+
+    def send(order_id: str) -> None:
+        event = json.dumps(order(order_id, replyTo=replies))
+        sqs.send_message(QueueUrl=aws.outputs["SubmissionQueueUrl"], MessageBody=event)
+
+    def workers_of(functions: Sequence[str]) -> Callable[[], list[int]]:
+        return lambda: [pid for function in functions for pid in aws.worker_pids(function)]
+
+    ours = [value for output, value in aws.outputs.items() if output.endswith("FunctionName")]
+    theirs = state_machine(session, aws.endpoint, ours[0], services, replies)
+    hear = completed_orders(sqs, replies)
+    return [
+        Engine("Roundsman", Shop(send, hear), workers_of(ours)),
+        Engine("Step Functions", Shop(theirs.send, hear), workers_of(theirs.functions)),
+    ]
+
+
+def report(found: dict[str, Found], killed: AfterSigkill) -> Report:
+    """Tables of all engines; the first one's figures are the document's own, others by name."""
+    latency = [
+        [f"{name}, {when}", *(amount(ms) for ms in spread(took).values())]
+        for name, each in found.items()
+        for when, took in (("one at a time", each.idle), (f"{IN_FLIGHT} in flight", each.loaded))
+    ]
+    cores = os.cpu_count() or 1
+    rates = [
+        [
+            name,
+            amount(round(each.rate, 1)),
+            *(
+                amount(round(ms, 1))
+                for ms in (each.emulator_ms, each.functions_ms, each.bench_ms, each.processor_ms)
+            ),
+            amount(round(cores * 1000 / each.processor_ms, 1)) if each.processor_ms else "",
+        ]
+        for name, each in found.items()
+    ]
+    headings = ("", "orders a second", "emulator", "functions", "bench", "in all", "most a second")
+    first, *others = found
+    after = _killed(killed)
+    document: dict[str, Json] = {
+        **found[first].document(),
+        **{name.lower().replace(" ", "_"): found[name].document() for name in others},
+        "after_sigkill": after,
+    }
+    return Report(
+        [
+            Table("Latency in ms, on one local AWS", ("", "p50", "p95", "p99"), latency),
+            Table(
+                f"Orders a second with {IN_FLIGHT} in flight, and processor ms an order",
+                headings,
+                rates,
+            ),
+            Table(
+                f"SIGKILL of every worker with {killed.orders} orders under way",
+                ("", ""),
+                [[name.replace("_", " "), amount(value)] for name, value in after.items()],
+            ),
+        ],
+        {"throughput": document},
+        [
+            f"Remote calls take {SERVICE_MS} ms. Before anything was timed, all workers had been "
+            "started, with "
+            + " and ".join(f"{each.warmed} orders ({name})" for name, each in found.items())
+            + ".",
+            f"Most a second: what {cores} cores could carry that did nothing else.",
+        ],
+    )
+
+
+def _killed(killed: AfterSigkill) -> dict[str, float]:
+    return {
+        "workers_killed": killed.workers_killed,
+        "orders": killed.orders,
+        "finished": killed.finished,
+        "stuck": killed.stuck,
+        "half_finished_after_s": round(killed.half_after, 1),
+        "last_finished_after_s": round(killed.last_after, 1),
+        "longest_complete_by_and_2_s": killed.bound,
+    }

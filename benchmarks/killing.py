@@ -1,0 +1,65 @@
+"""SIGKILL of every worker while orders are under way: how long until all of them have ended."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from benchmarks.shop import Shop
+from roundsman.workflow import Workflow
+from roundsman_console.local.process import end_each
+
+GRACE = timedelta(seconds=2)  # on top of the longest complete-by
+GIVEN_UP_AFTER = 3  # times the bound
+SAID_EVERY = 15.0  # s
+
+
+@dataclass(frozen=True)
+class AfterSigkill:
+    """Seconds from the kill; `last` and `half` are of the orders that ended."""
+
+    orders: int
+    finished: int
+    workers_killed: int
+    half_after: float
+    last_after: float
+    bound: float
+
+    @property
+    def stuck(self) -> int:
+        return self.orders - self.finished
+
+
+def kill_all(
+    shop: Shop,
+    in_flight: int,
+    workers: Callable[[], Sequence[int]],
+    bound: float,
+    say: Callable[[str], None],
+    end: Callable[[list[int]], None] = end_each,
+) -> AfterSigkill:
+    """Kill all of `workers()` with so many orders under way, spread over their steps."""
+    shop.carry(2 * in_flight, in_flight, leave=in_flight)
+    shop.top_up(in_flight)
+    doomed = list(workers())
+    end(doomed)
+    killed_at, said_after, ends = shop.clock(), 0.0, list[float]()
+    while shop.under_way and shop.clock() - killed_at < GIVEN_UP_AFTER * bound:
+        heard = len(list(shop.ended()))
+        now = shop.clock() - killed_at
+        ends += [now] * heard
+        if now - said_after >= SAID_EVERY:
+            said_after = now
+            say(f"{now:.0f} s after the kill, {len(ends)} of {in_flight} have ended")
+    return AfterSigkill(
+        orders=in_flight,
+        finished=len(ends),
+        workers_killed=len(doomed),
+        half_after=ends[(len(ends) - 1) // 2] if ends else 0.0,
+        last_after=ends[-1] if ends else 0.0,
+        bound=bound,
+    )
+
+
+def longest_complete_by(workflow: Workflow) -> timedelta:
+    """Of all that its agents perform."""
+    return max(step.complete_within for step in workflow.steps)

@@ -1,0 +1,159 @@
+"""What is counted around the timing of orders: who is under way, when all is warm, what is left."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from benchmarks import processor
+from benchmarks.killing import kill_all, longest_complete_by
+from benchmarks.shop import PATIENCE, Shop, spread, warm_up
+from benchmarks.step_functions import RESOURCES, definition
+from benchmarks.throughput import Found, report
+from workflows.order_fulfilment import order_fulfilment
+
+
+@dataclass
+class World:
+    """Orders end in the order in which they were sent, so many at each look, a second apart."""
+
+    at_once: int = 1
+    now: float = 0.0
+    most: int = 0
+    waiting: list[str] = field(default_factory=list)
+    lost: set[str] = field(default_factory=set)
+
+    def send(self, order_id: str) -> None:
+        self.waiting.append(order_id)
+        self.most = max(self.most, len(self.waiting))
+
+    def hear(self) -> list[str]:
+        self.now += 1.0
+        told, self.waiting = self.waiting[: self.at_once], self.waiting[self.at_once :]
+        return [order_id for order_id in told if order_id not in self.lost]
+
+    def shop(self) -> Shop:
+        return Shop(self.send, self.hear, clock=lambda: self.now)
+
+
+def test_so_many_orders_are_under_way_and_no_more() -> None:
+    world = World()
+    rate, took = world.shop().carry(10, 4)
+    assert (world.most, len(took), rate) == (4, 10, 1.0)
+    assert took == [1.0, 2.0, 3.0] + [4.0] * 7
+    assert world.waiting == []
+
+
+def test_some_are_left_under_way_where_that_is_asked_for() -> None:
+    world = World()
+    shop = world.shop()
+    shop.carry(10, 4, leave=4)
+    assert list(shop.under_way) == world.waiting[:]
+    assert len(shop.under_way) == 3, "the last to end was not replaced"
+    assert shop.top_up(4) == 1
+    assert len(shop.under_way) == 4
+
+
+def test_an_end_that_is_told_twice_or_of_another_is_not_counted() -> None:
+    world = World()
+    shop = world.shop()
+    shop.top_up(1)
+    [order_id] = world.waiting
+    world.waiting = [order_id, "another"]
+    world.at_once = 2
+    assert list(shop.ended()) == [1.0]
+    world.waiting = [order_id]
+    assert list(shop.ended()) == []
+
+
+def test_orders_that_do_not_end_are_an_error() -> None:
+    world = World(at_once=0)
+    with pytest.raises(TimeoutError, match="4 orders did not come to their end"):
+        world.shop().carry(10, 4)
+    assert world.now == PATIENCE + 1
+
+
+def test_it_is_warm_once_no_worker_was_started_twice_in_a_row() -> None:
+    seen: list[Sequence[int]] = [(1, 2), (1, 2, 3), (1, 2, 3), (1, 3, 4), (1, 3), (1, 3), (9,)]
+    left = iter(seen)
+    assert warm_up(World(at_once=20).shop(), 20, lambda: next(left)) == 6 * 40
+    assert list(left) == [(9,)], "one that ended is no start"
+
+
+def test_it_is_given_up_where_workers_never_stop_starting() -> None:
+    numbers = iter(range(1000))
+    assert warm_up(World(at_once=20).shop(), 20, lambda: [next(numbers)]) == 20 * 40
+
+
+def test_percentiles_are_in_ms() -> None:
+    assert spread([number / 1000 for number in range(101)]) == {"p50": 50, "p95": 95, "p99": 99}
+
+
+def test_processor_time_is_read_whatever_a_process_is_called() -> None:
+    head = "7 (a ) b (c) S 1 2 3 4 5 6 7 8 9 10"
+    assert processor.ticks(f"{head} 300 45 0 0 20 0 1 0 99") == 345
+
+
+def test_processor_time_is_that_of_all_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(processor, "PROC", tmp_path)
+    monkeypatch.setattr(processor, "TICK", 10.0)
+    for pid, user in ((11, 3), (12, 4)):
+        (tmp_path / str(pid)).mkdir()
+        (tmp_path / str(pid) / "stat").write_text(f"{pid} (python) S{' 0' * 10} {user} 1 0")
+    assert processor.processor_ms([11, 12, 13]) == 90, "the third has ended"
+
+
+def test_all_workers_are_killed_with_orders_under_way_and_the_stuck_are_counted() -> None:
+    world = World(at_once=2)
+    shop = world.shop()
+    killed = list[int]()
+    said = list[str]()
+
+    def end(pids: list[int]) -> None:
+        killed.extend(pids)
+        assert len(shop.under_way) == 4
+        world.at_once = 1
+        world.lost = {world.waiting[1]}
+
+    found = kill_all(shop, 4, lambda: [11, 12], 6.0, said.append, end)
+    assert killed == [11, 12]
+    assert (found.orders, found.finished, found.stuck) == (4, 3, 1)
+    assert (found.workers_killed, found.half_after, found.last_after) == (2, 3.0, 4.0)
+    assert said == ["15 s after the kill, 3 of 4 have ended"], "and then it was given up"
+
+
+def test_the_longest_complete_by_is_that_of_the_shipment() -> None:
+    assert longest_complete_by(order_fulfilment) == timedelta(minutes=2)
+
+
+def test_the_state_machine_makes_the_four_calls_and_tells_the_application() -> None:
+    made = definition({name: f"arn:{name}" for name in RESOURCES}, "http://queue")
+    states = cast("dict[str, dict[str, object]]", made["States"])
+    name, path = str(made["StartAt"]), []
+    while "Next" in states[name]:
+        path.append(name)
+        name = str(states[name]["Next"])
+    assert path == ["reservations", "charges", "shipments", "messages"]
+    assert name == "completed"
+    assert states[name]["End"] is True
+
+
+def test_the_document_has_ours_and_theirs_side_by_side() -> None:
+    ours = Found(40, [0.1, 0.2], [0.3, 0.4], 5.0, 10.0, 30.0, 10.0)
+    theirs = Found(80, [0.1, 0.1], [0.1, 0.1], 50.0, 1.0, 2.0, 1.0)
+    world = World(at_once=4)
+    killed = kill_all(world.shop(), 4, lambda: [11], 6.0, lambda _: None, lambda _: None)
+    made = report({"Roundsman": ours, "Step Functions": theirs}, killed)
+    throughput = cast("dict[str, object]", made.document["throughput"])
+    latency = cast("dict[str, object]", throughput["latency_ms"])
+    assert throughput["orders_per_second"] == 5.0
+    assert latency["idle"] == {"p50": 150.0, "p95": 195.0, "p99": 199.0}
+    assert cast("dict[str, object]", throughput["step_functions"])["orders_per_second"] == 50.0
+    assert cast("dict[str, object]", throughput["after_sigkill"])["stuck"] == 0
+    [busiest] = [line for line in made.text().splitlines() if line.startswith("Roundsman  ")]
+    assert busiest.split()[1:6] == ["5", "10", "30", "10", "50"]
