@@ -217,10 +217,10 @@ class Desk(MemoryStore):
         """The record that the process acts on."""
         return self.tasks()[0] if self._read is None or self._wrote else self._read
 
-    def load(self, task_id: str, now: int) -> Task | None:
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         if self._read is not None and not self._wrote:
             return self._read
-        return super().load(task_id, now)
+        return super().load(task_id, now, latest=latest)
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()

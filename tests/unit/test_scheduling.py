@@ -219,7 +219,9 @@ def test_a_race_that_is_always_lost_gives_the_message_back() -> None:
     with pytest.raises(TryAgain, match=f"lost the race {RACES} times"):
         shells.start("m-1", faults.before_each(rival))
     assert shells.requests() == []
-    assert faults.calls.count("save") == RACES
+    assert faults.calls.count("load_eventually") == 1
+    assert faults.calls.count("load") == RACES
+    assert faults.calls.count("save") == RACES + 1
 
 
 # --- What is not there, or not understood ----------------------------------------------------
@@ -312,7 +314,7 @@ def test_a_healthy_message_costs_the_calls_that_it_must() -> None:
     shells.start()
     faults = Faults()
     shells.reply("first", faults=faults)
-    assert faults.calls == ["load", "plan", "save", "order", "send_requests"]
+    assert faults.calls == ["load_eventually", "plan", "save", "order", "send_requests"]
 
 
 def test_what_could_not_be_delivered_is_reported_with_the_message() -> None:

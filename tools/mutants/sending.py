@@ -16,11 +16,11 @@ SENDING = (
     Mutant(
         name="commit-then-send",
         file="layers/core/roundsman/scheduling.py",
-        old=("            if decision.task is not task:\n                # A refusal"),
+        old=("        if decision.task is not task:\n            saved ="),
         new=(
-            "            self._send(plan, task, decision, claimant)\n"
-            "            if decision.task is not task:\n"
-            "                # A refusal"
+            "        self._send(plan, task, decision, claimant)\n"
+            "        if decision.task is not task:\n"
+            "            saved ="
         ),
         tests=("tests/unit/test_scheduling.py::test_nothing_is_sent_before_it_is_stored",),
         why="a request is out for a claim that was never made",
@@ -28,12 +28,30 @@ SENDING = (
     Mutant(
         name="a-lost-race-decides-again",
         file="layers/core/roundsman/scheduling.py",
-        old=("                if isinstance(saved, Superseded):\n                    continue\n"),
-        new=("                if isinstance(saved, Superseded):\n                    pass\n"),
+        old=("            if isinstance(saved, Superseded):\n                return None\n"),
+        new=("            if isinstance(saved, Superseded):\n                pass\n"),
         tests=(
             "tests/unit/test_scheduling_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
         ),
         why="a decision that was not stored is acted on",
+    ),
+    Mutant(
+        name="nothing-to-do-by-the-latest-record",
+        file="layers/core/roundsman/scheduling.py",
+        old=("        if decision.task is task:\n            return None\n"),
+        new="",
+        tests=(
+            "tests/unit/test_scheduling_stale.py::test_a_reply_that_a_stale_record_does_not_wait_for_is_taken",
+        ),
+        why="a reply is dropped because an old record did not wait for it yet",
+    ),
+    Mutant(
+        name="a-task-is-gone-by-the-latest-record",
+        file="layers/core/roundsman/scheduling.py",
+        old=("            if task is None:\n                return None\n"),
+        new=("            if task is None:\n                return self._gone(event)\n"),
+        tests=("tests/unit/test_scheduling_stale.py::test_a_task_that_was_just_made_is_found",),
+        why="the first message of a new task is dropped",
     ),
     Mutant(
         name="acknowledge-after-send",

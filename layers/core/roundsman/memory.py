@@ -45,6 +45,7 @@ class MemoryStore:
         self._on_write = on_write
         self._orders: dict[str, OrderRow] = {}
         self._tasks: dict[str, Task] = {}
+        self._before: dict[str, Task | None] = {}
         self._history: dict[str, dict[int, HistoryRow]] = {}
         self._troubles: dict[str, int] = {}
         self._broken: dict[str, tuple[str, int, int]] = {}
@@ -67,18 +68,20 @@ class MemoryStore:
             self._put(task)
             return Created()
 
-    def load(self, task_id: str, now: int) -> Task | None:
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:  # noqa: ARG002  # here each read is the latest
         """The task; None where there is none, or where its retention is over.
 
         Raises what `make_unreadable` was given for it.
         """
         with self._lock:
-            task = self._tasks.get(task_id)
-            if task is None:
-                return None
-            if task_id in self._unreadable:
+            if task_id in self._tasks and task_id in self._unreadable:
                 raise self._unreadable[task_id]
-            return None if task.expires_at is not None and task.expires_at <= now else task
+            return _kept(self._tasks.get(task_id), now)
+
+    def load_before(self, task_id: str, now: int) -> Task | None:
+        """What a read that need not be the latest may find: the task before its last write."""
+        with self._lock:
+            return _kept(self._before.get(task_id), now)
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
@@ -204,6 +207,7 @@ class MemoryStore:
             del self._tasks[task_id]
 
     def _put(self, task: Task) -> None:
+        self._before[task.task_id] = self._tasks.get(task.task_id)
         if removed_at_once(task):
             del self._tasks[task.task_id]
             self.removed[task.task_id] = task
@@ -214,6 +218,12 @@ class MemoryStore:
     def _is_at(self, task_id: str, version: int) -> bool:
         stored = self._tasks.get(task_id)
         return stored is not None and stored.version == version
+
+
+def _kept(task: Task | None, now: int) -> Task | None:
+    """The task, if its retention is not over."""
+    over = task is not None and task.expires_at is not None and task.expires_at <= now
+    return None if over else task
 
 
 def _as_stored(task: Task) -> Task:

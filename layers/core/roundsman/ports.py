@@ -84,7 +84,7 @@ class Member:
 
 
 class TaskStore(Protocol):
-    """Orders and tasks. Reads of a task are consistent."""
+    """Orders and tasks. Reads of a task are consistent, but where it is said that they need not."""
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
         """Store order and task in one operation, or nothing where the order's id is taken.
@@ -93,8 +93,11 @@ class TaskStore(Protocol):
         reported as Exists with the same content.
         """
 
-    def load(self, task_id: str, now: int) -> Task | None:
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         """The task; None where there is none, or where its retention is over.
+
+        Not `latest` is half the price, and may be the record, or the absence, of a moment ago:
+        enough for a write on the version that was seen, for nothing else.
 
         Raises SchemaTooNew for a record that newer code wrote.
         """

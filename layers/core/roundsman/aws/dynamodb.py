@@ -135,14 +135,14 @@ class DynamoStore:
             raise TryAgain(f"{order_id}: a task of that id exists, but no order row") from refusal
         return Exists(order, self.load(order_id, now))
 
-    def load(self, task_id: str, now: int) -> Task | None:
-        """The task, read consistently; None where there is none or its retention is over.
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        """The task, read consistently if `latest`; None where it is not, or past its retention.
 
         Raises SchemaTooNew, and UnreadableRecord for a record that is not one.
         """
         with aws_errors(f"reading the task {task_id}"):
             found = self._client.get_item(
-                TableName=self._tasks, Key={"TaskId": text(task_id)}, ConsistentRead=True
+                TableName=self._tasks, Key={"TaskId": text(task_id)}, ConsistentRead=latest
             )
         if "Item" not in found:
             return None

@@ -17,7 +17,7 @@ its message is lost.
 from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS, Fault, Faults
+from roundsman.testing.faults import ABLE, CALLS, READS, Fault, Faults
 from roundsman.testing.trace import InvariantBroken
 from roundsman.testing.world import World
 
@@ -87,15 +87,9 @@ def crash_everywhere(
 
 def applies(fault: Fault, call: str) -> bool:
     """Whether a call of that name can fail in that way."""
-    match fault:
-        case Fault.ANSWER_LOST:
-            return call in CONDITIONAL_WRITES
-        case Fault.SWALLOWED:
-            return call in MESSAGES
-        case Fault.UNKNOWN:
-            return call not in READS  # without an effect it is NOT_DONE
-        case _:
-            return True
+    if fault is Fault.UNKNOWN and call in READS:
+        return False  # without an effect it is NOT_DONE
+    return call in ABLE.get(fault, CALLS)
 
 
 def _hits(calls: Sequence[str], faults: Collection[Fault]) -> Iterator[tuple[int, Fault]]:

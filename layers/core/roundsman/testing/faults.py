@@ -48,12 +48,13 @@ class Fault(StrEnum):
     REFUSED = "the call fails for good"
     ANSWER_LOST = "a write has its effect, is repeated, and fails its own condition"
     SWALLOWED = "a message is accepted and lost"
+    STALE = "a read that need not be the latest finds what was there before the last write"
 
 
 LOST_RACE: Saved | Superseded = Superseded()
 MESSAGES = ("send_requests", "send_start", "send_inspect", "send_inspects", "reply")
 READS = (
-    *("load", "order", "plan", "due", "members"),
+    *("load", "load_eventually", "order", "plan", "due", "members"),
     *("read_board", "read_holds", "read_leases", "read_groups"),
 )
 CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
@@ -66,6 +67,13 @@ CALLS = (
     *("send_command", "send_status", "publish", "reject"),
 )
 """The names of all calls to AWS."""
+
+ABLE = {
+    Fault.ANSWER_LOST: CONDITIONAL_WRITES,
+    Fault.SWALLOWED: MESSAGES,
+    Fault.STALE: ("load_eventually",),
+}
+"""The calls that a fault can hit, where it cannot hit all."""
 
 
 class Hit(NamedTuple):
@@ -107,7 +115,7 @@ class Faults:
         """
         if name not in CALLS:
             raise ValueError(f"no call is named {name!r}; there are {', '.join(CALLS)}")
-        able = {Fault.ANSWER_LOST: CONDITIONAL_WRITES, Fault.SWALLOWED: MESSAGES}.get(fault, CALLS)
+        able = ABLE.get(fault, CALLS)
         if name not in able:
             raise ValueError(f"{fault.name} cannot hit {name}; it hits {', '.join(able)}")
         if nth is not None:
@@ -130,14 +138,27 @@ class Faults:
         """From now on all is well."""
         self.stopped = True
 
-    def around(self, name: str, call: Callable[[], T], *, lost: T | None = None) -> T:
-        """Make the call, or let it fail. `lost` is what a lost answer turns into."""
+    def around(
+        self,
+        name: str,
+        call: Callable[[], T],
+        *,
+        lost: T | None = None,
+        stale: Callable[[], T] | None = None,
+    ) -> T:
+        """Make the call, or let it fail.
+
+        `lost` is what a lost answer turns into; `stale` makes the call as one that need not find
+        the latest.
+        """
         self._before_each(name)
         self.calls.append(name)
         fault = None if self.stopped else self.choose(name)
         if fault is Fault.ANSWER_LOST and lost is None:
             fault = None
         if fault is Fault.SWALLOWED and name not in MESSAGES:
+            fault = None
+        if fault is Fault.STALE and stale is None:
             fault = None
         if fault is not None:
             self.count[fault] = self.count.get(fault, 0) + 1
@@ -151,7 +172,7 @@ class Faults:
             raise CallRefused(f"{name}: AccessDenied", "AccessDenied")
         if fault is Fault.SWALLOWED:
             return None  # type: ignore[return-value]  # what these return
-        answer = call()
+        answer = stale() if fault is Fault.STALE and stale is not None else call()
         if fault is Fault.CRASH_AFTER:
             raise Crash(name)
         if fault is Fault.UNKNOWN:
@@ -185,8 +206,14 @@ class FaultyStore:
 
         return self._write("create", write, _exists(order, task))
 
-    def load(self, task_id: str, now: int) -> Task | None:
-        return self._faults.around("load", lambda: self._inner.load(task_id, now))
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        if latest:
+            return self._faults.around("load", lambda: self._inner.load(task_id, now))
+        return self._faults.around(
+            "load_eventually",
+            lambda: self._inner.load(task_id, now, latest=False),
+            stale=lambda: self._inner.load_before(task_id, now),
+        )
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()

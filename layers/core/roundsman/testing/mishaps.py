@@ -17,7 +17,8 @@ class Mishaps:
     """How often things go wrong, each a share from 0 to 1.
 
     Of calls to AWS: `crashes` of the calling process, just before or just after the call;
-    `failures`, with effect or without; `lost_answers` of writes. Of messages: `losses` (accepted
+    `failures`, with effect or without; `lost_answers` of writes; `stale_reads`, where a read need
+    not be the latest. Of messages: `losses` (accepted
     and gone), `repeats` (delivered, deleted, and delivered once more), `delays` (up to
     `longest_delay`, which also puts them out of order), `overtakes` (another one that is visible
     goes first). `meetings` are moments at which another process acts in between two calls of one.
@@ -27,6 +28,7 @@ class Mishaps:
     crashes: float = 0.0
     failures: float = 0.0
     lost_answers: float = 0.0
+    stale_reads: float = 0.0
     losses: float = 0.0
     repeats: float = 0.0
     delays: float = 0.0
@@ -49,6 +51,7 @@ class Mishaps:
             crashes=share,
             failures=share,
             lost_answers=share,
+            stale_reads=3 * share,
             losses=share,
             repeats=share,
             delays=share,
@@ -61,7 +64,7 @@ class Mishaps:
     @property
     def of_calls(self) -> bool:
         """Whether any of them is of calls to AWS: those come from a world's own faults."""
-        return any((self.crashes, self.failures, self.lost_answers, self.losses))
+        return any((self.crashes, self.failures, self.lost_answers, self.stale_reads, self.losses))
 
     def but(self, **changes: float) -> "Mishaps":
         """The same with other shares."""
@@ -97,7 +100,10 @@ class RandomFaults(Faults):
         if lot < mishaps.lost_answers and name in CONDITIONAL_WRITES:
             return Fault.ANSWER_LOST
         lot -= mishaps.lost_answers
-        return Fault.SWALLOWED if lot < mishaps.losses and name in MESSAGES else None
+        if lot < mishaps.losses and name in MESSAGES:
+            return Fault.SWALLOWED
+        eventual = name == "load_eventually"
+        return Fault.STALE if eventual and lot < mishaps.stale_reads else None
 
 
 class RandomServices(Services):
