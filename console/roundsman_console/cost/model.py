@@ -13,7 +13,7 @@ from roundsman_console.cost.prices import Prices
 
 KB = 1024
 GB = 1024**3
-READ_AT_ONCE = 4 * KB  # bytes that one read unit reads consistently
+READ_AT_ONCE = 4 * KB  # bytes that one read unit reads consistently, or half a unit eventually
 KEPT_IN_MIND = 5  # seconds for which instances keep marks, holds and circuits
 DAYS = 365 / 12  # of a month
 TO_AND_FRO = 2  # messages that a step takes: its request and its reply
@@ -189,11 +189,11 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
-    """Each decision reads the record consistently; each request reads the order, and need not."""
+    """Each decision reads the record, each request the order; neither must be consistent."""
     *seen, _ = record_sizes(wanted, figures)
     row = _order_row(wanted, figures)
-    requests = wanted.steps * ceil(row / READ_AT_ONCE) / 2
-    return sum(ceil(size / READ_AT_ONCE) for size in seen) + requests
+    requests = wanted.steps * ceil(row / READ_AT_ONCE)
+    return (sum(ceil(size / READ_AT_ONCE) for size in seen) + requests) / 2
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:

@@ -17,7 +17,7 @@ the scheduler is here, and is pure but for the author's functions: after complet
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
@@ -40,7 +40,6 @@ from roundsman.tries import (
     Report,
     Sleep,
 )
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND, milliseconds, spoken
 from roundsman.workflow import Step
 

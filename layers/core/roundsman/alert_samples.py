@@ -1,12 +1,12 @@
 """One failed order as an alert tells of it: what it is at, what stands, what was undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from roundsman.plan import Plan
 from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord, Task
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, iso
 
 

@@ -6,9 +6,9 @@ those about an agent.
 
 import json
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.alert_words import Words, inert
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, clock_time, iso, spoken
 
 SUBJECT_LIMIT = 99  # SNS takes fewer than 100 ASCII characters, none of them a control character

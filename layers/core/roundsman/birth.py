@@ -1,10 +1,11 @@
 """The first record of a task."""
 
+from dataclasses import dataclass
+
 from roundsman.due import placed, shard_of
 from roundsman.plan import Plan
 from roundsman.states import TaskState
 from roundsman.task import Owed, Task
-from roundsman.value_classes import dataclass
 
 RECEIVED = "received"
 

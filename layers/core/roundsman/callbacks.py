@@ -16,6 +16,7 @@ what protects a task is the right to send to the reply queue.
 import binascii
 import time
 from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
@@ -23,7 +24,6 @@ from roundsman.fields import Fields
 from roundsman.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
 from roundsman.outcomes import LONGEST_WAIT, Ended, permanent, succeeded, transient, wait_of
 from roundsman.ports import Clock
-from roundsman.value_classes import dataclass
 from roundsman.values import canonical_json
 
 SHORTEST = timedelta(seconds=1)

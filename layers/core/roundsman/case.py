@@ -1,10 +1,11 @@
 """One decision being made: the plan, what is known of the world, and the draft it changes."""
 
+from dataclasses import dataclass
+
 from roundsman.draft import Draft
 from roundsman.events import Agents, AgentView
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import DONE
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 

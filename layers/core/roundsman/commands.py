@@ -5,6 +5,7 @@ once by its id, and only on the version its sender saw where it names one.
 """
 
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from roundsman.events import (
     COMMAND_KINDS,
@@ -19,7 +20,6 @@ from roundsman.events import (
 )
 from roundsman.fields import Fields
 from roundsman.messages import VERSION, check_version, read_object, read_task_id
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json
 
 START, INSPECT = "start", "inspect"

@@ -5,10 +5,11 @@ this in one message attribute; whatever attributes its sender gave it stay besid
 it was moved by SQS: its function ended before it could say anything.
 """
 
+from dataclasses import dataclass
+
 from roundsman.errors import InvalidMessage
 from roundsman.fields import Fields
 from roundsman.messages import read_object
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json
 
 ATTRIBUTE = "DeadLetter"

@@ -8,7 +8,7 @@ function that dies in between, is made good by the next one that handles the tas
 of a task that owes something is never more than half a minute ahead.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.birth import RECEIVED
 from roundsman.due import START_WITHIN, without_owed
@@ -18,7 +18,6 @@ from roundsman.plan import Plan
 from roundsman.ports import Clock, Outbox, Saved, TaskStore
 from roundsman.reporting import Reporter
 from roundsman.task import Owed, Task
-from roundsman.value_classes import dataclass
 
 CLEARING_RACES = 5
 

@@ -1,9 +1,8 @@
 """Errors, named by what happens next."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import timedelta
-
-from roundsman.value_classes import dataclass
 
 
 class RoundsmanError(Exception):

@@ -1,11 +1,11 @@
 """What can happen to a task, and what a decision asks the shell to do."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
 from roundsman.task import StepError, Task
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 

@@ -6,10 +6,10 @@ ended, the error's type, and its message without what differs from order to orde
 """
 
 import re
+from dataclasses import dataclass
 
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError, Task, step_of
-from roundsman.value_classes import dataclass
 from roundsman.values import canonical_json, sha256
 
 ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"

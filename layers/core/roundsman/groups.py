@@ -19,12 +19,11 @@ Every write is conditional on the version that was seen, so two supervisors do n
 """
 
 from collections.abc import Iterable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from roundsman.failures import UNDO_FAILED, UNDONE, Failure
-from roundsman.value_classes import dataclass
 from roundsman.values import MINUTE, SECOND, spoken
 
 if TYPE_CHECKING:

@@ -16,11 +16,10 @@ however many shards there are:
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.ports import Clock, LeaseStore
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 
 LEASE_FOR = 20 * SECOND

@@ -22,10 +22,10 @@ would then be sent for ever. So every doubt is resolved as "may have been read":
 DOUBT is NOTE_EVERY and as much again for clocks that differ and for a write that takes its time.
 """
 
+from dataclasses import dataclass
 from typing import Protocol
 
 from roundsman.events import AgentView
-from roundsman.value_classes import dataclass
 from roundsman.values import MINUTE, SECOND
 
 NOTE_EVERY = 5 * SECOND

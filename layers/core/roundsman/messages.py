@@ -7,13 +7,12 @@ in statuses, which leave the system and say ISO 8601.
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.events import Claimant, Outcome, Replied
 from roundsman.fields import Fields
 from roundsman.task import Owed, StepError, Task
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json, iso, parse_json
 
 VERSION = 1

@@ -3,11 +3,11 @@
 An author may return or raise anything; a reply that cannot be sent would be worse.
 """
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.events import Outcome
 from roundsman.task import StepError
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json, milliseconds, parse_json
 from roundsman.workflow import LARGEST_RESULT
 

@@ -6,14 +6,13 @@ explicitly: a default that changes in the code later must not change what an old
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
 from typing import TypeAlias, TypeVar
 
 from roundsman.task import item_names
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json, milliseconds, parse_json, sha256
 from roundsman.workflow import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
 

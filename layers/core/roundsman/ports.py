@@ -5,6 +5,7 @@ transactions): the message is then delivered again. Losing a race is a value, no
 """
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from roundsman.alerts import Alert
@@ -15,7 +16,6 @@ from roundsman.groups import Group
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.task import Task
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 if TYPE_CHECKING:

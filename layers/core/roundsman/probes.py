@@ -1,6 +1,7 @@
 """What a probe answers: did it happen? Asked by the perform's key, before anything is repeated."""
 
-from roundsman.value_classes import dataclass
+from dataclasses import dataclass
+
 from roundsman.values import Json
 
 

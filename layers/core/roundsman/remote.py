@@ -31,6 +31,7 @@ import re
 import ssl
 import time
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.utils import parsedate_to_datetime
 from http.client import HTTPException, HTTPResponse, IncompleteRead
@@ -46,7 +47,6 @@ from roundsman.remote_connection import (
     Unreachable,
     why_broken,
 )
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, parse_json
 
 LARGEST_ANSWER = 256 * 1024

@@ -5,6 +5,7 @@ import io
 import socket
 import ssl
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from http.client import (
     HTTPConnection,
     HTTPException,
@@ -15,8 +16,6 @@ from http.client import (
 )
 from select import select
 from typing import TYPE_CHECKING
-
-from roundsman.value_classes import dataclass
 
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer

@@ -6,7 +6,7 @@ group that nobody was told of. So ten thousand orders that fail alike cost one a
 of the groups every few seconds by each instance that handles them.
 """
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from roundsman.alert_samples import Sample
 from roundsman.alerts import Alert
@@ -29,7 +29,6 @@ from roundsman.plan import Plan
 from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox
 from roundsman.states import TaskState
 from roundsman.task import Task
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 
 KNOWN_FOR = 5 * SECOND

@@ -5,7 +5,7 @@ send; the message is acknowledged (the call returns) only after what it caused w
 """
 
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from roundsman.commands import INSPECT, Command
 from roundsman.delivery import Delivered, deliver_owed
@@ -48,7 +48,6 @@ from roundsman.ports import (
 from roundsman.reporting import Reporter
 from roundsman.requests import agent_of, request_for
 from roundsman.task import StepError, Task, idempotency_key, operation_of
-from roundsman.value_classes import dataclass
 from roundsman.values import MINUTE, Json, sha256
 
 RACES = 30

@@ -1,14 +1,13 @@
 """What an author's function is given: one attempt at a step, and the time that it has."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeAlias
 
 from roundsman.messages import AgentRequest
 from roundsman.ports import Clock
 from roundsman.task import item_place
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 

@@ -3,7 +3,7 @@
 What an application says of an order that it sent before, it passes on to the scheduler.
 """
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from roundsman.birth import RECEIVED, Wishes, new_task
 from roundsman.commands import command_of
@@ -15,7 +15,6 @@ from roundsman.plan import Plan
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.scheduling import LONGEST_DELAY
 from roundsman.task import Owed, Task
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 APPLICATION = "application"

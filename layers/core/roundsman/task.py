@@ -5,12 +5,11 @@ An absent step record means a step that nothing has happened to: Pending, never 
 
 import re
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from roundsman.checks import LONGEST_ERROR_TYPE
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 
 SCHEMA = 1

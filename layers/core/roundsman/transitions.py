@@ -11,12 +11,12 @@ these tables.
 """
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.errors import NoTransition
 from roundsman.states import ProcessState as P
 from roundsman.states import TaskState as T
-from roundsman.value_classes import dataclass
 
 
 class StepEvent(StrEnum):

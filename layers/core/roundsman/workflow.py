@@ -5,7 +5,7 @@ sentence that says what to change; `roundsman.plan` turns one that can into its 
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
@@ -22,7 +22,6 @@ from roundsman.checks import (
 )
 from roundsman.conditions import compile_condition, steps_read
 from roundsman.errors import DefinitionError
-from roundsman.value_classes import dataclass
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and one decision looks at all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024

@@ -5,11 +5,10 @@ cancelled is not known here; the scheduler decides that.
 """
 
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from roundsman.errors import Problem, RejectedOrder
-from roundsman.value_classes import dataclass
 from roundsman.values import Json
 from workflows.validation import (
     ObjectField,

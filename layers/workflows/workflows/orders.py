@@ -8,12 +8,11 @@ without a word, and an order would be processed in another way than was asked fo
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import cast
 
 from roundsman.birth import Wishes
 from roundsman.errors import Problem, RejectedOrder
-from roundsman.value_classes import dataclass
 from roundsman.values import Json, canonical_json, parse_json, sha256
 from roundsman.workflow import Workflow
 from workflows.cancel import CANCEL, CancelEvent, mixed, read_cancel_event

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar
 
@@ -9,7 +10,6 @@ from marshmallow import ValidationError, validates_schema
 
 from roundsman.birth import Wishes
 from roundsman.errors import Problem
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 from roundsman.workflow import Priority, Workflow
 from workflows.validation import ObjectSchema, Value, matching, text, whole

@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, cached_property
 from typing import TYPE_CHECKING, Protocol
 
@@ -33,7 +34,6 @@ from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_request
 from roundsman.ports import Clock, Outbox
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority

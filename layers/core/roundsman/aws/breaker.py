@@ -19,6 +19,7 @@ Where ControlTable cannot be reached, calls pass: what guards against an outage 
 """
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 from aws_lambda_powertools.utilities.circuit_breaker import (
@@ -36,7 +37,6 @@ from roundsman.aws.observability import count, logger, where
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.guards import HeldBack, NotCalled
 from roundsman.ports import Clock
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 
 if TYPE_CHECKING:

@@ -1,5 +1,6 @@
 """What each function is put together from: its adapters, made from its settings."""
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from roundsman.aws.clients import Clients
@@ -9,7 +10,6 @@ from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
-from roundsman.value_classes import dataclass
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

@@ -4,9 +4,9 @@ import json
 import os
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 from roundsman.errors import RoundsmanError
-from roundsman.value_classes import dataclass
 from roundsman.values import SECOND
 
 
