@@ -103,4 +103,7 @@ def test_nothing_that_was_ordered_is_logged_and_every_line_says_whom_it_is_about
     for line in attempts + replies:
         assert line["step"], line
         assert line["attempt"], line
+    sent = [line["sent"] for line in logged if "sent" in line]
+    for line in attempts:
+        assert {line["step"]: line["lock"]} in sent, "a request is found by its lock"
     assert {line["attempt"] for line in attempts if line["task_id"] == "killed"} == {1, 2}

@@ -10,7 +10,7 @@ from roundsman.memory_groups import MemoryGroups
 from roundsman.plan import Plan, plan_of
 from roundsman.ports import OrderRow
 from roundsman.recording import RecordingOutbox, SentRequest
-from roundsman.scheduling import Scheduler, newly_held
+from roundsman.scheduling import Handled, Scheduler, newly_held, outcome_of
 from roundsman.states import ProcessState, TaskState
 from roundsman.values import MINUTE
 from roundsman.workflow import Retry, Step, Workflow
@@ -80,8 +80,8 @@ def requests_in(outbox: RecordingOutbox) -> list[SentRequest]:
     return [sent for sent in outbox.sent if isinstance(sent, SentRequest)]
 
 
-def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutbox, list[str]]:
-    """What was sent for a step of these agents, and which steps were held by that message."""
+def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutbox, Handled]:
+    """What was sent for a step of these agents, and what became of the message that started it."""
     store, plans, outbox = MemoryStore(), MemoryPlans(), RecordingOutbox(agents=known)
     only = Step(name="only", agents=agents, complete_within=timedelta(seconds=30))
     plan = plan_of(Workflow(name="routed", steps=(only,), complete_within=HOUR))
@@ -100,25 +100,44 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
         jitter=lambda: 0.5,
         instance="test",
     )
-    handled = scheduler.command(Command(START, "ord-1"), "message-1")
-    return outbox, newly_held(handled)
+    return outbox, scheduler.command(Command(START, "ord-1"), "message-1")
 
 
 def test_a_request_goes_to_the_queue_of_the_agent_that_takes_work_under_its_own_key() -> None:
-    outbox, held = _started(Board(first=NOW + MINUTE), "first", "second", known={"first", "second"})
+    outbox, handled = _started(
+        Board(first=NOW + MINUTE), "first", "second", known={"first", "second"}
+    )
     assert [(one.agent, one.request.idempotency_key) for one in requests_in(outbox)] == [
         ("second", "ord-1/only/perform/second")
     ]
-    assert held == []
+    assert newly_held(handled) == []
+
+
+def test_the_log_says_the_lock_of_a_request_and_the_agent_where_it_is_not_the_plans_own() -> None:
+    known = {"first", "second"}
+    outbox, handled = _started(Board(), "first", "second", known=known)
+    [sent] = requests_in(outbox)
+    said = outcome_of(handled)
+    assert said["sent"] == {"only": sent.request.lock}
+    assert (said["state"], said["reason"]) == ("Active", "only: attempt 1 of 3 claimed")
+    assert "agents" not in said
+    _, elsewhere = _started(Board(first=NOW + MINUTE), "first", "second", known=known)
+    assert outcome_of(elsewhere)["agents"] == {"only": "second"}
+
+
+def test_the_log_says_nothing_of_what_was_not_sent() -> None:
+    _, held = _started(Board(first=NOW + MINUTE), "first", known={"first"})
+    assert not {"sent", "agents"} & outcome_of(held).keys()
+    assert outcome_of(Handled("no such task")) == {"reason": "no such task"}
 
 
 def test_a_step_that_a_message_finds_held_is_counted_once_and_sent_nowhere() -> None:
-    outbox, held = _started(Board(first=NOW + MINUTE), "first", known={"first"})
+    outbox, handled = _started(Board(first=NOW + MINUTE), "first", known={"first"})
     assert requests_in(outbox) == []
-    assert held == ["only"]
+    assert newly_held(handled) == ["only"]
 
 
 def test_an_agent_that_another_stands_in_for_has_no_queue_and_the_step_waits_for_one() -> None:
-    outbox, held = _started(Board(first=NOW + MINUTE), "first", "second", known={"first"})
+    outbox, handled = _started(Board(first=NOW + MINUTE), "first", "second", known={"first"})
     assert requests_in(outbox) == []
-    assert held == []
+    assert newly_held(handled) == []

@@ -88,6 +88,22 @@ def newly_held(handled: Handled) -> list[str]:
     ]
 
 
+def outcome_of(handled: Handled) -> dict[str, Json]:
+    """What was decided, for the log: `sent` has the lock of each step that was requested.
+
+    `agents` says who was asked where that is not the plan's own agent.
+    """
+    task, asked = handled.task, handled.requests
+    if task is None:
+        return {"reason": handled.reason}
+    fields: dict[str, Json] = {"reason": handled.reason, "state": task.state.value}
+    if asked:
+        fields["sent"] = {request.step: request.lock for request in asked}
+        if others := {each.step: agent for each in asked if (agent := task.step(each.step).agent)}:
+            fields["agents"] = {**others}
+    return fields
+
+
 class Scheduler:
     """Handles the messages of the SchedulerQueue and of the agents' reply queues."""
 

@@ -15,7 +15,7 @@ from roundsman.aws.starting import ends_the_start
 from roundsman.commands import read_command
 from roundsman.events import attempt_of
 from roundsman.messages import read_reply
-from roundsman.scheduling import Handled, Scheduler, newly_held
+from roundsman.scheduling import Handled, Scheduler, newly_held, outcome_of
 
 
 @ends_the_start
@@ -59,7 +59,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
 
 def _report(event: str, handled: Handled) -> None:
     task = handled.task
-    logger().info("decided", extra={"event": event, **_outcome(handled)})
+    logger().info("decided", extra={"event": event, **outcome_of(handled)})
     report_delivered(handled.delivered)
     if handled.unnoted is not None:
         logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
@@ -69,20 +69,3 @@ def _report(event: str, handled: Handled) -> None:
         count(f"Tasks{task.state}")
         # As many as there are orders, and what they cost is in proportion: `roundsman cost`.
         count_by_workflow("TaskDecisions", task.workflow, task.version)
-
-
-def _outcome(handled: Handled) -> dict[str, object]:
-    """What was decided, as log fields: `sent` has the lock of each step that was requested.
-
-    `agents` says where a step was sent whose agent is not its plan's.
-    """
-    task = handled.task
-    fields: dict[str, object] = {"reason": handled.reason}
-    if task is not None:
-        fields["state"] = task.state
-    if handled.requests:
-        fields["sent"] = {request.step: request.lock for request in handled.requests}
-        agents = {} if task is None else {x.step: task.step(x.step).agent for x in handled.requests}
-        if elsewhere := {step: agent for step, agent in agents.items() if agent}:
-            fields["agents"] = elsewhere
-    return fields
