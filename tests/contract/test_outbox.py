@@ -11,14 +11,15 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from roundsman.alerts import Alert
-from roundsman.aws.outbox import AwsOutbox, batches
-from roundsman.aws.outbox import Post as Sent
+from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.posting import Post as Sent
+from roundsman.aws.posting import batches, send_posts
 from roundsman.commands import command_of
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
 from roundsman.events import Asked, Cancel
 from roundsman.messages import AgentRequest
 from roundsman.values import MINUTE, SECOND
-from roundsman.wire import MESSAGE_LIMIT
+from roundsman.wire import MESSAGE_LIMIT, wire_text
 from tests.contract.outboxes import MotoPost, Post, RecordingPost, moto_post
 from tests.contract.samples import NOW
 
@@ -223,28 +224,72 @@ def failed(index: int, code: str, *, sender: bool) -> dict[str, object]:
 
 
 @pytest.mark.parametrize(
-    ("failures", "raised"),
+    ("codes", "raised"),
     [
-        ([failed(1, "InternalError", sender=False)], TryAgain),
-        ([failed(1, "RequestThrottled", sender=True)], TryAgain),
-        ([failed(0, "InvalidMessageContents", sender=True)], CallRefused),
-        (
-            [
-                failed(0, "InvalidMessageContents", sender=True),
-                failed(1, "InternalError", sender=False),
-            ],
-            TryAgain,
-        ),
+        ({1: "InternalError"}, TryAgain),
+        ({1: "RequestThrottled"}, TryAgain),
+        ({0: "InvalidMessageContents"}, CallRefused),
+        ({0: "InvalidMessageContents", 1: "InternalError"}, TryAgain),
     ],
 )
 def test_a_batch_accepted_in_part_is_not_a_batch_that_was_sent(
-    moto: MotoPost, failures: list[dict[str, object]], raised: type[Exception]
+    moto: MotoPost, codes: dict[int, str], raised: type[Exception]
 ) -> None:
     requests = [("mail", "normal", request_to("a")), ("mail", "normal", request_to("b"))]
+    failures = [failed(index, code, sender=True) for index, code in codes.items()]
     with Stubber(moto.sqs) as stub:
         stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
-        with pytest.raises(raised, match="2 requests to mail-normal"):
+        for code in codes.values():
+            stub.add_client_error("send_message", code, http_status_code=400)
+        with pytest.raises(raised, match="message to mail-normal"):
             moto.outbox.send_requests(requests)
+
+
+def test_what_a_batch_did_not_take_is_sent_once_more_by_itself(moto: MotoPost) -> None:
+    requests = [("mail", "normal", request_to("a")), ("mail", "normal", request_to("b"))]
+    failures = [failed(1, "InternalError", sender=False)]
+    with Stubber(moto.sqs) as stub:
+        stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
+        body = wire_text(request_to("b").body())
+        asked = {"QueueUrl": moto.urls["mail-normal"], "MessageBody": body}
+        stub.add_response("send_message", {}, asked)
+        moto.outbox.send_requests(requests)
+        stub.assert_no_pending_responses()
+
+
+def test_one_that_has_its_whole_batch_refused_keeps_no_other_back(moto: MotoPost) -> None:
+    posts = [Sent("a"), Sent("b", group="no group"), Sent("c")]
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message_batch", "InvalidParameterValue", http_status_code=400)
+        stub.add_response("send_message", {})
+        stub.add_client_error("send_message", "InvalidParameterValue", http_status_code=400)
+        stub.add_response("send_message", {})
+        outcomes = send_posts(moto.sqs, moto.urls["mail-normal"], posts)
+    assert [type(each) for each in outcomes] == [type(None), CallRefused, type(None)]
+
+
+def test_a_batch_that_fails_for_now_is_not_asked_for_one_by_one(moto: MotoPost) -> None:
+    with Stubber(moto.sqs) as stub:
+        stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
+        outcomes = send_posts(moto.sqs, moto.urls["mail-normal"], [Sent("a"), Sent("b")])
+    assert [type(each) for each in outcomes] == [TryAgain, TryAgain]
+
+
+def test_each_post_of_a_batch_has_its_own_group_and_delay(moto: MotoPost) -> None:
+    asked: list[dict[str, object]] = []
+
+    def look(params: Mapping[str, list[dict[str, object]]], **_: object) -> None:
+        asked.extend(params.get("Entries", [dict(params)]))
+
+    moto.sqs.meta.events.register("provide-client-params.sqs.*", look)
+    url = moto.urls["mail-normal"]
+    send_posts(moto.sqs, url, [Sent("a", group="g"), Sent("b", delay=3)])
+    send_posts(moto.sqs, url, [Sent("c", group="h", delay=4)])
+    assert asked == [
+        {"Id": "0", "MessageBody": "a", "MessageGroupId": "g"},
+        {"Id": "1", "MessageBody": "b", "DelaySeconds": 3},
+        {"QueueUrl": url, "MessageBody": "c", "MessageGroupId": "h", "DelaySeconds": 4},
+    ]
 
 
 def test_one_queue_that_fails_keeps_no_request_of_another_back(moto: MotoPost) -> None:
@@ -259,7 +304,7 @@ def test_one_queue_that_fails_keeps_no_request_of_another_back(moto: MotoPost) -
 
 def test_what_may_pass_is_raised_before_what_will_not(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
-        stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
+        stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
         with pytest.raises(TryAgain):
             moto.outbox.send_requests(
                 [("drone", "normal", request_to("fly")), ("mail", "normal", request_to("mail"))]
@@ -328,5 +373,5 @@ def test_a_part_that_was_given_no_place_to_send_to_says_so(moto: MotoPost) -> No
 def test_a_start_that_sqs_does_not_take_now_is_tried_again(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
         stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
-        with pytest.raises(TryAgain, match="start of ord-1"):
+        with pytest.raises(TryAgain, match="message to SchedulerQueue"):
             moto.outbox.send_start("ord-1", delay=SECOND)

@@ -23,9 +23,9 @@ def requests_since(world: Stack, first: int) -> int:
     """How many requests for payment the scheduler has sent since that call."""
     url = world.url("PaymentRequestQueue")
     return sum(
-        len(cast("list[object]", call.parameters["Entries"]))
+        len(cast("list[object]", call.parameters.get("Entries", [call.parameters])))
         for call in world.calls[first:]
-        if call.operation == "SendMessageBatch" and call.parameters["QueueUrl"] == url
+        if call.operation.startswith("SendMessage") and call.parameters["QueueUrl"] == url
     )
 
 

@@ -219,7 +219,7 @@ def test_a_scheduler_that_dies_before_it_says_completed_has_it_said_by_another(
     world: Stack,
 ) -> None:
     queue = world.reply_queue("web")
-    world.kill("SchedulerFunction", at="SendMessage", after=1)  # `started` goes, `completed` not
+    world.kill("SchedulerFunction", at="SendMessage", after=5)  # four requests and `started` go
     world.submit(order("ord-1", replyTo=queue, retention=0))
     world.run()
     assert told(world.messages(queue)) == [("received", 1), ("started", 2)]

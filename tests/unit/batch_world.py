@@ -5,10 +5,11 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
-from botocore.exceptions import EndpointConnectionError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.dead_letters import DeadLetters
+from roundsman.aws.mailbag import Mailbag
 from roundsman.recording import RecordingOutbox, Rejected
 from roundsman.testing.faults import Faults, FaultyOutbox
 
@@ -38,6 +39,10 @@ class Queue:
     """How often its redrive policy was asked for."""
     groups: dict[str, str] = field(default_factory=dict)
     attributes: dict[str, object] = field(default_factory=dict)
+    did: list[tuple[str, ...]] = field(default_factory=list)
+    """What was sent to other queues, the queue and then the bodies of each request, and deleted."""
+    refused: dict[str, str] = field(default_factory=dict)
+    """The code with which SQS refuses a body."""
 
     @property
     def client(self) -> "SQSClient":
@@ -54,10 +59,27 @@ class Queue:
             "Attributes": {"RedrivePolicy": json.dumps({**policy, "maxReceiveCount": MAX_RECEIVES})}
         }
 
+    def send_message_batch(
+        self, *, QueueUrl: str, Entries: list[dict[str, str]]
+    ) -> dict[str, list[dict[str, str]]]:
+        """To another queue; what is refused for itself is told of as failed."""
+        if self.broken:
+            raise EndpointConnectionError(endpoint_url=QueueUrl)
+        taken = [each["MessageBody"] for each in Entries if each["MessageBody"] not in self.refused]
+        self.did.append((QueueUrl.rpartition("/")[2], *taken))
+        failed = [each["Id"] for each in Entries if each["MessageBody"] in self.refused]
+        return {"Failed": [{"Id": each} for each in failed]}
+
     def send_message(self, **sent: object) -> None:
-        """Only ever to the dead letters."""
+        """To another queue, or to the dead letters."""
         if self.broken:
             raise EndpointConnectionError(endpoint_url=str(sent["QueueUrl"]))
+        if not str(sent["QueueUrl"]).endswith(DEAD):
+            body = str(sent["MessageBody"])
+            if body in self.refused:
+                raise ClientError({"Error": {"Code": self.refused[body]}}, "SendMessage")
+            self.did.append((str(sent["QueueUrl"]).rpartition("/")[2], body))
+            return
         assert sent.pop("QueueUrl") == f"{URL.rpartition('/')[0]}/{DEAD}"
         self.letters.append(sent)
 
@@ -69,6 +91,7 @@ class Queue:
         assert receive == str(self.receives[message_id]), "the handle of this very receive"
         del self.bodies[message_id]
         self.deleted.append(message_id)
+        self.did.append(("delete", message_id))
 
     def event(self, ids: Iterable[str]) -> dict[str, object]:
         """The batch of a receive; what was received too often goes to the dead-letter queue."""
@@ -120,6 +143,7 @@ class Batch:
     def __post_init__(self) -> None:
         env = {"POWERTOOLS_SERVICE_NAME": "scheduler", "AWS_LAMBDA_LOG_GROUP_NAME": "/the/log"}
         self.dead_letters = DeadLetters(self.queue.client, lambda: self.now, env)
+        self.mailbag = Mailbag(self.queue.client, clock=lambda: self.now)
 
     def invoke(self, ids: Iterable[str] | None = None) -> list[str]:
         """Deliver these messages (or all) and acknowledge; the ids that must come again."""
@@ -130,10 +154,15 @@ class Batch:
 
     def handle_event(self, ids: Iterable[str]) -> list[str]:
         """Deliver these messages; the ids that must come again. Nothing is acknowledged."""
+        return self.handle_these(self.queue.event(ids))
+
+    def handle_these(self, event: dict[str, object]) -> list[str]:
+        """Hand over an event as it is; the ids that must come again."""
         answer = handle_batch(
-            self.queue.event(ids),
+            event,
             handle=self._handle,
             outbox=FaultyOutbox(self.outbox, self.faults),
+            mailbag=self.mailbag,
             sqs=self.queue.client,
             queue_url_beside=BESIDE,
             dead_letters=self.dead_letters,

@@ -7,6 +7,7 @@ import pytest
 
 from roundsman.aws.batch import Message, handle_batch
 from roundsman.aws.dead_letters import DeadLetters
+from roundsman.aws.mailbag import Mailbag
 from roundsman.aws.observability import metrics
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.recording import RecordingOutbox, Rejected
@@ -54,6 +55,7 @@ def test_an_event_without_messages_is_answered_and_logged(
         event,
         handle=raising(AssertionError(), at=""),
         outbox=RecordingOutbox(),
+        mailbag=Mailbag(Queue({}).client),
         sqs=Queue({}).client,
         queue_url_beside=BESIDE,
         dead_letters=DeadLetters(Queue({}).client),

@@ -56,10 +56,40 @@ SENDING = (
     Mutant(
         name="acknowledge-after-send",
         file="layers/core/roundsman/aws/batch.py",
-        old=('extra={**_which(message), "why": str(problem)}\n        )\n        raise\n'),
-        new=('extra={**_which(message), "why": str(problem)}\n        )\n'),
-        tests=("tests/unit/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",),
+        old="            self._settle_one(record, problem or unsent)",
+        new="            self._settle_one(record, problem)",
+        tests=(
+            "tests/unit/test_batch_sending.py::test_of_a_request_accepted_in_part_only_what_was_not_comes_again",
+        ),
         why="a message is gone before what it caused was sent",
+    ),
+    Mutant(
+        name="a-message-that-failed-comes-again",
+        file="layers/core/roundsman/aws/batch.py",
+        old="            self._unsettled.append((record, problem))",
+        new="            self._unsettled.append((record, None))",
+        tests=("tests/unit/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",),
+        why="a message is gone that nobody has handled",
+    ),
+    Mutant(
+        name="sent-before-it-is-deleted",
+        file="layers/core/roundsman/aws/batch.py",
+        old="        self._mailbag.flush()\n        for record, problem in self._unsettled:",
+        new="        for record, problem in self._unsettled:",
+        tests=(
+            "tests/unit/test_batch_sending.py::test_in_a_batch_that_came_back_each_is_deleted_after_its_own_was_sent",
+        ),
+        why="a message is deleted whose request then dies with the process",
+    ),
+    Mutant(
+        name="a-reply-that-waited-too-long-is-silent",
+        file="layers/core/roundsman/aws/mailbag.py",
+        old="if kept.post.until is not None and self._clock() >= kept.post.until:",
+        new="if kept.post.until is not None and self._clock() < 0:",
+        tests=(
+            "tests/unit/test_agent_batches.py::test_a_reply_that_waited_beyond_its_complete_by_is_never_sent",
+        ),
+        why="an agent answers for an attempt that is not its any more",
     ),
     Mutant(
         name="only-the-last-failure-is-a-dead-letter",

@@ -31,7 +31,8 @@ class Order:
 class Role:
     """What one message asks of the functions of one role, handled alone and ten in a batch.
 
-    Agents call their service besides. The calls are the same in a batch, one after the other.
+    Agents call their service besides. A batch makes the same
+    calls of DynamoDB, one after the other, and one of SQS for all.
     """
 
     messages: int  # that an order of four steps sends there

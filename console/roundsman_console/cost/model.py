@@ -93,7 +93,7 @@ def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
     return Units(
         write_units=_writes(wanted, figures) + refreshed * (quiet.write_units - busy.write_units),
         read_units=_reads(wanted, figures) + refreshed * (quiet.read_units - busy.read_units),
-        sqs_requests=count + wanted.statuses + 2 * count / wanted.batch,
+        sqs_requests=_sqs_requests(wanted, count),
         invocations=count / wanted.batch,
         gb_seconds=wanted.memory / KB * _billed_ms(wanted, figures, prices) / 1000,
         log_bytes=sum(
@@ -167,6 +167,15 @@ def _messages(wanted: Wanted) -> dict[str, int]:
     return {"submission": 1, "scheduler": 1 + wanted.steps, "agent": wanted.steps}
 
 
+def _sqs_requests(wanted: Wanted, messages: int) -> float:
+    """What the application sends it sends by itself; a batch sends, receives and deletes at once.
+
+    Each status goes alone.
+    """
+    shared = (messages - 1) + 2 * messages
+    return 1 + wanted.statuses + shared / wanted.batch
+
+
 def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
     """Bytes of the task's record: at its birth, then after each decision, to its end."""
     record = figures.record
@@ -209,7 +218,8 @@ def _billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> float:
     total = wanted.steps * wanted.service_ms
     for role, number in _messages(wanted).items():
         calls = figures.roles[role]
-        waits = calls.dynamodb_calls * assumed.dynamodb_ms + calls.sqs_calls * assumed.sqs_ms
+        sends = calls.sqs_calls / wanted.batch  # of a whole batch in one request
+        waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
         own = between(times.alone[role], times.of_ten[role], wanted.batch)
         total += number * (own / share + waits)
     return total

@@ -83,6 +83,12 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     return said
 
 
+def attempt_ends_at(request: AgentRequest, now: int, function_ends_at: int) -> int:
+    """The instant by which an attempt that begins now has ended, in time to be heard."""
+    said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
+    return min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+
+
 class LambdaContext(Protocol):
     """What is used of AWS Lambda's context object."""
 
@@ -206,8 +212,7 @@ class Agent:
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
-        said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
-        ends_at = min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+        ends_at = attempt_ends_at(request, now, function_ends_at)
         starved = _starved(self._steps[name], request, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"

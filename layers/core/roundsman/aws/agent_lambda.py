@@ -17,6 +17,7 @@ from roundsman.agent import (
     LambdaContext,
     Silence,
     answer_again,
+    attempt_ends_at,
 )
 from roundsman.alerts import Alert
 from roundsman.aws.batch import Message, handle_batch
@@ -24,17 +25,20 @@ from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
 from roundsman.aws.dead_letters import DeadLetters
-from roundsman.aws.errors import aws_errors
 from roundsman.aws.guarding import guard_of
+from roundsman.aws.mailbag import Mailbag
 from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.posting import Post, raise_the_mildest, send_posts
 from roundsman.aws.settings import AgentSettings
 from roundsman.aws.starting import ends_the_start
+from roundsman.events import attempt_of
 from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
-from roundsman.messages import AgentRequest, Reply, read_request
+from roundsman.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman.ports import Clock, Outbox
 from roundsman.values import SECOND
+from roundsman.waiting import why_sent_first
 from roundsman.wire import wire_text
 from roundsman.workflow import Priority
 
@@ -68,6 +72,7 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     notes = DynamoReadNotes(control, control_table=settings.control_table, clock=now)
 
     def publish(alert: Alert) -> None:
+        made.send_replies()  # no step is late for an alert
         # Its client is made for an alert alone: most instances never have one.
         sns = boto3.client("sns", config=HASTY_CONFIG)
         AwsOutbox(
@@ -75,7 +80,8 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
         ).publish(alert)
 
     guard = guard_of(agent.name, control, settings, publish=publish, clock=now, sleep=sleep)
-    return AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes, guard)
+    made = AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes, guard)
+    return made
 
 
 class TellingGuard(Guard, Protocol):
@@ -107,7 +113,8 @@ class AgentFunction:
 
         `time_left` is the invocation's, in ms. It is shared out: one call that hangs leaves the
         others of its batch their part. What was answered but could not be sent is answered
-        again: with the same key, so to no further effect.
+        again: with the same key, so to no further effect. Replies wait for the attempts after
+        them where `why_sent_first` lets them.
         """
         ends_at = self.clock() + time_left
         records = event.get("Records")
@@ -118,24 +125,34 @@ class AgentFunction:
             arrived = self.clock()
             share = (ends_at - arrived) // max(1, waiting)
             waiting -= 1
-            self._handle(message, function_ends_at=arrived + share)
+            self._handle(message, function_ends_at=arrived + share, is_last=waiting < 1)
 
         failures = handle_batch(
             event,
             handle=handle_message,
             outbox=self.outbox,
+            mailbag=self._mailbag,
             sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
             dead_letters=self._dead_letters,
         )
         return {**failures}
 
+    def send_replies(self) -> None:
+        """Send those that wait for the rest of their batch."""
+        self._mailbag.flush()
+
+    @cached_property
+    def _mailbag(self) -> Mailbag:
+        return Mailbag(self.sqs, clock=self.clock, late=self._say_silenced)
+
     @cached_property
     def _dead_letters(self) -> DeadLetters:
         return DeadLetters(self.sqs, self.clock)
 
-    def _handle(self, message: Message, function_ends_at: int) -> None:
+    def _handle(self, message: Message, *, function_ends_at: int, is_last: bool) -> None:
         request = read_request(message.body)
+        self._send_what_cannot_wait(request, function_ends_at)
 
         def attempt(asked: AgentRequest) -> Answer:
             return self.agent.answer(
@@ -157,20 +174,49 @@ class AgentFunction:
                 answer = answer_again(request, attempt) if again else attempt(request)
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
-                    self._send(answer)
+                    self._reply(answer, request.complete_by)
+                if is_last:
+                    self.send_replies()
             finally:
                 if self.guard is not None:
                     self.guard.tell()
 
-    def _show(self, sign: Reply) -> None:
-        """Send a sign of progress. Its note is in no message: it is the log's."""
-        logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
-        self._send(sign)
+    def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
+        """Of the replies to those before it, now that this request is to be attempted."""
+        since, until, now = self._mailbag.oldest, self._mailbag.until, self.clock()
+        if since is None or until is None:
+            return
+        ends_at = attempt_ends_at(request, now, function_ends_at)
+        if why := why_sent_first(since=since, until=until, attempt_ends_at=ends_at, now=now):
+            logger().debug("replies sent first", extra={"reason": why})
+            self.send_replies()
 
-    def _send(self, reply: Reply) -> None:
-        text = wire_text(reply.body())
-        with aws_errors("sending a reply"):
-            self.sqs.send_message(QueueUrl=self.reply_queue_url, MessageBody=text)
+    def _show(self, sign: Reply) -> None:
+        """Send a sign of progress. Its note is in no message: it is the log's.
+
+        Whoever shows progress takes long, and what waits for the end of it waits no longer.
+        """
+        logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
+        self.send_replies()
+        outcomes = send_posts(self.sqs, self.reply_queue_url, [_post(sign)])
+        raise_the_mildest([failure for failure in outcomes if failure is not None])
+
+    def _reply(self, reply: Reply, complete_by: int) -> None:
+        self._mailbag.send(self.reply_queue_url, [_post(reply, until=complete_by)])
+
+    def _say_silenced(self, post: Post) -> None:
+        """Its attempt was logged with how it ended; that nobody heard of it is said besides."""
+        reply, now = read_reply(post.body), self.clock()
+        with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt_of(reply.lock)):
+            count("SilencedReplies")
+            extra: dict[str, object] = {
+                "operation": reply.operation,
+                "lock": reply.lock,
+                "lateness_ms": now - (post.until or now),
+                "outcome": "silent",
+                "reason": "it waited in its batch until complete-by; not sent",
+            }
+            logger().warning("silent", extra=extra)
 
     def _note_read(self, queue: str, sent_at: int) -> None:
         try:
@@ -178,6 +224,10 @@ class AgentFunction:
         except Exception as error:  # noqa: BLE001  # without news of its lag an agent still works
             count("MarksFailed")
             logger().warning("how far the queue was read could not be noted", extra=where(error))
+
+
+def _post(reply: Reply, *, until: int | None = None) -> Post:
+    return Post(wire_text(reply.body()), until=until)
 
 
 def _priority_of(queue: str) -> Priority:

@@ -16,11 +16,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from aws_lambda_powertools.utilities.data_classes.sqs_event import SQSRecord
-
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
+from roundsman.aws.records import Record
 from roundsman.dead_letters import ATTRIBUTE, DeadLetter
 from roundsman.errors import CallRefused, InvalidMessage, RoundsmanError, TryAgain
 from roundsman.ports import Clock
@@ -52,12 +51,12 @@ class DeadLetters:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _policies: dict[str, tuple[int, RedrivePolicy]] = field(default_factory=dict)
 
-    def take(self, record: SQSRecord, queue_url: str, error: Exception) -> bool:
+    def take(self, record: Record, queue_url: str, error: Exception) -> bool:
         """Put the message aside if this was its last delivery. False where it comes again.
 
         What AWS refuses here is logged and leaves the message where it was, for SQS to move.
         """
-        receives = int(_system(record, "ApproximateReceiveCount", "1"))
+        receives = record.receives
         if receives < FEWEST_RECEIVES:
             return False
         which = {"queue": queue_url.rpartition("/")[2], "message_id": record.message_id}
@@ -86,27 +85,27 @@ class DeadLetters:
         self._policies[queue_url] = (self.clock() + POLICY_KNOWN_FOR, policy)
         return policy
 
-    def _letter(self, record: SQSRecord, receives: int, error: Exception) -> DeadLetter:
+    def _letter(self, record: Record, receives: int, error: Exception) -> DeadLetter:
         place = where(error)
         return DeadLetter(
-            queue=record.event_source_arn.rpartition(":")[2],
+            queue=record.queue,
             message_id=record.message_id,
             reason=reason_of(error),
             error_type=str(place["error_type"]),
             error_at=tuple(place["error_at"]),
             receives=receives,
-            sent_at=int(_system(record, "SentTimestamp", "0")),
+            sent_at=record.number("SentTimestamp", 0),
             died_at=self.clock(),
             function=self.env.get("POWERTOOLS_SERVICE_NAME", "unknown"),
             log_group=self.env.get("AWS_LAMBDA_LOG_GROUP_NAME") or None,
             log_stream=self.env.get("AWS_LAMBDA_LOG_STREAM_NAME") or None,
         )
 
-    def _send(self, url: str, record: SQSRecord, letter: DeadLetter) -> None:
+    def _send(self, url: str, record: Record, letter: DeadLetter) -> None:
         """With the body and the attributes that it had, and in the group that it was in."""
-        attributes = own_attributes(record.raw_event.get("messageAttributes") or {})
+        attributes = own_attributes(record.own)
         attributes[ATTRIBUTE] = {"DataType": "String", "StringValue": wire_text(letter.text())}
-        group = _system(record, "MessageGroupId", "")
+        group = str(record.system.get("MessageGroupId", ""))
         with aws_errors("putting a message with the dead letters"):
             if group:
                 self.sqs.send_message(
@@ -119,11 +118,6 @@ class DeadLetters:
                 self.sqs.send_message(
                     QueueUrl=url, MessageBody=record.body, MessageAttributes=attributes
                 )
-
-
-def _system(record: SQSRecord, name: str, absent: str) -> str:
-    """One of the attributes that SQS itself gives a message."""
-    return str(record.raw_event.get("attributes", {}).get(name, absent))
 
 
 def read_redrive_policy(text: str | None, queue_url: str) -> RedrivePolicy:

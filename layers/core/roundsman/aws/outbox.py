@@ -1,13 +1,14 @@
 """Sending: requests, commands, statuses and rejections over SQS, alerts over SNS."""
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.alerts import Alert
-from roundsman.aws.errors import aws_errors, is_transient
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.mailbag import Mailbag
+from roundsman.aws.posting import Post, name_of, raise_the_mildest, send_posts
 from roundsman.commands import INSPECT, START, Command
-from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
+from roundsman.errors import CallRefused, Problem, UnknownAgent
 from roundsman.messages import AgentRequest
 from roundsman.reply_queues import usable_reply_queue
 from roundsman.values import SECOND
@@ -16,10 +17,8 @@ from roundsman.wire import ALERT_LIMIT, MESSAGE_LIMIT, alert_message, rejection_
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
-    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 LONGEST_DELAY_SECONDS = 900  # SQS's longest DelaySeconds
-BATCH_ENTRIES = 10  # SQS's most in one SendMessageBatch; all their bodies share MESSAGE_LIMIT
 
 RequestQueues = Mapping[str, Mapping[str, str]]
 """URLs of the request queues, by agent and priority."""
@@ -27,6 +26,11 @@ RequestQueues = Mapping[str, Mapping[str, str]]
 
 class AwsOutbox:
     """Outbox over SQS and SNS.
+
+    While a batch of messages is handled, requests and starts wait in the `mailbag` to go out
+    together; whoever handles the batch sends them, and learns there what was not accepted. All
+    else is sent at once, and before a status or an alert what is for the agents: a reply queue
+    that hangs delays no step.
 
     A part names only what it sends to: `request_queues`, `rejected_queue` and `alert_topic` are
     left out by parts that never use them.
@@ -43,6 +47,7 @@ class AwsOutbox:
         rejected_queue: str | None = None,
         alert_topic: str | None = None,
     ) -> None:
+        self.mailbag = Mailbag(sqs)
         self._sqs = sqs
         self._sns = sns
         self._scheduler_queue = scheduler_queue
@@ -70,33 +75,13 @@ class AwsOutbox:
                 post = Post(wire_text(request.body()), request.tenant)
                 posts.setdefault(url, []).append(post)
         for url, found in posts.items():
-            for batch in batches(found):
-                failures += self._send_batch(url, batch)
-        _raise_the_mildest(failures)
-
-    def _send_batch(self, url: str, batch: Sequence["Post"]) -> list[Exception]:
-        entries = [_entry(str(index), post) for index, post in enumerate(batch)]
-        return self._try_batch(url, entries, f"sending {len(batch)} requests to {_name(url)}")
-
-    def _try_batch(
-        self, url: str, entries: "list[SendMessageBatchRequestEntryTypeDef]", doing: str
-    ) -> list[Exception]:
-        """Send it; what went wrong, if anything did. A batch may be accepted in part."""
-        try:
-            with aws_errors(doing):
-                answer = self._sqs.send_message_batch(QueueUrl=url, Entries=entries)
-        except (TryAgain, CallRefused) as failure:
-            return [failure]
-        return [
-            CallRefused(f"{doing}: {failed['Code']}", failed["Code"])
-            if failed["SenderFault"] and not is_transient(failed["Code"])
-            else TryAgain(f"{doing}: {failed['Code']}")
-            for failed in answer.get("Failed", [])
-        ]
+            failures += self.mailbag.send(url, found)
+        raise_the_mildest(failures)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
-        self._command(Command(START, task_id), delay)
+        post = Post(wire_text(Command(START, task_id).body()), delay=_delay_seconds(delay))
+        raise_the_mildest(self.mailbag.send(self._scheduler_queue, [post]))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
@@ -112,20 +97,12 @@ class AwsOutbox:
         Everything is tried before anything is raised: TryAgain where some may yet be accepted,
         else CallRefused. Sending those again that were accepted is harmless.
         """
-        failures: list[Exception] = []
-        for first in range(0, len(inspects), BATCH_ENTRIES):
-            batch = inspects[first : first + BATCH_ENTRIES]
-            doing = f"sending {len(batch)} inspects"
-            entries: list[SendMessageBatchRequestEntryTypeDef] = [
-                {
-                    "Id": str(index),
-                    "MessageBody": wire_text(Command(INSPECT, task_id).body()),
-                    "DelaySeconds": _delay_seconds(delay),
-                }
-                for index, (task_id, delay) in enumerate(batch)
-            ]
-            failures += self._try_batch(self._scheduler_queue, entries, doing)
-        _raise_the_mildest(failures)
+        posts = [
+            Post(wire_text(Command(INSPECT, task_id).body()), delay=_delay_seconds(delay))
+            for task_id, delay in inspects
+        ]
+        outcomes = send_posts(self._sqs, self._scheduler_queue, posts)
+        raise_the_mildest([failure for failure in outcomes if failure is not None])
 
     def _command(self, command: Command, delay: int) -> None:
         seconds = _delay_seconds(delay)
@@ -144,8 +121,9 @@ class AwsOutbox:
         """
         if usable_reply_queue(queue_url, self._scheduler_queue, self._reply_prefix) is not None:
             return False
+        self._requests_go_first()
         try:
-            with aws_errors(f"sending a status to {_name(queue_url)}"):
+            with aws_errors(f"sending a status to {name_of(queue_url)}"):
                 self._sqs.send_message(QueueUrl=queue_url, MessageBody=wire_text(body))
         except CallRefused:
             return False
@@ -158,6 +136,7 @@ class AwsOutbox:
         """
         if self._sns is None or self._alert_topic is None:
             raise ValueError("this outbox was made without an alert topic")
+        self._requests_go_first()
         with aws_errors(f"publishing an alert: {alert.subject}"):
             self._sns.publish(
                 TopicArn=self._alert_topic,
@@ -181,46 +160,11 @@ class AwsOutbox:
                 MessageBody=rejection_text(queue, body, problems, MESSAGE_LIMIT),
             )
 
-
-@dataclass(frozen=True, slots=True)
-class Post:
-    """One message on its way: its text, and the group it is in, if any."""
-
-    body: str
-    group: str | None = None
-
-
-def batches(posts: Sequence[Post]) -> Iterator[list[Post]]:
-    """Split into what one SendMessageBatch takes, in order."""
-    batch: list[Post] = []
-    size = 0
-    for post in posts:
-        length = len(post.body.encode())
-        if batch and (len(batch) == BATCH_ENTRIES or size + length > MESSAGE_LIMIT):
-            yield batch
-            batch, size = [], 0
-        batch.append(post)
-        size += length
-    if batch:
-        yield batch
-
-
-def _entry(name: str, post: Post) -> "SendMessageBatchRequestEntryTypeDef":
-    entry: SendMessageBatchRequestEntryTypeDef = {"Id": name, "MessageBody": post.body}
-    if post.group is not None:
-        entry["MessageGroupId"] = post.group
-    return entry
+    def _requests_go_first(self) -> None:
+        """Starts may wait: submission tells of an order before it has it started anyway."""
+        self.mailbag.flush(but=self._scheduler_queue)
 
 
 def _delay_seconds(delay: int) -> int:
     """Rounded up: a command that comes a moment early finds nothing to do."""
     return min(LONGEST_DELAY_SECONDS, max(0, -(-delay // SECOND)))
-
-
-def _raise_the_mildest(failures: Sequence[Exception]) -> None:
-    if failures:
-        raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
-
-
-def _name(url: str) -> str:
-    return url.rpartition("/")[2]

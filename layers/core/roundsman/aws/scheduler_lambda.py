@@ -51,6 +51,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
         event,
         handle=handle,
         outbox=parts.outbox,
+        mailbag=parts.outbox.mailbag,
         sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,
