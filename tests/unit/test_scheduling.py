@@ -276,6 +276,15 @@ def test_an_order_row_that_is_gone_sends_no_request_and_gives_the_message_back()
     assert shells.requests() == []
 
 
+def test_an_instance_reads_an_orders_row_once_for_all_its_requests() -> None:
+    shells = line()
+    instance = shells.scheduler()
+    instance.command(START, "m-1")
+    shells.store.remove_order(ORDER_ID)
+    instance.reply(shells.reply_to("first"), "m-2")
+    assert shells.requested() == ["first", "second"]
+
+
 def test_a_condition_is_decided_on_the_stored_order() -> None:
     cheap, dear = step("cheap", when="input.total > `100`"), step("dear", when="input.total > `1`")
     shells = submitted(Shells(plan(cheap, dear)))

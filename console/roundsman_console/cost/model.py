@@ -198,11 +198,14 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
-    """Each decision reads the record, each request the order; neither must be consistent."""
+    """Each decision reads the record, the first request the order; neither must be consistent.
+
+    As it was counted, on one instance, which keeps the order. Where messages are spread over many,
+    each request may read it: of four, 0.19 USD more for a million orders.
+    """
     *seen, _ = record_sizes(wanted, figures)
-    row = _order_row(wanted, figures)
-    requests = wanted.steps * ceil(row / READ_AT_ONCE)
-    return (sum(ceil(size / READ_AT_ONCE) for size in seen) + requests) / 2
+    order = ceil(_order_row(wanted, figures) / READ_AT_ONCE)
+    return (sum(ceil(size / READ_AT_ONCE) for size in seen) + order) / 2
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:

@@ -34,6 +34,7 @@ from roundsman.events import (
 from roundsman.history import refusal
 from roundsman.machine import decide
 from roundsman.messages import AgentRequest, Reply
+from roundsman.order_rows import OrderRows
 from roundsman.plan import Plan
 from roundsman.ports import (
     AgentBoard,
@@ -121,7 +122,7 @@ class Scheduler:
         instance: str,
     ) -> None:
         self._tasks = tasks
-        self._orders = orders
+        self._orders = OrderRows(orders)
         self._plans = plans
         self._board = board
         self._outbox = outbox
@@ -221,7 +222,7 @@ class Scheduler:
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
         """An inspection that finds something to start is followed by Start, in the same write."""
         now = self._clock()
-        order = self._order(task.task_id) if plan and plan.has_conditions else None
+        order = self._orders.content_of(task) if plan and plan.has_conditions else None
         agents, jitter = self._board.agents(), self._jitter()
         first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
         if StartTask() not in first.commands:
@@ -230,12 +231,6 @@ class Scheduler:
         return first.then(
             decide(plan, first.task, start, now, order=order, agents=agents, jitter=jitter)
         )
-
-    def _order(self, order_id: str) -> Json:
-        row = self._orders.order(order_id)
-        if row is None:
-            raise TryAgain(f"{order_id}: its order row is gone")
-        return row.content
 
     def _send(
         self, plan: Plan | None, before: Task, decision: Decision, claimant: Claimant
@@ -262,7 +257,7 @@ class Scheduler:
         steps = [command.step for command in decision.commands if isinstance(command, SendRequest)]
         if not steps:
             return ()
-        order, now = self._order(task.task_id), self._clock()
+        order, now = self._orders.content_of(task), self._clock()
         requests = [request_for(plan, task, step, order, now) for step in steps]
         self._outbox.send_requests(
             [(agent_of(plan, task, r.step), task.priority, r) for r in requests]

@@ -1,0 +1,81 @@
+"""An instance keeps the orders it has used last, each for the task that was born with it."""
+
+import pytest
+
+from roundsman.birth import Wishes, new_task
+from roundsman.errors import TryAgain
+from roundsman.order_rows import MOST_KEPT, OrderRows
+from roundsman.ports import OrderRow
+from roundsman.task import Task
+from tests.unit.machine_world import plan, step
+
+PLAN = plan(step("only"))
+
+
+class Desk:
+    """An OrderStore that says what was read."""
+
+    def __init__(self) -> None:
+        self.rows: dict[str, OrderRow] = {}
+        self.reads: list[str] = []
+
+    def order(self, order_id: str) -> OrderRow | None:
+        self.reads.append(order_id)
+        return self.rows.get(order_id)
+
+    def born(self, order_id: str, at: int = 1_000, total: str = "1.00") -> Task:
+        """A task and its row, of one instant."""
+        self.rows[order_id] = OrderRow(order_id, {"total": total}, "hash", at)
+        return new_task(PLAN, order_id, Wishes(), at, shards=1)
+
+
+def test_an_order_is_read_once() -> None:
+    desk = Desk()
+    rows, task = OrderRows(desk), desk.born("ord-1")
+    assert [rows.content_of(task) for _ in range(4)] == [{"total": "1.00"}] * 4
+    assert desk.reads == ["ord-1"]
+
+
+def test_an_id_that_another_order_has_taken_since_is_read_anew() -> None:
+    desk = Desk()
+    rows = OrderRows(desk)
+    rows.content_of(desk.born("ord-1"))
+    again = desk.born("ord-1", at=2_000, total="2.00")
+    assert rows.content_of(again) == {"total": "2.00"}
+    assert rows.content_of(again) == {"total": "2.00"}
+    assert len(desk.reads) == 2
+
+
+def test_a_row_that_is_older_than_its_task_is_used_and_read_each_time() -> None:
+    desk = Desk()
+    rows = OrderRows(desk)
+    desk.born("ord-1")
+    task = new_task(PLAN, "ord-1", Wishes(), 2_000, shards=1)
+    assert rows.content_of(task) == rows.content_of(task) == {"total": "1.00"}
+    assert len(desk.reads) == 2
+
+
+def test_the_order_that_was_not_used_for_longest_goes_first() -> None:
+    desk = Desk()
+    rows = OrderRows(desk)
+    tasks = [desk.born(f"ord-{number}") for number in range(MOST_KEPT + 1)]
+    for task in tasks[:-1]:
+        rows.content_of(task)
+    rows.content_of(tasks[0])
+    rows.content_of(tasks[-1])
+    desk.reads.clear()
+    rows.content_of(tasks[0])
+    assert desk.reads == []
+    rows.content_of(tasks[1])
+    assert desk.reads == ["ord-1"]
+
+
+def test_a_row_that_is_gone_gives_the_message_back_until_it_is_there_again() -> None:
+    desk = Desk()
+    rows = OrderRows(desk)
+    task = desk.born("ord-1")
+    row = desk.rows.pop("ord-1")
+    with pytest.raises(TryAgain, match="order row"):
+        rows.content_of(task)
+    desk.rows["ord-1"] = row
+    assert rows.content_of(task) == {"total": "1.00"}
