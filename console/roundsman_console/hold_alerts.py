@@ -55,7 +55,7 @@ def _tell(stack: Stack, alert: Alert) -> None:
     """What was done stands, also where nobody can be told; that is said."""
     outbox = AwsOutbox(
         stack.sqs,
-        stack.sns,
+        lambda: stack.sns,
         scheduler_queue=stack.output("SchedulerQueueUrl"),
         reply_prefix=stack.output("ReplyQueuePrefix"),
         alert_topic=stack.output("AlertTopicArn"),

@@ -107,7 +107,7 @@ class MotoPost(Post):
         self.gone = self.reply_queue.replace("web", "gone")
         self.outbox = AwsOutbox(
             self.sqs,
-            self.sns,
+            lambda: self.sns,
             scheduler_queue=self.urls["SchedulerQueue"],
             reply_prefix="shop-reply-",
             request_queues={a: {p: self.urls[f"{a}-{p}"] for p in PRIORITIES} for a in AGENTS},

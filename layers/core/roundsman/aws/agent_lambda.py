@@ -21,7 +21,7 @@ from roundsman.agent import (
 )
 from roundsman.alerts import Alert
 from roundsman.aws.batch import Message, handle_batch
-from roundsman.aws.clients import Clients
+from roundsman.aws.clients import CONFIG, Clients
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
 from roundsman.aws.dead_letters import DeadLetters
@@ -47,7 +47,9 @@ if TYPE_CHECKING:
 
 # Notes are written, and the guard asked, before the remote call, in its time: better no note, and
 # an unguarded call, than a late one. Alerts go out between two requests, in the time of the next.
-HASTY_CONFIG = Config(connect_timeout=1, read_timeout=2, retries={"total_max_attempts": 1})
+HASTY_CONFIG = CONFIG.merge(
+    Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1})
+)
 
 
 def handler_of(agent: Agent) -> Handler:
@@ -73,10 +75,12 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
 
     def publish(alert: Alert) -> None:
         made.send_replies()  # no step is late for an alert
-        # Its client is made for an alert alone: most instances never have one.
-        sns = boto3.client("sns", config=HASTY_CONFIG)
         AwsOutbox(
-            sqs, sns, scheduler_queue="", reply_prefix="", alert_topic=settings.alert_topic_arn
+            sqs,
+            lambda: boto3.client("sns", config=HASTY_CONFIG),
+            scheduler_queue="",
+            reply_prefix="",
+            alert_topic=settings.alert_topic_arn,
         ).publish(alert)
 
     guard = guard_of(agent.name, control, settings, publish=publish, clock=now, sleep=sleep)

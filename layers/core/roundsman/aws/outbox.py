@@ -1,6 +1,6 @@
 """Sending: requests, commands, statuses and rejections over SQS, alerts over SNS."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.alerts import Alert
@@ -33,13 +33,14 @@ class AwsOutbox:
     that hangs delays no step.
 
     A part names only what it sends to: `request_queues`, `rejected_queue` and `alert_topic` are
-    left out by parts that never use them.
+    left out by parts that never use them. The client of SNS is asked for when there is an alert:
+    most instances never have one.
     """
 
     def __init__(
         self,
         sqs: "SQSClient",
-        sns: "SNSClient | None" = None,
+        sns: "Callable[[], SNSClient] | None" = None,
         *,
         scheduler_queue: str,
         reply_prefix: str,
@@ -138,7 +139,7 @@ class AwsOutbox:
             raise ValueError("this outbox was made without an alert topic")
         self._requests_go_first()
         with aws_errors(f"publishing an alert: {alert.subject}"):
-            self._sns.publish(
+            self._sns().publish(
                 TopicArn=self._alert_topic,
                 Subject=alert.subject,
                 Message=alert_message(alert, ALERT_LIMIT),

@@ -53,7 +53,7 @@ def scheduler_parts(settings: SchedulerSettings) -> Parts:
         history_table=settings.history_table,
         outbox=AwsOutbox(
             clients.sqs,
-            clients.sns,
+            lambda: clients.sns,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
             request_queues=settings.request_queue_urls,
@@ -72,7 +72,7 @@ def supervisor_parts(settings: SupervisorSettings) -> Parts:
         history_table=settings.history_table,
         outbox=AwsOutbox(
             clients.sqs,
-            clients.sns,
+            lambda: clients.sns,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
             alert_topic=settings.alert_topic_arn,
