@@ -63,11 +63,23 @@ def test_a_round_comes_through_every_shard_once(shards: int, lot: float) -> None
     assert found[0] == int(lot * shards)
 
 
-@pytest.mark.parametrize("shards", [16, 128])
-def test_a_round_costs_one_read_and_five_writes_however_many_shards_there_are(shards: int) -> None:
+@pytest.mark.parametrize(("shards", "writes"), [(4, 5), (16, 5), (17, 6), (64, 17), (128, 17)])
+def test_a_round_costs_one_read_and_a_write_for_each_part_and_its_end(
+    shards: int, writes: int
+) -> None:
     stage, faults = Stage(), Faults()
     walk(stage.round(faults=faults, shards=shards), stage)
-    assert faults.calls == ["read_leases"] + ["write_leases"] * 5
+    assert faults.calls == ["read_leases"] + ["write_leases"] * writes
+
+
+@pytest.mark.parametrize(("shards", "rounds"), [(1, 1), (4, 4), (16, 4), (64, 16), (128, 16)])
+def test_so_many_rounds_can_share_so_many_shards(shards: int, rounds: int) -> None:
+    stage = Stage()
+    found = [list(stage.round(f"r{number}", shards=shards).next_shards()) for number in range(20)]
+    assert [len(each) > 0 for each in found] == [True] * rounds + [False] * (20 - rounds)
+    assert sorted(shard for each in found for shard in each) == list(range(shards)), (
+        "none twice, and none left out"
+    )
 
 
 def test_a_round_gives_back_what_it_held() -> None:

@@ -5,8 +5,9 @@ of each write decides; so a lease that was lost, or could not be asked for, cost
 nothing else. All leases are one record, so that a pass pays one read and a handful of writes
 however many shards there are:
 
-- A pass takes a quarter of the shards at a time, and gives back those it is through with in the
-  same write. Another pass that begins meanwhile takes what is free: the two share the work.
+- A pass takes a quarter of the shards at a time, of many shards fewer, and gives back those it is
+  through with in the same write. Another pass that begins meanwhile takes what is free: the two
+  share the work, and so do as many as there are such parts.
 - What another pass has been through since this one began is not looked at again.
 - A lease ends LEASE_FOR after it was last written, by the holder's clock. A holder that is alive
   and still at it renews; the shards of one that died are free again. Clocks that differ by
@@ -25,6 +26,13 @@ from roundsman.values import SECOND
 LEASE_FOR = 20 * SECOND
 """Well under the minute from one tick of the timer to the next, so that the next supervisor takes
 over what a dead one held; well over what clocks differ by, and any one visit takes."""
+
+AT_ONCE = 4
+"""How many shards a pass takes at a time, at most, until that would make more than PARTS parts."""
+
+PARTS = 16
+"""So many supervisors can work side by side, where there are shards enough: one that runs for
+Lambda's fifteen minutes is joined by another each minute."""
 
 RACES = 5
 """How often taking shards is tried anew after another supervisor wrote first."""
@@ -54,6 +62,12 @@ class Lease:
 
 
 FREE = Lease()
+
+
+def at_once(shards: int) -> int:
+    """How many of so many shards a pass takes at a time: a quarter, down to a sixteenth of many."""
+    quarter, part = -(-shards // 4), -(-shards // PARTS)
+    return min(quarter, max(AT_ONCE, part))
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +119,7 @@ class Round:
         self.shards = max(shards, self._leases.shards)
         first = int(lot * self.shards)
         self.left = [(first + offset) % self.shards for offset in range(self.shards)]
-        self._at_once = -(-self.shards // 4)
+        self._at_once = at_once(self.shards)
 
     def next_shards(self) -> Sequence[int]:
         """The shards to visit next, held by this pass; none where others see to all the rest."""
