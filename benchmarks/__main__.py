@@ -1,4 +1,4 @@
-"""`make bench`: what an order costs and how fast it goes: tables, JSON, a plot, and docs/cost.md.
+"""`make bench`: what an order costs and how fast it goes: tables, JSON, plots, docs/cost.md.
 
 python -m benchmarks                 # all but what needs a machine of its own
 python -m benchmarks units cold      # these parts; `--help` lists them
@@ -17,6 +17,7 @@ from pathlib import Path
 from benchmarks import cold, decisions, growing, money, page, passes, throughput, units
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
+from benchmarks.scale import measure as scale
 from benchmarks.timing import machine
 from roundsman.values import Json
 from tools import dynamodb_local
@@ -32,6 +33,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "machine": (decisions.measure, "microseconds a decision, by number of steps"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
+    "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }
 

@@ -1,4 +1,4 @@
-"""Writes what was printed last into docs/cost.md, each part between its own marks.
+"""Writes what was printed last into docs/cost.md and docs/scale.md, each part between its marks.
 
 <!-- bench: units -->
 <!-- end of bench -->
@@ -8,7 +8,8 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-PAGE = Path(__file__).parents[1] / "docs" / "cost.md"
+DOCS = Path(__file__).parents[1] / "docs"
+PAGES = (DOCS / "cost.md", DOCS / "scale.md")
 BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end of bench -->)", re.DOTALL)
 
 
@@ -25,5 +26,6 @@ def filled(page: str, printed: Mapping[str, str]) -> str:
 
 
 def write(printed: Mapping[str, str]) -> None:
-    """Bring the page up to date."""
-    PAGE.write_text(filled(PAGE.read_text(encoding="utf-8"), printed), encoding="utf-8")
+    """Bring the pages up to date."""
+    for page in PAGES:
+        page.write_text(filled(page.read_text(encoding="utf-8"), printed), encoding="utf-8")

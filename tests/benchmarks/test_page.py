@@ -1,21 +1,32 @@
-"""docs/cost.md says what was measured last, and what the price table and the template say."""
+"""The pages say what was measured last, and what the price table and the template say."""
 
 import json
 
-from benchmarks.page import BLOCK, PAGE, filled
+import pytest
+
+from benchmarks.page import BLOCK, PAGES, filled
+from benchmarks.scale.quotas import load_quotas
 from roundsman.testing.stack_template import mapping_of, part
 from roundsman_console.cost.figures import load_figures
 from tests.project import TEMPLATE, load_template
 
 LATEST = json.loads((TEMPLATE.parent / "benchmarks" / "results" / "latest.json").read_text("utf-8"))
-TEXT = PAGE.read_text(encoding="utf-8")
+TEXT, SCALE = (page.read_text(encoding="utf-8") for page in PAGES)
+SHOWN = {"units", "money", "growth", "machine", "cold", "supervisor"}
 
 
-def test_the_page_shows_what_was_printed_last() -> None:
-    shown = {found[2] for found in BLOCK.finditer(TEXT)}
-    assert shown == {"units", "money", "growth", "machine", "cold", "supervisor"}
-    assert shown <= LATEST["tables"].keys()
-    assert filled(TEXT, LATEST["tables"]) == TEXT, "make bench writes the page anew"
+@pytest.mark.parametrize(("text", "parts"), [(TEXT, SHOWN), (SCALE, {"scale"})])
+def test_a_page_shows_what_was_printed_last(text: str, parts: set[str]) -> None:
+    assert {found[2] for found in BLOCK.finditer(text)} == parts
+    assert parts <= LATEST["tables"].keys()
+    assert filled(text, LATEST["tables"]) == text, "make bench writes the page anew"
+
+
+def test_the_page_on_scale_names_each_quota_it_goes_by() -> None:
+    for name, quota in load_quotas().by_name.items():
+        assert f"{quota.value:,}" in SCALE, name
+        assert quota.source in SCALE, name
+    assert load_quotas().dated in SCALE
 
 
 def test_a_block_is_replaced_and_the_rest_of_a_page_is_left_alone() -> None:
