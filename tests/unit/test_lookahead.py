@@ -10,9 +10,8 @@ from roundsman.commands import Command
 from roundsman.due import placed
 from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
 from roundsman.lookahead import RATHER_LATE, LookAhead
-from roundsman.ports import DueEntry
+from roundsman.ports import LONGEST_DELAY, DueEntry
 from roundsman.recording import RecordingOutbox
-from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
 from roundsman.supervision import PassReport, Supervisor
 from roundsman.testing.faults import Fault, Faults

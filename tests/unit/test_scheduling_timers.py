@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from roundsman.events import Outcome
-from roundsman.scheduling import LONGEST_DELAY
+from roundsman.ports import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
 from roundsman.testing.faults import Fault, Faults
 from roundsman.values import SECOND

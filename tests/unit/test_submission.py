@@ -8,7 +8,7 @@ from roundsman.birth import Wishes
 from roundsman.commands import Command, read_command
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.events import Asked, Cancel, Outcome
-from roundsman.scheduling import LONGEST_DELAY
+from roundsman.ports import LONGEST_DELAY
 from roundsman.states import TaskState
 from roundsman.submission import CancelAsked
 from roundsman.testing.faults import Crash, Fault, Faults

@@ -9,8 +9,8 @@ import pytest
 from roundsman.birth import Wishes
 from roundsman.commands import Command
 from roundsman.events import Outcome
+from roundsman.ports import LONGEST_DELAY
 from roundsman.recording import SentCommand
-from roundsman.scheduling import LONGEST_DELAY
 from roundsman.states import TaskState
 from roundsman.supervision import Supervisor
 from roundsman.values import MINUTE, SECOND

@@ -10,8 +10,7 @@ more: an Inspect that finds nothing to do costs the scheduler one read.
 
 from collections.abc import Callable, Iterable
 
-from roundsman.ports import Clock, DueEntry, Outbox
-from roundsman.scheduling import LONGEST_DELAY
+from roundsman.ports import LONGEST_DELAY, Clock, DueEntry, Outbox
 from roundsman.values import MINUTE, SECOND
 
 TICKS_WITHIN = MINUTE

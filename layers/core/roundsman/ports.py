@@ -16,13 +16,16 @@ from roundsman.groups import Group
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.task import Task
-from roundsman.values import Json
+from roundsman.values import MINUTE, Json
 
 if TYPE_CHECKING:
     from roundsman.leases import Leases
 
 Clock: TypeAlias = Callable[[], int]
 """The present in epoch ms."""
+
+LONGEST_DELAY = 15 * MINUTE
+"""SQS's longest DelaySeconds; what is later is found through the due index."""
 
 
 @dataclass(frozen=True, slots=True)

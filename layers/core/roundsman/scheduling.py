@@ -37,6 +37,7 @@ from roundsman.messages import AgentRequest, Reply
 from roundsman.order_rows import OrderRows
 from roundsman.plan import Plan
 from roundsman.ports import (
+    LONGEST_DELAY,
     AgentBoard,
     Clock,
     GroupStore,
@@ -57,9 +58,6 @@ RACES = 30
 The answers to a hundred items come all at once, for one record: with ten handlers, one in
 twenty-five lost ten races, and none thirty.
 """
-
-LONGEST_DELAY = 15 * MINUTE
-"""SQS's longest DelaySeconds; what is later is found through the due index."""
 
 
 @dataclass(frozen=True, slots=True)

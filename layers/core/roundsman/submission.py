@@ -12,8 +12,7 @@ from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.events import Asked, Cancel
 from roundsman.messages import status_body
 from roundsman.plan import Plan
-from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
-from roundsman.scheduling import LONGEST_DELAY
+from roundsman.ports import LONGEST_DELAY, Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.task import Owed, Task
 from roundsman.values import Json
 

@@ -19,6 +19,7 @@ from roundsman.lookahead import LookAhead
 from roundsman.machine import decide
 from roundsman.plan import Plan
 from roundsman.ports import (
+    LONGEST_DELAY,
     AgentBoard,
     Clock,
     DueEntry,
@@ -30,7 +31,6 @@ from roundsman.ports import (
     TaskStore,
 )
 from roundsman.reporting import Reporter
-from roundsman.scheduling import LONGEST_DELAY
 from roundsman.task import Task
 from roundsman.values import MINUTE
 
