@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass, field
+from functools import partial
 from io import StringIO
 from typing import cast
 
@@ -13,6 +14,7 @@ from roundsman.aws.groups import DynamoGroups
 from roundsman.states import TaskState
 from roundsman.testing.stack import AwsFault, Call, Stack, Strike
 from tests.crash.scenarios import ORDER, Scenario, ended
+from tests.moto.orders import ALL_EFFECTS, order
 
 # Each with how many tries of the call it strikes: one, which botocore's next try mends, or all.
 FAULTS: Mapping[str, tuple[AwsFault, int | None]] = {
@@ -77,7 +79,8 @@ class Stage:
         self._unfounded: list[str] = []
         if boto3.DEFAULT_SESSION is not None:
             events = boto3.DEFAULT_SESSION.events
-            events.register("provide-client-params.sqs.SendMessageBatch", self._look_at_requests)
+            for operation in ("SendMessage", "SendMessageBatch"):
+                events.register(f"provide-client-params.sqs.{operation}", self._look_at_requests)
 
     def play(self, scenario: Scenario, strike: Strike | None = None) -> Outcome:
         """Carry one order to its end. Raises AssertionError for whatever must never be."""
@@ -89,25 +92,32 @@ class Stage:
         if strike is not None:
             stack.aws.strikes.append(strike)
         with redirect_stdout(StringIO()):  # what functions log
-            stack.submit(scenario.event(self._replies))
+            stack.submit(scenario.event(self._replies), *map(order, scenario.beside))
             scenario.story(stack)
-            stack.pass_time_until(lambda: ended(stack), within=PATIENCE)
+            for each in (ORDER, *scenario.beside):
+                stack.pass_time_until(partial(ended, stack, each), within=PATIENCE)
             stack.supervise()  # at least once in each run, so that its calls fail too
             self._let_all_come_again()
             self._let_all_be_told()
         assert not stack.aws.strikes, "the call was never made"
-        self._check()
+        self._check(ORDER)
+        for each in scenario.beside:
+            self._check(each)
+            assert stack.task(each).state is TaskState.COMPLETED
+            assert stack.effects(each) == ALL_EFFECTS
         return self._outcome()
 
     def _look_at_requests(self, params: Mapping[str, object], **_rest: object) -> None:
         """A request goes out only after its claim is stored: no effect without its record."""
         self.stack.aws.running, running = "", self.stack.aws.running
-        task = self.stack.task(ORDER)
-        self.stack.aws.running = running
-        for entry in cast("list[dict[str, str]]", params["Entries"]):
+        for entry in cast("list[dict[str, str]]", params.get("Entries", [params])):
             request = json.loads(entry["MessageBody"])
-            if "lock" in request and task.step(request["step"]).locked_by != request["lock"]:
+            if "lock" not in request or "outcome" in request:
+                continue  # a command, a status, or a reply
+            step = self.stack.task(request["taskId"]).step(request["step"])
+            if step.locked_by != request["lock"]:
                 self._unfounded.append(f"{request['step']} was sent with no such claim stored")
+        self.stack.aws.running = running
 
     def _let_all_come_again(self) -> None:
         """What died messages were hidden for passes, and each is read again."""
@@ -129,15 +139,15 @@ class Stage:
             self.stack.pass_time(60)
         raise AssertionError("nobody was told of a failure group")
 
-    def _check(self) -> None:
+    def _check(self, order_id: str) -> None:
         """What must be so at the end of every order."""
         self.stack.assert_nothing_is_stuck()
         assert not self._unfounded, self._unfounded
         assert not self.stack.rejected()
-        task = self.stack.task(ORDER)
+        task = self.stack.task(order_id)
         assert not task.owed
         assert not task.lane.startswith("open#")
-        for entry in self.stack.services.application.effects(ORDER):
+        for entry in self.stack.services.application.effects(order_id):
             assert isinstance(entry, dict)
             assert entry["effects"] in (0, 1), f"an effect happened twice: {entry}"
             if task.state is TaskState.UNDONE and entry["operation"] == "perform":

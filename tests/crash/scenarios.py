@@ -67,9 +67,9 @@ WORKFLOWS = {both_at_once.name: both_at_once}
 Story = Callable[[Stack], None]
 
 
-def ended(stack: Stack) -> bool:
+def ended(stack: Stack, order_id: str = ORDER) -> bool:
     """Whether the order has an end, and nothing is owed about it."""
-    task = stack.store.load(ORDER, stack.clock())
+    task = stack.store.load(order_id, stack.clock())
     return task is not None and task.ended and not task.owed
 
 
@@ -111,6 +111,8 @@ class Scenario:
     parameters: Mapping[str, str] = field(default_factory=dict)
     statuses: tuple[str, ...] = ()
     alerts: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
+    """Orders that come with it, each to complete whatever meets the others."""
     patient: bool = False
     """Redelivery comes before any complete-by: no fault of the engine costs an attempt."""
 
@@ -225,5 +227,13 @@ SCENARIOS: Mapping[str, Scenario] = {
         rules=(once("POST /charges", status=503),),
         parameters={"BreakerFailures": "1", "PaymentCallsPerSecond": "100"},
         statuses=COMPLETED,
+    ),
+    "a batch of orders": Scenario(
+        TaskState.COMPLETED,
+        ALL_EFFECTS,
+        rules=(once("POST /charges", status=503),),
+        parameters={"AgentBatchSize": "10"},
+        statuses=COMPLETED,
+        beside=("ord-2", "ord-3", "ord-4"),
     ),
 }
