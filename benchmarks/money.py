@@ -21,6 +21,7 @@ CASES = {
     "unbatched": UNBATCHED,
     "batch of 5": replace(UNBATCHED, batch=5),
     "batch of 10": replace(UNBATCHED, batch=10),
+    "batch of 5, 30 M": Wanted(10 * MONTHLY, batch=5),
     "unbatched, x86_64": replace(UNBATCHED, architecture="x86_64"),
     "unbatched, 128 MB": replace(UNBATCHED, memory=128),
     "unbatched, 512 MB": replace(UNBATCHED, memory=512),
@@ -51,6 +52,7 @@ def measure(_setting: Setting) -> Report:
         document,
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
+            "30 M: at 30,000,000 orders a month, since marks are noted by time, not by order.",
             f"At {MONTHLY:,.0f} orders a month; list prices of {prices.region}, {prices.dated}.",
         ],
     )

@@ -168,12 +168,11 @@ def _messages(wanted: Wanted) -> dict[str, int]:
 
 
 def _sqs_requests(wanted: Wanted, messages: int) -> float:
-    """What the application sends it sends by itself; a batch sends, receives and deletes at once.
+    """A batch is sent, received and deleted at once, the application's orders too.
 
     Each status goes alone.
     """
-    shared = (messages - 1) + 2 * messages
-    return 1 + wanted.statuses + shared / wanted.batch
+    return 3 * messages / wanted.batch + wanted.statuses
 
 
 def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
