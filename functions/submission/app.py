@@ -6,7 +6,7 @@ from functools import cache
 from roundsman.aws.observability import observed
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.submission_lambda import submission_handler
-from roundsman.plan import plan_of
+from roundsman.plan import Plan, plan_of
 from roundsman.submission import CancelAsked, NewOrder
 from workflows.cancel import CancelEvent
 from workflows.orders import read_event
@@ -24,9 +24,15 @@ def read(
         order_id=event.order_id,
         content=event.content,
         content_hash=event.content_hash,
-        plan=plan_of(event.workflow),
+        plan=_plan(event.workflow.name),
         wishes=event.wishes,
     )
+
+
+@cache
+def _plan(workflow: str) -> Plan:
+    """Made once: a workflow does not change while the function runs."""
+    return plan_of(WORKFLOWS[workflow])
 
 
 @cache
