@@ -49,8 +49,7 @@ class Mailbag:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """For one batch. What an earlier one left, since it was broken off, is forgotten."""
-        self._forget()
+        """For one batch. What it leaves, where it is broken off, is forgotten."""
         self._is_open = True
         try:
             yield
