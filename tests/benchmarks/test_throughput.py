@@ -2,18 +2,20 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
 from pathlib import Path
 from typing import cast
 
 import pytest
 
 from benchmarks import processor
-from benchmarks.killing import kill_all, longest_complete_by
+from benchmarks.killing import kill_all, seconds_to_complete_by
 from benchmarks.shop import PATIENCE, Shop, spread, warm_up
 from benchmarks.step_functions import RESOURCES, definition
 from benchmarks.throughput import Found, report
-from workflows.order_fulfilment import order_fulfilment
+from roundsman.values import SECOND
+from tests.unit.machine_world import T0
+from tests.unit.shell_world import Shells
+from tests.unit.supervision_world import LINE
 
 
 @dataclass
@@ -120,15 +122,24 @@ def test_all_workers_are_killed_with_orders_under_way_and_the_stuck_are_counted(
         world.at_once = 1
         world.lost = {world.waiting[1]}
 
-    found = kill_all(shop, 4, lambda: [11, 12], 6.0, said.append, end)
+    found = kill_all(shop, 4, lambda: [11, 12], lambda _: 4.0, said.append, end)
     assert killed == [11, 12]
     assert (found.orders, found.finished, found.stuck) == (4, 3, 1)
     assert (found.workers_killed, found.half_after, found.last_after) == (2, 3.0, 4.0)
     assert said == ["15 s after the kill, 3 of 4 have ended"], "and then it was given up"
 
 
-def test_the_longest_complete_by_is_that_of_the_shipment() -> None:
-    assert longest_complete_by(order_fulfilment) == timedelta(minutes=2)
+def test_the_longest_complete_by_is_of_attempts_that_are_under_way() -> None:
+    early, late = Shells(LINE), Shells(LINE)
+    for shells in (early, late):
+        shells.submit()
+    assert seconds_to_complete_by([early.task()], T0) == 0, "none is under way yet"
+    early.start()
+    late.wait(5)
+    late.start()
+    allowed = LINE.steps["first"].complete_within
+    found = seconds_to_complete_by([early.task(), late.task()], T0)
+    assert found == (allowed + 5 * SECOND) / SECOND
 
 
 def test_the_state_machine_makes_the_four_calls_and_tells_the_application() -> None:
@@ -147,7 +158,7 @@ def test_the_document_has_ours_and_theirs_side_by_side() -> None:
     ours = Found(40, [0.1, 0.2], [0.3, 0.4], 5.0, 10.0, 30.0, 10.0)
     theirs = Found(80, [0.1, 0.1], [0.1, 0.1], 50.0, 1.0, 2.0, 1.0)
     world = World(at_once=4)
-    killed = kill_all(world.shop(), 4, lambda: [11], 6.0, lambda _: None, lambda _: None)
+    killed = kill_all(world.shop(), 4, lambda: [11], lambda _: 4.0, lambda _: None, lambda _: None)
     made = report({"Roundsman": ours, "Step Functions": theirs}, killed)
     throughput = cast("dict[str, object]", made.document["throughput"])
     latency = cast("dict[str, object]", throughput["latency_ms"])
