@@ -198,3 +198,29 @@ def test_a_number_of_one_workflow_is_sent_by_itself_and_the_others_keep_their_di
     observed(lambda: None)()
     [next_time] = lines(capsys)
     assert (next_time["workflow"], next_time["TaskDecisions"]) == ("gift", [4])
+
+
+def test_a_line_never_gets_so_full_that_it_is_sent_in_another_form(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """CloudWatch takes a hundred values; an alarm over a metric with two units is unpredictable."""
+
+    @observed
+    def handler() -> None:
+        for n in range(250):
+            count("TasksArchived")
+            measure("LatenessMs", n)
+            count_by_workflow("TaskDecisions", "gift", n)
+
+    handler()
+    sent = lines(capsys)
+    groups = [line["_aws"]["CloudWatchMetrics"][0] for line in sent]  # type: ignore[index]
+    assert not [metric for group in groups for metric in group["Metrics"] if "Unit" in metric]
+    values = {
+        name: [value for line in sent for value in line.get(name, [])]  # type: ignore[attr-defined]
+        for name in ("TasksArchived", "LatenessMs", "TaskDecisions")
+    }
+    whole = list(range(250))
+    assert values == {"TasksArchived": [1] * 250, "LatenessMs": whole, "TaskDecisions": whole}
+    assert all(line["workflow"] == "gift" for line in sent if "TaskDecisions" in line)
+    assert max(len(found) for line in sent for found in line.values() if type(found) is list) < 100

@@ -33,6 +33,7 @@ R = TypeVar("R")
 # Powertools gathers metrics in one plain dictionary a process. Lambda never runs two
 # invocations in one process at once; whatever drives a handler from several threads does.
 _gathering = Lock()
+MOST_VALUES = 99  # of one metric in a line; at a hundred, which is CloudWatch's most, it is full
 _of_workflows: dict[str, EphemeralMetrics] = {}
 
 
@@ -60,13 +61,13 @@ def metrics() -> Metrics:
 def count(name: str, value: int = 1) -> None:
     """Add to a number of events; sent at the end of the invocation."""
     with _gathering:
-        metrics().add_metric(name=name, unit=MetricUnit.Count, value=value)
+        _add(metrics().provider, name, MetricUnit.Count, value)
 
 
 def measure(name: str, milliseconds: float) -> None:
     """Note one duration; sent at the end of the invocation."""
     with _gathering:
-        metrics().add_metric(name=name, unit=MetricUnit.Milliseconds, value=milliseconds)
+        _add(metrics().provider, name, MetricUnit.Milliseconds, milliseconds)
 
 
 def count_by_workflow(name: str, workflow: str, value: int) -> None:
@@ -79,7 +80,7 @@ def count_by_workflow(name: str, workflow: str, value: int) -> None:
             found = EphemeralMetrics(service=_service(), namespace=_namespace())
             found.add_dimension(name="workflow", value=workflow)
             _of_workflows[workflow] = found
-        _of_workflows[workflow].add_metric(name=name, unit=MetricUnit.Count, value=value)
+        _add(_of_workflows[workflow], name, MetricUnit.Count, value)
 
 
 @contextmanager
@@ -168,6 +169,14 @@ def _metrics_of(service: str) -> Metrics:
 
 def _namespace() -> str:
     return os.environ.get("POWERTOOLS_METRICS_NAMESPACE", "Roundsman")
+
+
+def _add(found: EphemeralMetrics, name: str, unit: MetricUnit, value: float) -> None:
+    """Powertools would itself send a line that is full, with units: no line gets full."""
+    if len(found.metric_set.get(name, {}).get("Value", ())) >= MOST_VALUES:
+        sys.stdout.write(_metric_line(found) + "\n")
+        found.metric_set.clear()  # not its dimensions
+    found.add_metric(name=name, unit=unit, value=value)
 
 
 def _send_metrics() -> None:
