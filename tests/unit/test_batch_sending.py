@@ -244,6 +244,37 @@ def test_what_a_status_pushed_out_and_was_not_accepted_is_its_own_messages_failu
     assert batch.queue.did == [("out-reply-web", "id-1"), ("out-reply-web", "id-2")]
 
 
+def test_what_a_status_could_not_push_out_for_a_reason_nobody_foresaw_is_not_lost(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    batch = batch_of(2)
+    outbox = AwsOutbox(
+        batch.queue.client,
+        scheduler_queue=f"{OUT}-SchedulerQueue",
+        reply_prefix="out-reply-",
+        request_queues={"mail": {"normal": f"{OUT}-mail"}},
+    )
+    batch.mailbag = outbox.mailbag
+    send, odd = batch.queue.send_message, iter([ZeroDivisionError()])
+
+    def once_odd(**sent: object) -> None:
+        for each in odd:
+            raise each
+        send(**sent)
+
+    monkeypatch.setattr(batch.queue, "send_message", once_odd)
+
+    def handle(message: Message) -> None:
+        if message.message_id == "id-0":
+            outbox.send_requests([("mail", "normal", request())])
+        else:
+            outbox.send_status(f"{OUT}-reply-web", message.message_id)
+
+    batch.handle = handle
+    assert batch.invoke() == ["id-1"]
+    assert batch.queue.did == [("out-mail", request().body())], "the first one's, which is done"
+
+
 def request() -> AgentRequest:
     return AgentRequest(
         task_id="ord-1",

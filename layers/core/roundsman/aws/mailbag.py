@@ -71,11 +71,15 @@ class Mailbag:
         return []
 
     def flush(self, *, but: str | None = None) -> None:
-        """Send all there is, `but` what is for that queue. What was not accepted is remembered."""
+        """Send all there is, `but` what is for that queue. What was not accepted is remembered.
+
+        Should this raise, what was being sent is still in here: it may be another message's.
+        """
         if self._oldest is None:
             return
         for url in [url for url in self._kept if url != but]:
-            self._deliver(url, self._kept.pop(url))
+            self._deliver(url, self._kept[url])
+            del self._kept[url]
         if not self._kept:
             self._oldest = None
 
