@@ -105,8 +105,17 @@ def test_a_sign_of_progress_takes_the_replies_along(world: World, posted: Posted
         if given.task_id == "ord-1":
             given.progress("page 3")
 
-    world.handle(*asked(2, heartbeat_by=NOW + 9_000))
+    world.handle(*asked(1), request(task_id="ord-1", heartbeat_by=NOW + 9_000))
     assert posted.found == [(1, 100), (1, 100), (1, 100)]
+
+
+def test_a_reply_of_a_step_with_heartbeats_waits_for_no_attempt(
+    world: World, posted: Posted
+) -> None:
+    """It would be overdue at its next heartbeat, and be attempted once more for its neighbour."""
+    takes(world, 10, 20_000)
+    world.handle(request(heartbeat_by=NOW + 9_000), request())
+    assert posted.found == [(1, 10), (1, 20_010)]
 
 
 def test_a_request_that_is_put_aside_keeps_no_reply_waiting_too_long(

@@ -179,7 +179,8 @@ class AgentFunction:
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
                     self._reply(answer, request.complete_by)
-                if is_last:
+                # With heartbeats a step is overdue at the next one, long before its complete-by.
+                if is_last or request.heartbeat_by is not None:
                     self.send_replies()
             finally:
                 if self.guard is not None:
