@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from functools import cache
 from pathlib import Path
 
-from benchmarks import cold, decisions, growing, money, page, passes, throughput, units
+from benchmarks import cold, decisions, growth, money, page, passes, throughput, units
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
@@ -29,7 +29,7 @@ LATEST = RESULTS / "latest.json"
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
     "money": (money.measure, "USD for a million orders, here and elsewhere"),
-    "growth": (growing.measure, "cost and size by number of steps, results and width"),
+    "growth": (growth.measure, "cost and size by number of steps, results and width"),
     "machine": (decisions.measure, "microseconds a decision, by number of steps"),
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
@@ -98,11 +98,19 @@ def _run(name: str, setting: Setting) -> None:
     tables = latest.get("tables")
     printed = {**tables} if isinstance(tables, dict) else {}
     printed[name] = found.text()
-    latest |= {**found.document, "tables": printed}
+    latest |= {**merged(latest, found.document), "tables": printed}
     latest |= {"machine": machine(), "measured_on": datetime.now(tz=UTC).date().isoformat()}
     RESULTS.mkdir(exist_ok=True)
     LATEST.write_text(json.dumps(latest, indent=2, sort_keys=True) + "\n", encoding="utf-8")
     page.write({part: str(text) for part, text in printed.items()})
+
+
+def merged(latest: Mapping[str, Json], said: Mapping[str, Json]) -> dict[str, Json]:
+    """What a part says; of `order` several parts say something, and each its own."""
+    before, now = latest.get("order"), said.get("order")
+    if isinstance(before, dict) and isinstance(now, dict):
+        return {**said, "order": {**before, **now}}
+    return {**said}
 
 
 def _say(doing: str) -> None:

@@ -6,11 +6,20 @@ from dataclasses import replace
 from pathlib import Path
 
 from benchmarks.plot import Bar, stacked
-from benchmarks.report import Report, Setting, Table
+from benchmarks.report import Report, Setting, Table, amount
 from roundsman.values import Json
 from roundsman_console.cost.figures import load_figures
-from roundsman_console.cost.model import PER_ORDER, Bill, Wanted, bill_of
-from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.model import (
+    PER_ORDER,
+    STANDING,
+    Bill,
+    Units,
+    Wanted,
+    bill_of,
+    billed_ms,
+    units_of,
+)
+from roundsman_console.cost.prices import Prices, load_prices
 from roundsman_console.cost.rivals import Rival, rivals_of
 
 PLOT = Path(__file__).parent / "results" / "usd_per_million.svg"
@@ -36,26 +45,53 @@ def measure(_setting: Setting) -> Report:
     parts = [line.what for line in bills["unbatched"].lines if line.kind == PER_ORDER]
     rows = [[what, *(_usd(_million(bill, what)) for bill in bills.values())] for what in parts]
     rows.append(["in all", *(_usd(bill.usd_per_million) for bill in bills.values())])
-    document: dict[str, Json] = {
-        "usd_per_million": {
-            **{name: round(bill.usd_per_million, 2) for name, bill in bills.items()},
-            **{rival.name: round(rival.usd_per_million, 2) for rival in rivals},
-        },
-        "usd_standing_per_month": round(bills["unbatched"].usd("standing"), 2),
-        "usd_per_million_unbatched": round(bills["unbatched"].usd_per_million, 2),
-        "usd_per_million_batch5": round(bills["batch of 5"].usd_per_million, 2),
-        "prices": {"region": prices.region, "dated": prices.dated},
-    }
+    times = {name: billed_ms(wanted, figures, prices) for name, wanted in CASES.items()}
+    units = {name: units_of(wanted, figures, prices) for name, wanted in CASES.items()}
     PLOT.write_text(_plot(bills, rivals), encoding="utf-8")
     return Report(
-        [Table("USD for a million orders of four steps", ("", *bills), rows)],
-        document,
+        [
+            Table("USD for a million orders of four steps", ("", *bills), rows),
+            Table("Lambda's ms for one order, services left out", ("", *times), _ms(times, units)),
+        ],
+        _document(bills, rivals, times, prices),
         [
             *(f"{r.name}: {r.usd_per_million:.2f} USD ({r.counted})." for r in rivals),
             "30 M: at 30,000,000 orders a month, since marks are noted by time, not by order.",
             f"At {MONTHLY:,.0f} orders a month; list prices of {prices.region}, {prices.dated}.",
         ],
     )
+
+
+def _ms(times: Mapping[str, Mapping[str, float]], units: Mapping[str, Units]) -> list[list[str]]:
+    roles = next(iter(times.values()))
+    rows = [[role, *(f"{each[role]:.0f}" for each in times.values())] for role in roles]
+    rows.append(["in all", *(f"{sum(each.values()):.0f}" for each in times.values())])
+    rows.append(["invocations", *(amount(each.invocations) for each in units.values())])
+    return rows
+
+
+def _document(
+    bills: Mapping[str, Bill],
+    rivals: Sequence[Rival],
+    times: Mapping[str, Mapping[str, float]],
+    prices: Prices,
+) -> dict[str, Json]:
+    usd = {name: round(bill.usd_per_million, 2) for name, bill in bills.items()}
+    goals: dict[str, Json] = {
+        "usd_per_million_unbatched": usd["unbatched"],
+        "usd_per_million_batch5": usd["batch of 5"],
+    }
+    elsewhere = {rival.name: round(rival.usd_per_million, 2) for rival in rivals}
+    billed: dict[str, Json] = {
+        name: {role: round(ms, 1) for role, ms in each.items()} for name, each in times.items()
+    }
+    return {
+        **goals,
+        "order": {**goals, "billed_ms": billed},
+        "usd_per_million": {**usd, **elsewhere},
+        "usd_standing_per_month": round(bills["unbatched"].usd(STANDING), 2),
+        "prices": {"region": prices.region, "dated": prices.dated},
+    }
 
 
 def _plot(bills: Mapping[str, Bill], rivals: Sequence[Rival]) -> str:
@@ -76,5 +112,5 @@ def _million(bill: Bill, what: str) -> float:
     return usd / bill.wanted.orders_per_month * 1_000_000
 
 
-def _usd(amount: float) -> str:
-    return f"{amount:,.2f}"
+def _usd(usd: float) -> str:
+    return f"{usd:,.2f}"

@@ -132,7 +132,7 @@ def _to_set(found: Sequence[tuple[Profile, Needs]]) -> Table:
     ]
     headings = (
         "orders a second", "stacks", "DueShards", "Submission*", "Scheduler*", "<Agent>*",
-        "batch", "*Memory", "SupervisorMemory", "SupervisorTimeout",
+        "batch", "*Memory", "SupervisorMemory", "SupervisorTimeoutSeconds",
     )  # fmt: skip
     return Table("What to set (* Concurrency, of each stack)", headings, rows)
 

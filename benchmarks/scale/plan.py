@@ -12,7 +12,7 @@ from benchmarks.scale.quotas import Quotas
 from roundsman.marks import NOTE_EVERY
 from roundsman.values import SECOND
 from roundsman_console.cost.figures import Figures
-from roundsman_console.cost.model import Wanted, between, bill_of
+from roundsman_console.cost.model import Wanted, bill_of, message_ms
 from roundsman_console.cost.prices import Prices
 
 AGENTS = 4
@@ -26,8 +26,6 @@ INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
 ROUND_SHARDS = (16, 32, 64, 128)
 SHARED_SHARDS = 64  # so many that sixteen supervisors can share them: see roundsman.leases
-
-
 TIMEOUT = 90  # seconds: a supervisor's as it comes, no more than one and a half at once
 
 
@@ -69,13 +67,8 @@ class Measured:
 
     def seconds(self, role: str, memory: int, batch: float) -> float:
         """What one message takes in a function of that role; an agent's with its service."""
-        assumed, times = self.prices.assumed, self.figures.times
-        share = min(1.0, memory / assumed.processor_mb)
-        calls = self.figures.roles[role]
-        sends = calls.sqs_calls / batch  # of a whole batch in one request
-        waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
-        own = between(times.alone[role], times.of_ten[role], batch) / share
-        return (own + waits + (SERVICE_MS if role == "agent" else 0.0)) / SECOND
+        wanted = Wanted(1, batch=batch, memory=memory, service_ms=SERVICE_MS)
+        return message_ms(role, wanted, self.figures, self.prices) / SECOND
 
 
 @dataclass(frozen=True)

@@ -1,12 +1,17 @@
 """The pages say what was measured last, and what the price table and the template say."""
 
 import json
+from collections import Counter
 
 import pytest
 
+from benchmarks.__main__ import merged
 from benchmarks.page import BLOCK, PAGES, filled
+from benchmarks.scale.measure import NEW_INDEX
+from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
 from roundsman.testing.stack_template import mapping_of, part
+from roundsman.values import Json
 from roundsman_console.cost.figures import load_figures
 from tests.project import TEMPLATE, load_template
 
@@ -42,7 +47,30 @@ def test_the_results_are_of_the_order_that_was_recorded() -> None:
     order = LATEST["order"]
     assert (order["write_units"], order["read_units"]) == (busy.write_units, busy.read_units)
     assert order["sqs_requests"] == busy.sqs_requests
-    assert 0 < LATEST["usd_per_million_batch5"] < LATEST["usd_per_million_unbatched"]
+    for found in (LATEST, order):
+        assert 0 < found["usd_per_million_batch5"] < found["usd_per_million_unbatched"]
+    assert sum(order["billed_ms"]["unbatched"].values()) > 0
+
+
+def test_parts_that_say_something_of_an_order_keep_what_others_said() -> None:
+    latest: dict[str, Json] = {"order": {"write_units": 13, "usd": 27}, "cold": {"a": 1}}
+    said: dict[str, Json] = {"order": {"usd": 26}, "cold": {"b": 2}}
+    assert merged(latest, said) == {"order": {"write_units": 13, "usd": 26}, "cold": {"b": 2}}
+    assert merged({}, said) == said
+
+
+def test_the_plan_goes_by_the_units_that_were_counted() -> None:
+    written = LATEST["order"]["by_operation"]["write_units"]
+    by_place: Counter[str] = Counter()
+    for operation_and_place, units in written.items():
+        by_place[operation_and_place.split(" ")[1]] += units
+    assert by_place == {
+        "TasksTable": TABLE_UNITS,
+        "TasksTable/due": INDEX_UNITS,
+        "OrdersTable": ORDER_UNITS,
+    }
+    quotas = load_quotas()
+    assert quotas["new_table_writes"] == NEW_INDEX * quotas["partition_writes"]
 
 
 def test_the_page_counts_the_alarms_of_the_template() -> None:

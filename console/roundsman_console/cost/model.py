@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
+from roundsman.waiting import WAITS_FOR
 from roundsman_console.cost.figures import Figures, Role
 from roundsman_console.cost.prices import Prices
 
@@ -86,16 +87,14 @@ def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
     messages = _messages(wanted)
     count = sum(messages.values())
     busy, quiet = figures.orders["busy"], figures.orders["quiet"]
-    # Of an instance's first order after KEPT_IN_MIND, at least one instance a function.
-    rate = wanted.orders_per_month / prices.assumed.month_seconds
-    first = min(1.0, 1 / (rate * KEPT_IN_MIND))
+    first = _first_of_an_instance(wanted, figures, prices)
     refreshed = wanted.steps / figures.roles["agent"].messages * first
     return Units(
         write_units=_writes(wanted, figures) + refreshed * (quiet.write_units - busy.write_units),
         read_units=_reads(wanted, figures) + refreshed * (quiet.read_units - busy.read_units),
         sqs_requests=_sqs_requests(wanted, count),
         invocations=count / wanted.batch,
-        gb_seconds=wanted.memory / KB * _billed_ms(wanted, figures, prices) / 1000,
+        gb_seconds=wanted.memory / KB * sum(billed_ms(wanted, figures, prices).values()) / 1000,
         log_bytes=sum(
             number * _log_bytes(wanted, figures.roles[role], prices)
             for role, number in messages.items()
@@ -170,9 +169,21 @@ def _messages(wanted: Wanted) -> dict[str, int]:
 def _sqs_requests(wanted: Wanted, messages: int) -> float:
     """A batch is sent, received and deleted at once, the application's orders too.
 
-    Each status goes alone.
+    Each status goes alone, and replies as `_sends_of_a_reply` says.
     """
-    return 3 * messages / wanted.batch + wanted.statuses
+    apart = wanted.steps * (_sends_of_a_reply(wanted) - 1 / wanted.batch)
+    return 3 * messages / wanted.batch + apart + wanted.statuses
+
+
+def _sends_of_a_reply(wanted: Wanted) -> float:
+    """An agent's replies wait for its next attempts only as long as the oldest is young.
+
+    So of a batch whose service takes WAITS_FOR or more, no more than two go together.
+    """
+    if not wanted.service_ms:
+        return 1 / wanted.batch
+    together = min(wanted.batch, 1 + ceil(WAITS_FOR / wanted.service_ms))
+    return ceil(wanted.batch / together) / wanted.batch
 
 
 def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
@@ -214,17 +225,33 @@ def _stored_gb(wanted: Wanted, figures: Figures) -> float:
     return per_day * (record + _order_row(wanted, figures) * wanted.order_days) / GB
 
 
-def _billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> float:
-    """Of all functions for one order: their own work at their share of a processor, and waiting."""
-    assumed, times, share = prices.assumed, figures.times, _share(wanted.memory, prices)
-    total = wanted.steps * wanted.service_ms
-    for role, number in _messages(wanted).items():
-        calls = figures.roles[role]
-        sends = calls.sqs_calls / wanted.batch  # of a whole batch in one request
-        waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
-        own = between(times.alone[role], times.of_ten[role], wanted.batch)
-        total += number * (own / share + waits)
-    return total
+def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, float]:
+    """Of the functions of each role for one order, agents' with what their services take."""
+    return {
+        role: number * message_ms(role, wanted, figures, prices)
+        for role, number in _messages(wanted).items()
+    }
+
+
+def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> float:
+    """What one message takes: own work at the function's share of a processor, and waiting."""
+    assumed, times, calls = prices.assumed, figures.times, figures.roles[role]
+    share = _sends_of_a_reply(wanted) if role == "agent" else 1 / wanted.batch
+    sends = calls.sqs_calls * share  # of a whole batch in one request
+    waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
+    own = between(times.alone[role], times.of_ten[role], wanted.batch)
+    service = wanted.service_ms if role == "agent" else 0.0
+    return own / _share(wanted.memory, prices) + waits + service
+
+
+def _first_of_an_instance(wanted: Wanted, figures: Figures, prices: Prices) -> float:
+    """The part of all orders that an instance of an agent meets first after KEPT_IN_MIND.
+
+    There are as many instances as a rate keeps busy (Little's law), and one at least.
+    """
+    between_orders = prices.assumed.month_seconds / wanted.orders_per_month
+    busy_for = message_ms("agent", wanted, figures, prices) / 1000
+    return min(1.0, max(between_orders, busy_for) / KEPT_IN_MIND)
 
 
 def _share(memory: float, prices: Prices) -> float:
