@@ -15,8 +15,8 @@ MEANT = {
     "quiet": "the same instances, after longer: marks, holds and circuits are read again",
     "cold": "the first order of new instances",
     "statuses": "busy, with a reply queue that is told of three statuses",
-    "batch_5": "five orders at once, five messages an invocation",
-    "batch_10": "ten orders at once, ten messages an invocation",
+    "batch_5": "five orders in one request, five messages an invocation, services quick",
+    "batch_10": "ten orders in one request, ten messages an invocation, services quick",
 }
 HEADINGS = ("", "writes", "reads", "SQS", "+ statuses", "invocations", "log bytes")
 
@@ -76,7 +76,7 @@ def _row(name: str, order: Order) -> list[str]:
 def _places(title: str, twice: Mapping[tuple[str, str], int]) -> Table:
     rows = [
         [f"{operation} {where}", amount(units / 2)]
-        for (operation, where), units in sorted(twice.items(), key=lambda each: -each[1])
+        for (operation, where), units in sorted(twice.items(), key=lambda each: (-each[1], each[0]))
     ]
     return Table(title, ("", "units"), rows)
 
