@@ -4,7 +4,7 @@ import pytest
 
 from roundsman.birth import Wishes, new_task
 from roundsman.errors import TryAgain
-from roundsman.order_rows import MOST_KEPT, OrderRows
+from roundsman.order_rows import MOST_KEPT, MOST_TEXT, OrderRows
 from roundsman.ports import OrderRow
 from roundsman.task import Task
 from tests.unit.machine_world import plan, step
@@ -79,3 +79,21 @@ def test_a_row_that_is_gone_gives_the_message_back_until_it_is_there_again() -> 
         rows.content_of(task)
     desk.rows["ord-1"] = row
     assert rows.content_of(task) == {"total": "1.00"}
+
+
+def test_of_long_orders_fewer_are_kept() -> None:
+    desk = Desk()
+    rows = OrderRows(desk)
+    tasks = [desk.born(f"ord-{n}", total="9" * (MOST_TEXT // 4)) for n in range(5)]
+    for task in tasks:
+        rows.content_of(task)
+    desk.reads.clear()
+    for task in reversed(tasks):
+        rows.content_of(task)
+    assert desk.reads == ["ord-1", "ord-0"], "three and their names are all there is room for"
+
+
+def test_an_order_that_is_longer_than_all_that_is_kept_is_still_read() -> None:
+    desk = Desk()
+    rows, task = OrderRows(desk), desk.born("ord-1", total="9" * MOST_TEXT)
+    assert rows.content_of(task) == rows.content_of(task) == {"total": "9" * MOST_TEXT}

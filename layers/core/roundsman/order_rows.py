@@ -10,18 +10,22 @@ from collections import OrderedDict
 from roundsman.errors import TryAgain
 from roundsman.ports import OrderRow, OrderStore
 from roundsman.task import Task
-from roundsman.values import Json
+from roundsman.values import Json, size_in_bytes
 
 MOST_KEPT = 32
-"""Orders of 200 KiB, the longest there are, take some 1 MB each once they are read."""
+
+MOST_TEXT = 1024 * 1024
+"""Bytes of their JSON, together. As values they take six times as much memory or so, and
+twenty-five times at the worst: an instance has no more to spare for them."""
 
 
 class OrderRows:
-    """The orders of tasks, of which the last MOST_KEPT are kept."""
+    """The orders of tasks, of which the last MOST_KEPT are kept, and fewer of long ones."""
 
     def __init__(self, orders: OrderStore) -> None:
         self._orders = orders
         self._kept: OrderedDict[str, OrderRow] = OrderedDict()
+        self._lengths: dict[str, int] = {}
 
     def content_of(self, task: Task) -> Json:
         """The task's order. Raises TryAgain where it has no row, which a restored backup mends."""
@@ -30,8 +34,17 @@ class OrderRows:
             row = self._orders.order(task.task_id)
             if row is None:
                 raise TryAgain(f"{task.task_id}: its order row is gone")
-            self._kept[task.task_id] = row
+            self._keep(task.task_id, row)
         self._kept.move_to_end(task.task_id)
-        if len(self._kept) > MOST_KEPT:
-            self._kept.popitem(last=False)
         return row.content
+
+    def _keep(self, task_id: str, row: OrderRow) -> None:
+        self._kept[task_id] = row
+        self._kept.move_to_end(task_id)
+        self._lengths[task_id] = size_in_bytes(row.content)
+        while len(self._kept) > 1 and self._is_too_much():
+            oldest, _ = self._kept.popitem(last=False)
+            del self._lengths[oldest]
+
+    def _is_too_much(self) -> bool:
+        return len(self._kept) > MOST_KEPT or sum(self._lengths.values()) > MOST_TEXT
