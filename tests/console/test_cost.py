@@ -47,7 +47,7 @@ def test_scripts_read_the_same_as_one_object() -> None:
     found = reads("--orders-per-month", "1e9", "--steps", "4", "--batch", "5")
     order = found["order"]
     assert isinstance(order, dict)
-    assert order["sqsRequests"] == 14
+    assert order["sqsRequests"] == 6
     assert order["invocations"] == 2
     lines = found["lines"]
     assert isinstance(lines, list)
@@ -66,6 +66,10 @@ def test_scripts_read_the_same_as_one_object() -> None:
         (["1", "--architecture", "mips"], "--architecture must be x86_64 or arm64."),
         (["1", "--log-days", "-1"], "--log-days must be from 0 to 3,660 days, not -1."),
         (["1", "--result-bytes", "40000"], "--result-bytes must be from 0 to 32,768 bytes, "),
+        (
+            ["1", "--steps", "10", "--result-bytes", "30000"],
+            "10 results of 30,000 bytes are more than the 204,800 that a task may hold: ",
+        ),
     ],
 )
 def test_a_number_that_means_nothing_is_refused_in_a_sentence(

@@ -2,11 +2,11 @@
 
 from math import isfinite
 
+from roundsman.performing import RESULTS_LIMIT
 from roundsman_console.cost.model import Wanted
 from roundsman_console.sentences import USAGE, ConsoleError
 
 MOST_STEPS = 100  # records of one task
-MOST_RECORD = 400 * 1024  # bytes of an item of DynamoDB
 LARGEST_ORDER = 200 * 1024
 LARGEST_RESULT = 32 * 1024
 MEMORY = (128, 10_240)
@@ -25,6 +25,13 @@ def check(wanted: Wanted) -> Wanted:
                 f"not {_spoken(value)}.",
                 USAGE,
             )
+    if wanted.steps * wanted.result_bytes > RESULTS_LIMIT:
+        raise ConsoleError(
+            f"{wanted.steps} results of {_spoken(wanted.result_bytes)} bytes are more than the "
+            f"{_spoken(RESULTS_LIMIT)} that a task may hold: keep them elsewhere, and their keys "
+            "in the task.",
+            USAGE,
+        )
     if wanted.architecture not in ("x86_64", "arm64"):
         raise ConsoleError("--architecture must be x86_64 or arm64.", USAGE)
     return wanted

@@ -178,7 +178,8 @@ def _sqs_requests(wanted: Wanted, messages: int) -> float:
 def _sends_of_a_reply(wanted: Wanted) -> float:
     """An agent's replies wait for its next attempts only as long as the oldest is young.
 
-    So of a batch whose service takes WAITS_FOR or more, no more than two go together.
+    So of a batch whose service takes WAITS_FOR or more, no more than two go together. Taken as
+    given is that its requests were claimed within three quarters of a second of each other.
     """
     if not wanted.service_ms:
         return 1 / wanted.batch

@@ -58,7 +58,10 @@ class Sizes:
 
 
 def sizes_of(parameters: Mapping[str, str]) -> Sizes:
-    """As the stack's parameters say; every function that has none of its own is an agent's."""
+    """As the stack's parameters say; every function that has none of its own is an agent's.
+
+    Where a template has no Architecture, Lambda's own default is what runs.
+    """
     memory = {
         name: int(parameters.get(f"{name}Memory", DEFAULT_MEMORY))
         for name in ("Submission", "Scheduler", "Supervisor", "Agent")
