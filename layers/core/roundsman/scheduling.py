@@ -49,6 +49,7 @@ from roundsman.ports import (
 )
 from roundsman.reporting import Reporter
 from roundsman.requests import agent_of, request_for
+from roundsman.states import TaskState
 from roundsman.task import StepError, Task, idempotency_key, operation_of
 from roundsman.values import MINUTE, Json, sha256
 
@@ -90,12 +91,15 @@ def newly_held(handled: Handled) -> list[str]:
 def outcome_of(handled: Handled) -> dict[str, Json]:
     """What was decided, for the log: `sent` has the lock of each step that was requested.
 
-    `agents` says who was asked where that is not the plan's own agent.
+    `agents` says who was asked where that is not the plan's own agent, `state` what the task is
+    where it is not Active.
     """
     task, asked = handled.task, handled.requests
     if task is None:
         return {"reason": handled.reason}
-    fields: dict[str, Json] = {"reason": handled.reason, "state": task.state.value}
+    fields: dict[str, Json] = {"reason": handled.reason}
+    if task.state is not TaskState.ACTIVE:
+        fields["state"] = task.state.value
     if asked:
         fields["sent"] = {request.step: request.lock for request in asked}
         if others := {each.step: agent for each in asked if (agent := task.step(each.step).agent)}:

@@ -37,6 +37,7 @@ from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
 from roundsman.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman.ports import Clock, Outbox
+from roundsman.task import PERFORM
 from roundsman.values import SECOND
 from roundsman.waiting import why_sent_first
 from roundsman.wire import wire_text
@@ -245,14 +246,14 @@ def _log_unexpected(error: Exception) -> None:
 
 
 def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> None:
-    """One line an attempt, and its metrics. Never the order, a result, or an error's text."""
+    """One line an attempt, and its metrics. Never the order, a result, or an error's text.
+
+    An attempt to perform does not say so: nearly all are, and each byte of a log is paid for.
+    """
     queued, took = max(0, read_at - request.sent_at), ended_at - read_at
-    extra: dict[str, object] = {
-        "operation": request.operation,
-        "lock": request.lock,
-        "queued_ms": queued,
-        "took_ms": took,
-    }
+    extra: dict[str, object] = {"lock": request.lock, "queued_ms": queued, "took_ms": took}
+    if request.operation != PERFORM:
+        extra["operation"] = request.operation
     if ended_at > request.complete_by:
         extra["lateness_ms"] = ended_at - request.complete_by
     measure("RequestQueuedMs", queued)

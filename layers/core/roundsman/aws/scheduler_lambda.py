@@ -13,7 +13,7 @@ from roundsman.aws.parts import scheduler_parts
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.aws.starting import ends_the_start
 from roundsman.commands import read_command
-from roundsman.events import attempt_of
+from roundsman.events import Outcome, attempt_of
 from roundsman.messages import read_reply
 from roundsman.scheduling import Handled, Scheduler, newly_held, outcome_of
 
@@ -44,7 +44,8 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
             reply = read_reply(message.body)
             attempt = attempt_of(reply.lock)
             with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt):
-                _report(f"reply {reply.outcome}", scheduler.reply(reply, message.message_id))
+                said = None if reply.outcome is Outcome.SUCCEEDED else f"reply {reply.outcome}"
+                _report(said, scheduler.reply(reply, message.message_id))
 
     dead_letters = DeadLetters(parts.sqs)
     return lambda event: handle_batch(
@@ -58,9 +59,11 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
     )
 
 
-def _report(event: str, handled: Handled) -> None:
+def _report(event: str | None, handled: Handled) -> None:
+    """Log it, and count what ended. What is as it should be, a success, is no `event`."""
     task = handled.task
-    logger().info("decided", extra={"event": event, **outcome_of(handled)})
+    named = {"event": event} if event else {}
+    logger().info("decided", extra={**named, **outcome_of(handled)})
     report_delivered(handled.delivered)
     if handled.unnoted is not None:
         logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
