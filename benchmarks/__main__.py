@@ -8,7 +8,7 @@ python -m benchmarks record          # what the guard in CI and `roundsman cost`
 import argparse
 import json
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from datetime import UTC, datetime
 from functools import cache
@@ -25,6 +25,7 @@ from tools.runtimes import ToolError
 
 RESULTS = Path(__file__).parent / "results"
 LATEST = RESULTS / "latest.json"
+RECORD = "record"
 
 PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "units": (units.measure, "DynamoDB units, SQS requests, invocations, bytes logged of an order"),
@@ -40,20 +41,37 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
 
 def main() -> int:
     """Run what is asked for; 1 where something could not be had, in a sentence."""
-    arguments = _parser().parse_args()
+    arguments = wanted()
     try:
         with _engine() as engine:
-            if arguments.parts == ["record"]:
+            if arguments.parts == [RECORD]:
                 record(engine(), _say, times=not arguments.counts_only)
                 print("Recorded in console/roundsman_console/cost/figures.json; look at git diff.")
                 return 0
             setting = Setting(engine, _say, arguments.stored, arguments.runs, arguments.orders)
-            for name in arguments.parts or PARTS:
+            for name in arguments.parts:
                 _run(name, setting)
     except ToolError as error:
         print(error, file=sys.stderr)
         return 1
     return 0
+
+
+def wanted(arguments: Sequence[str] | None = None) -> argparse.Namespace:
+    """What is asked for, `parts` being all where none is named. Exits with 2 for what is wrong."""
+    parser = _parser()
+    found = parser.parse_args(arguments)
+    if RECORD in found.parts and found.parts != [RECORD]:
+        parser.error(f"{RECORD} goes alone, without other parts")
+    found.parts = found.parts or list(PARTS)
+    return found
+
+
+def _part(name: str) -> str:
+    # Not argparse's own `choices`: those refuse that there is none.
+    if name in (*PARTS, RECORD):
+        return name
+    raise argparse.ArgumentTypeError(f"there is no part {name}; there are {', '.join(PARTS)}")
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -64,7 +82,7 @@ def _parser() -> argparse.ArgumentParser:
         epilog="`record` alone writes what the guard in CI and `roundsman cost` go by.",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
-    parser.add_argument("parts", nargs="*", choices=[*PARTS, "record"], metavar="part")
+    parser.add_argument("parts", nargs="*", type=_part, metavar="part")
     parser.add_argument(
         "--stored", type=int, nargs="+", default=[1_000, 10_000], metavar="N",
         help="supervisor: how many tasks are stored (up to 1000000)",
