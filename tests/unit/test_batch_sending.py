@@ -222,8 +222,8 @@ def test_requests_go_before_a_status_and_starts_need_not() -> None:
     assert [where for where, _ in queue.did][2:] == ["out-SchedulerQueue"]
 
 
-def test_what_a_status_pushed_out_and_was_not_accepted_is_its_own_messages_failure() -> None:
-    batch = batch_of(3)
+def of_requests_and_statuses(batch: Batch) -> None:
+    """The first message has a request sent, each other one a status."""
     outbox = AwsOutbox(
         batch.queue.client,
         scheduler_queue=f"{OUT}-SchedulerQueue",
@@ -231,7 +231,6 @@ def test_what_a_status_pushed_out_and_was_not_accepted_is_its_own_messages_failu
         request_queues={"mail": {"normal": f"{OUT}-mail"}},
     )
     batch.mailbag = outbox.mailbag
-    batch.queue.refused = {request().body(): "RequestThrottled"}
 
     def handle(message: Message) -> None:
         if message.message_id == "id-0":
@@ -240,6 +239,13 @@ def test_what_a_status_pushed_out_and_was_not_accepted_is_its_own_messages_failu
             outbox.send_status(f"{OUT}-reply-web", message.message_id)
 
     batch.handle = handle
+
+
+def test_what_a_status_pushed_out_and_was_not_accepted_is_its_own_messages_failure() -> None:
+    batch = batch_of(3)
+    of_requests_and_statuses(batch)
+    batch.queue.refused = {request().body(): "RequestThrottled"}
+
     assert batch.invoke() == ["id-0"]
     assert batch.queue.did == [("out-reply-web", "id-1"), ("out-reply-web", "id-2")]
 
@@ -248,13 +254,7 @@ def test_what_a_status_could_not_push_out_for_a_reason_nobody_foresaw_is_not_los
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     batch = batch_of(2)
-    outbox = AwsOutbox(
-        batch.queue.client,
-        scheduler_queue=f"{OUT}-SchedulerQueue",
-        reply_prefix="out-reply-",
-        request_queues={"mail": {"normal": f"{OUT}-mail"}},
-    )
-    batch.mailbag = outbox.mailbag
+    of_requests_and_statuses(batch)
     send, odd = batch.queue.send_message, iter([ZeroDivisionError()])
 
     def once_odd(**sent: object) -> None:
@@ -264,13 +264,6 @@ def test_what_a_status_could_not_push_out_for_a_reason_nobody_foresaw_is_not_los
 
     monkeypatch.setattr(batch.queue, "send_message", once_odd)
 
-    def handle(message: Message) -> None:
-        if message.message_id == "id-0":
-            outbox.send_requests([("mail", "normal", request())])
-        else:
-            outbox.send_status(f"{OUT}-reply-web", message.message_id)
-
-    batch.handle = handle
     assert batch.invoke() == ["id-1"]
     assert batch.queue.did == [("out-mail", request().body())], "the first one's, which is done"
 

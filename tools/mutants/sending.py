@@ -9,7 +9,7 @@ SENDING = (
         old="self._store(taken_up(progress, to_send, refused))",
         new="self._now(taken_up(progress, to_send, refused))",
         tests=(
-            "tests/console/test_bulk_resuming.py::test_what_failed_again_while_nobody_carried_the_run_on_is_told_as_that",
+            "tests/console/bulk/test_bulk_resuming.py::test_what_failed_again_while_nobody_carried_the_run_on_is_told_as_that",
         ),
         why="whoever resumes takes an order that failed again for one that was never sent anything",
     ),

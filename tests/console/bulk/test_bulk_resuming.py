@@ -9,40 +9,17 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import waiting
 from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState
 from roundsman_console.bulk.store import DynamoBulks, Holder
 from roundsman_console.stack import find_stack
 from tests.console.bulk_stories import NO_MAIL, archived, names, states
-from tests.console.operators import Operator, Patience, at_each_call, document
+from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS
-from tests.project import deployed_project
 
 SEND, STORE = "sqs.SendMessageBatch", "dynamodb.UpdateItem"
-PARAMETERS = {"BreakerFailures": "100", "DueShards": "2"}
 GO = ("--go", "--canary", "1", "--rate", "2")
-
-
-@pytest.fixture(scope="module")
-def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
-    """One deployment for all of these: none looks at what deploying does."""
-    # An order whose service always fails would be held for good, and never need its operator.
-    with deployed_project(roundsman_services, roundsman_clock, PARAMETERS) as world:
-        yield world
-
-
-@pytest.fixture
-def operator(
-    monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
-) -> Operator:
-    """Someone at the command line of a stack as deployed just now."""
-    one_world.start_over()
-    patience = Patience(one_world.run)
-    monkeypatch.setattr(waiting, "time", patience)
-    return Operator(one_world, patience)
 
 
 class Killed(BaseException):

@@ -1,36 +1,10 @@
 """A bulk run meets what cannot be read: it says so of that order, and the others go on."""
 
 import re
-from collections.abc import Iterator
 from dataclasses import replace
 
-import pytest
-
-from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import waiting
 from tests.console.bulk_stories import archived, names, states
-from tests.console.operators import Operator, Patience, at_each_call, document
-from tests.project import deployed_project
-
-
-@pytest.fixture(scope="module")
-def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
-    """One deployment for all of these: none looks at what deploying does."""
-    # An order whose service always fails would be held for good, and never need its operator.
-    parameters = {"BreakerFailures": "100", "DueShards": "2"}
-    with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
-        yield world
-
-
-@pytest.fixture
-def operator(
-    monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
-) -> Operator:
-    """Someone at the command line of a stack as deployed just now."""
-    one_world.start_over()
-    patience = Patience(one_world.run)
-    monkeypatch.setattr(waiting, "time", patience)
-    return Operator(one_world, patience)
+from tests.console.operators import Operator, at_each_call, document
 
 
 def with_a_plan_that_cannot_be_read(operator: Operator, name: str) -> None:

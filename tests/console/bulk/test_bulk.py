@@ -1,46 +1,21 @@
 """Acting on many orders at once: shown first, then a canary, then the rest, and a report."""
 
-from collections.abc import Iterator
-
 import pytest
 from typer.testing import CliRunner
 
 from roundsman.ports import OPERATOR, Hold
-from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import confirming, waiting
+from roundsman_console import confirming
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
 from tests.console.operators import (
     DECLINED,
     Operator,
-    Patience,
     document,
     holds_of,
     in_retry,
 )
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order
-from tests.project import deployed_project
-
-
-@pytest.fixture(scope="module")
-def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
-    """One deployment for all of these: none looks at what deploying does."""
-    # An order whose service always fails would be held for good, and never need its operator.
-    parameters = {"BreakerFailures": "100", "DueShards": "2"}
-    with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
-        yield world
-
-
-@pytest.fixture
-def operator(
-    monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
-) -> Operator:
-    """Someone at the command line of a stack as deployed just now."""
-    one_world.start_over()
-    patience = Patience(one_world.run)
-    monkeypatch.setattr(waiting, "time", patience)
-    return Operator(one_world, patience)
 
 
 def commands(operator: Operator) -> list[str]:

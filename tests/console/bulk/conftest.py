@@ -1,0 +1,31 @@
+"""An operator before one deployment that all tests of a module share."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from roundsman.testing.stack import Clock, Services, Stack
+from roundsman_console import waiting
+from tests.console.operators import Operator, Patience
+from tests.project import deployed_project
+
+# An order whose service always fails would be held for good, and never need its operator.
+PARAMETERS = {"BreakerFailures": "100", "DueShards": "2"}
+
+
+@pytest.fixture(scope="module")
+def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
+    """One deployment for all of these: none looks at what deploying does."""
+    with deployed_project(roundsman_services, roundsman_clock, PARAMETERS) as world:
+        yield world
+
+
+@pytest.fixture
+def operator(
+    monkeypatch: pytest.MonkeyPatch, one_world: Stack, session_without_real_aws: None
+) -> Operator:
+    """Someone at the command line of a stack as deployed just now."""
+    one_world.start_over()
+    patience = Patience(one_world.run)
+    monkeypatch.setattr(waiting, "time", patience)
+    return Operator(one_world, patience)
