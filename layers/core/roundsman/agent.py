@@ -266,6 +266,7 @@ class Agent:
             retry_after=ended.retry_after,
             until=ended.until,
             outcome_unknown=ended.outcome_unknown,
+            effect=ended.effect,
         )
 
 

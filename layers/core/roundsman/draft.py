@@ -19,6 +19,7 @@ from roundsman.task import (
     UNDO,
     UNTOUCHED,
     AfterUndo,
+    Effect,
     Ending,
     Owed,
     StepError,
@@ -71,6 +72,7 @@ class StepChanges(TypedDict, total=False):
     in_vain: int
     tried: tuple[str, ...]
     after_undo: AfterUndo | None
+    effect: Effect | None
 
 
 STILL_HELD = frozenset(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TypeAlias
 
-from roundsman.task import StepError, Task
+from roundsman.task import Effect, StepError, Task
 from roundsman.values import Json
 
 
@@ -67,6 +67,8 @@ class Replied:
     retry_after: int | None = None
     until: int | None = None
     outcome_unknown: bool = False
+    effect: Effect | None = None
+    callback: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.events import Claimant, Outcome, Replied
 from roundsman.fields import Fields
-from roundsman.task import Owed, StepError, Task
+from roundsman.task import Effect, Owed, StepError, Task
 from roundsman.values import Json, canonical_json, iso, parse_json
 
 VERSION = 1
@@ -108,6 +108,10 @@ class Reply:
     `until` (epoch ms) is how long a `waiting` step waits for its callback. `outcome_unknown`, of
     a `held` reply, says that the service was called before the agent stopped: it may have
     happened. `retry_after` is in ms.
+    `effect` is what the agent can prove of the effect under this key: NONE says that no copy of
+    any request under it has called the service with effect, and that none will; STANDS that it
+    took place, though the attempt failed. None, the default, proves nothing.
+    `callback` says that the answer is an outside system's or a person's, by a callback token.
     """
 
     task_id: str
@@ -123,6 +127,8 @@ class Reply:
     retry_after: int | None = None
     until: int | None = None
     outcome_unknown: bool = False
+    effect: Effect | None = None
+    callback: bool = False
 
     def body(self) -> str:
         """The message's text."""
@@ -148,6 +154,10 @@ class Reply:
             found["until"] = self.until
         if self.outcome_unknown:
             found["outcomeUnknown"] = True
+        if self.effect is not None:
+            found["effect"] = self.effect.value
+        if self.callback:
+            found["callback"] = True
         return canonical_json(found)
 
     def event(self, claimant: Claimant) -> Replied:
@@ -164,6 +174,8 @@ class Reply:
             retry_after=self.retry_after,
             until=self.until,
             outcome_unknown=self.outcome_unknown,
+            effect=self.effect,
+            callback=self.callback,
         )
 
 
@@ -187,6 +199,8 @@ def read_reply(body: str) -> Reply:
         retry_after=error.optional_number("retryAfter") if error else None,
         until=fields.optional_number("until"),
         outcome_unknown=fields.flag("outcomeUnknown"),
+        effect=_read_effect(fields),
+        callback=fields.flag("callback"),
     )
     if reply.outcome in SAYS_WHY and reply.error is None:
         fields.problem("error", f"a {reply.outcome} reply says why")
@@ -194,6 +208,14 @@ def read_reply(body: str) -> Reply:
         fields.problem("until", "a waiting reply says how long")
     fields.done()
     return reply
+
+
+def _read_effect(fields: Fields) -> Effect | None:
+    found = fields.optional_text("effect")
+    if found is None or found in tuple(Effect):
+        return None if found is None else Effect(found)
+    fields.problem("effect", f"must be one of {', '.join(Effect)}")
+    return None
 
 
 def status_body(task: Task, owed: Owed) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from roundsman.events import Outcome
-from roundsman.task import StepError
+from roundsman.task import Effect, StepError
 from roundsman.values import Json, canonical_json, milliseconds, parse_json
 from roundsman.workflow import LARGEST_RESULT
 
@@ -28,6 +28,7 @@ class Ended:
     retry_after: int | None = None
     until: int | None = None
     outcome_unknown: bool = False
+    effect: Effect | None = None
 
 
 def succeeded(result: object) -> Ended:

@@ -43,6 +43,13 @@ class AfterUndo(StrEnum):
     NEXT_AGENT = "next agent"  # settled at one agent, the step begins at another
 
 
+class Effect(StrEnum):
+    """What is proven of the effect of a step's requests; without a proof it is unknown."""
+
+    NONE = "none"  # no request has had its effect, and none can have it any more
+    STANDS = "stands"  # it took place
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
     """One step of one task: the pattern's own fields, and what an operator asks first.
@@ -54,6 +61,8 @@ class StepRecord:
     `acts_until` is how long a copy of an earlier request may still act, where that is ahead.
     `outcome_unknown` says that an attempt ended without a definite answer, and of a step that is
     undone that its effect was never confirmed.
+    `effect` is what is proven of the effect of the requests that were made so far, None where
+    nothing is: an agent proves it (see `Reply.effect`), or a person says it.
     `held_since` is set while the step waits only because its agent takes no work.
     `heartbeat_by` is when the attempt must have shown progress, where that is before
     `complete_by`. `heard_at` is when the present attempt was last heard of (progress, or that it
@@ -85,6 +94,7 @@ class StepRecord:
     in_vain: int = 0
     tried: tuple[str, ...] = ()
     after_undo: "AfterUndo | None" = None
+    effect: "Effect | None" = None
 
     @property
     def overdue_at(self) -> int | None:

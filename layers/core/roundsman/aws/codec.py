@@ -17,7 +17,7 @@ from roundsman.events import HistoryRow
 from roundsman.failures import failure_of
 from roundsman.ports import Member, OrderRow
 from roundsman.states import END_STATES, ProcessState, TaskState
-from roundsman.task import SCHEMA, AfterUndo, Ending, Owed, StepError, StepRecord, Task
+from roundsman.task import SCHEMA, AfterUndo, Effect, Ending, Owed, StepError, StepRecord, Task
 from roundsman.values import SECOND, Json, canonical_json
 
 if TYPE_CHECKING:
@@ -163,6 +163,7 @@ def _step(step: StepRecord) -> Item:
     if step.tried:
         item["Tried"] = {"L": [text(agent) for agent in step.tried]}
     _put(item, "AfterUndo", step.after_undo)
+    _put(item, "Effect", step.effect)
     return item
 
 
@@ -263,12 +264,18 @@ def _read_step(reader: ItemReader) -> StepRecord:
         in_vain=reader.number("InVain", 0),
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
+        effect=_read_effect(reader),
     )
 
 
 def _read_error(reader: ItemReader) -> StepError | None:
     error = reader.optional_map("Error")
     return StepError(error.text("Type"), error.text("Message")) if error else None
+
+
+def _read_effect(reader: ItemReader) -> Effect | None:
+    found = reader.optional_text("Effect")
+    return None if found is None else reader.one_of(Effect, "Effect")
 
 
 def _read_after_undo(reader: ItemReader) -> AfterUndo | None:
