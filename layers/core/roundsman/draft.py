@@ -331,7 +331,8 @@ class Draft:
 
     def _shown(self, record: StepRecord) -> ProcessState:
         """The step's state as the task's follows from it: one that is undone to go on, goes on."""
-        if record.process_state is ProcessState.UNDOING and self.goes_on_after_undo(record):
+        undone = self.ending is not None and self.ending.undo
+        if record.process_state is ProcessState.UNDOING and not undone:
             return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
         return record.process_state
 
@@ -357,7 +358,9 @@ class Draft:
     def _end_state(self, plan: Plan | None, ending: Ending) -> TaskState:
         """An undo that failed, or that nobody knows how to make, is a person's matter."""
         states = {record.process_state for record in self.steps.values()}
-        if ending.undo and (plan is None or ProcessState.UNDO_ERROR in states):
+        if plan is None and (ending.undo or ProcessState.UNDOING in states):
+            return TaskState.ARCHIVED
+        if ending.undo and ProcessState.UNDO_ERROR in states:
             return TaskState.ARCHIVED
         return ending.how
 
