@@ -50,7 +50,7 @@ class DynamoCallNotes:
         record = self._record(key)
         values = {":one": number(1), ":sent": number(sent_at), ":expires": self._expires()}
         try:
-            with self._errors("noting a call", key):
+            with self._errors(f"noting a call under {key}"):
                 found = self._client.update_item(
                     TableName=self._table,
                     Key={"ControlId": text(record)},
@@ -78,7 +78,7 @@ class DynamoCallNotes:
             ":expires": self._expires(),
         }
         try:
-            with self._errors("closing a key", key):
+            with self._errors(f"closing the key {key}"):
                 self._client.update_item(
                     TableName=self._table,
                     Key={"ControlId": text(record)},
@@ -101,9 +101,9 @@ class DynamoCallNotes:
         return number((self._clock() + KEPT_FOR) // SECOND)
 
     @contextmanager
-    def _errors(self, doing: str, key: str) -> Iterator[None]:
+    def _errors(self, doing: str) -> Iterator[None]:
         try:
-            with aws_errors(f"{doing} under {key}"):
+            with aws_errors(doing):
                 yield
         except (TryAgain, CallRefused) as error:
             count("CallNotesFailed")
