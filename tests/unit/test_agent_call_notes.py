@@ -132,7 +132,23 @@ def test_a_copy_of_a_request_that_was_given_back_so_is_not_called_any_more(
     assert not reply.outcome_unknown
     again = said(agent, clock, notes, redelivered=True)
     assert not called
-    assert (again.outcome, again.effect) == (Outcome.HELD, None)
+    assert (again.outcome, again.effect) == (Outcome.HELD, Effect.NONE)
+
+
+def test_what_was_read_before_is_given_back_with_a_proof_unless_its_reader_had_noted_a_call(
+    clock: Clock, notes: Notes
+) -> None:
+    agent = payment(returning(None))
+    reply = said(agent, clock, notes, guard=Held(), redelivered=True)
+    assert (reply.outcome, reply.effect, reply.outcome_unknown) == (
+        Outcome.HELD,
+        Effect.NONE,
+        False,
+    )
+    later = replace(NEVER_MADE, sent_at=NEVER_MADE.sent_at + 1)
+    notes.inner.begin(later.idempotency_key, later.sent_at)
+    reply = said(agent, clock, notes, later, guard=Held(), redelivered=True)
+    assert (reply.outcome, reply.effect, reply.outcome_unknown) == (Outcome.HELD, None, True)
 
 
 def test_a_request_is_given_back_without_a_proof_where_a_copy_of_it_was_called(
@@ -230,15 +246,19 @@ def test_a_refusal_is_no_proof_where_another_copy_is_called_before_the_key_is_cl
 
 
 @pytest.mark.parametrize("guard", [NoGuard(), Held()], ids=["refused", "held"])
-@pytest.mark.parametrize("redelivered", [True, False])
 def test_a_request_that_may_have_had_its_effect_before_proves_nothing(
-    clock: Clock, notes: Notes, guard: Guard, redelivered: bool
+    clock: Clock, notes: Notes, guard: Guard
 ) -> None:
-    asked = replace(NEVER_MADE, outcome_unknown=not redelivered)
-    agent = payment(raising(DECLINED))
-    reply = said(agent, clock, notes, asked, guard=guard, redelivered=redelivered)
+    asked = replace(NEVER_MADE, outcome_unknown=True)
+    reply = said(payment(raising(DECLINED)), clock, notes, asked, guard=guard)
     assert reply.effect is None
     assert "close" not in notes.asked
+
+
+def test_a_refusal_of_what_was_read_before_is_no_proof(clock: Clock, notes: Notes) -> None:
+    reply = said(payment(raising(DECLINED)), clock, notes, redelivered=True)
+    assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
+    assert notes.asked == ["begin"]
 
 
 @pytest.mark.parametrize(

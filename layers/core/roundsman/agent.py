@@ -79,8 +79,8 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     """The answer to a request that was read before: who read it may have died after the call."""
     if request.operation != PERFORM:
         return answer(request)
-    said = answer(replace(request, outcome_unknown=True))
-    if isinstance(said, Reply) and said.outcome is Outcome.HELD:
+    said = answer(replace(request, read_before=True))
+    if isinstance(said, Reply) and said.outcome is Outcome.HELD and said.effect is None:
         return replace(said, outcome_unknown=True)
     return said
 

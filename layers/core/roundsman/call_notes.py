@@ -101,7 +101,8 @@ class CallNote:
         call; after several, an earlier one may have had the effect that the last was refused for.
         """
         given_back = ended.outcome is Outcome.HELD and not ended.outcome_unknown
-        refused = ended.outcome is Outcome.PERMANENT and ended.effect is None and calls <= 1
+        refused = ended.outcome is Outcome.PERMANENT and ended.effect is None
+        refused = refused and calls == 1 and not self.request.read_before
         if not (given_back or refused) or self.request.outcome_unknown:
             return ended
         if self._begun is Begun.AGAIN or self.clock() >= self.ends_at:

@@ -30,7 +30,8 @@ class AgentRequest:
     before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
     `heartbeat_by` is when progress must have been shown, for a step that has heartbeats. `item`
     is the one that a step of a fan-out, `name[3]`, is for.
-    `tenant` is said beside the text, as the message's group, and is not read back from it.
+    `tenant` and `read_before` are said beside the text, and not read back from it: the message's
+    group, and whether somebody has read the message before, who may have died after the call.
     """
 
     task_id: str
@@ -49,6 +50,7 @@ class AgentRequest:
     heartbeat_by: int | None = None
     item: Json = None
     tenant: str | None = field(default=None, compare=False)
+    read_before: bool = field(default=False, compare=False)
 
     def body(self) -> str:
         """The message's text."""
