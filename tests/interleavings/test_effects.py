@@ -212,3 +212,21 @@ def test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_seco
         f"{order}/charge/perform/backup"
     ]
     assert since_morning(world) < SECONDS, "what is proven need not be waited for"
+
+
+def test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back() -> None:
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    order = world.submit()
+    world.run(until=lambda: bool(waiting(world, REQUESTS)))
+    [request] = waiting(world, REQUESTS)
+    world.queues.send(REQUESTS, request.body, to=request.to)
+    world.faults.on("reply", Fault.SWALLOWED, nth=1)
+    deliver(world, request)
+    world.hold("payment", 10 * MINUTE)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform"
+    ]
+    assert since_morning(world) > 10 * MINUTE
