@@ -1,4 +1,4 @@
-"""The guards against calls that are refused, records that cannot be read, and looks that come late."""
+"""The guards against refused calls, records that cannot be read, and looks that come late."""
 
 from tools.mutants.mutant import Mutant
 
@@ -92,7 +92,7 @@ REFUSED = (
             "            except UnreadableRecord as problem:\n"
             "                self._on_unreadable(problem)\n        return marks\n"
         ),
-        new="            except ZeroDivisionError:\n                continue\n        return marks\n",
+        new="            except OSError:\n                continue\n        return marks\n",
         tests=(
             f"{MARK_TESTS}::test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place[moto-text]",
         ),
@@ -101,8 +101,11 @@ REFUSED = (
     Mutant(
         name="a-mark-that-is-none-gives-way",
         file=CONTROL,
-        old='MARK_IS_NONE = "NOT attribute_type(#queue.ReadAt, :n)',
-        new='MARK_IS_NONE = "attribute_not_exists(#queue) AND NOT attribute_type(#queue.ReadAt, :n)',
+        old='"NOT attribute_type(#queue.ReadAt, :n) OR NOT attribute_type(#queue.ReadSentAt, :n)"',
+        new=(
+            '"attribute_not_exists(#queue)'
+            ' OR (attribute_not_exists(#queue) AND attribute_type(#queue.ReadAt, :n))"'
+        ),
         tests=(
             f"{MARK_TESTS}::test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place[moto-empty]",
         ),
@@ -168,8 +171,8 @@ REFUSED = (
         name="the-end-of-a-short-time-is-looked-at",
         file=SUBMISSION,
         old=(
-            "        self._send_start(task)\n        self._send_end(task)\n        return delivered\n"
-            "\n    def _announce_again"
+            "        self._send_start(task)\n        self._send_end(task)\n"
+            "        return delivered\n\n    def _announce_again"
         ),
         new="        self._send_start(task)\n        return delivered\n\n    def _announce_again",
         tests=(f"{SUBMITTED}::test_a_task_with_little_time_is_looked_at_when_that_is_over",),
@@ -178,8 +181,8 @@ REFUSED = (
     Mutant(
         name="a-lost-look-keeps-no-order-out",
         file=SUBMISSION,
-        old="            self._outbox.send_inspect(task.task_id, delay=delay)\n        except TryAgain:\n",
-        new="            self._outbox.send_inspect(task.task_id, delay=delay)\n        except OSError:\n",
+        old="send_inspect(task.task_id, delay=delay)\n        except TryAgain:\n",
+        new="send_inspect(task.task_id, delay=delay)\n        except OSError:\n",
         tests=(
             f"{SUBMITTED}::test_a_look_at_the_end_that_cannot_be_sent_now_keeps_no_order_from_being_taken",
         ),
