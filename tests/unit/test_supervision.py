@@ -329,7 +329,7 @@ def test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once(poison
         shells.now = entry - 1
         assert passed(shells).looked_at == 0
         shells.now = entry
-    assert waits[:5] == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 16 * MINUTE]
+    assert waits[:5] == [MINUTE, 2 * MINUTE, 4 * MINUTE, 8 * MINUTE, 15 * MINUTE]
     assert waits[-1] == LONGEST_POSTPONEMENT == max(waits)
 
 

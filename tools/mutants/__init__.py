@@ -8,6 +8,7 @@ from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
 from tools.mutants.machine import MACHINE
 from tools.mutants.mutant import Mutant
+from tools.mutants.refused import REFUSED
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
@@ -21,4 +22,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *GROUPS,
     *DOCTOR,
     *AGENTS,
+    *REFUSED,
 )
