@@ -56,7 +56,9 @@ __all__ = [
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
 SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
-LEAST_SHARE = 4  # a quarter: with less of its time left, a request is not begun
+LEAST_SHARE = 2  # half of all the time it was given, and its step's whole time at most: with less
+# left, a request is not begun
+CUT_SHORT = 4  # an attempt that is begun with a quarter of its step's time gone was cut short
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
 
@@ -83,10 +85,15 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     return said
 
 
-def attempt_ends_at(request: AgentRequest, now: int, function_ends_at: int) -> int:
-    """The instant by which an attempt that begins now has ended, in time to be heard."""
-    said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
-    return min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+def attempt_ends_at(request: AgentRequest, within: int, now: int, function_ends_at: int) -> int:
+    """The instant by which an attempt that begins now has ended, in time to be heard.
+
+    It has `within`, its step's own time in ms, from now on: what a request is given besides is for
+    waiting in its queue.
+    """
+    by = min(request.complete_by, now + within)
+    said_before = min(SAID_BEFORE, (by - now) // 10)
+    return min(by - said_before, function_ends_at - REPLY_WITHIN)
 
 
 class LambdaContext(Protocol):
@@ -130,6 +137,16 @@ class Agent:
         or undone whose outcome nobody knows. Raises DefinitionError where it cannot be bound.
         """
         return self._binder(step, "probe")
+
+    def time_of(self, request: AgentRequest) -> int:
+        """How long an attempt may take, in ms; of a step that is not bound here, all there is."""
+        step = self._steps.get(step_of(request.step))
+        if step is None:
+            return request.complete_by - request.sent_at
+        allowed = step.complete_within
+        if request.operation == "undo" and step.compensation is not None:
+            allowed = step.compensation.complete_within or allowed
+        return milliseconds(allowed)
 
     @property
     def lambda_handler(self) -> Handler:
@@ -212,14 +229,15 @@ class Agent:
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
-        ends_at = attempt_ends_at(request, now, function_ends_at)
-        starved = _starved(self._steps[name], request, now)
+        within = self.time_of(request)
+        ends_at = attempt_ends_at(request, within, now, function_ends_at)
+        starved = _starved(request, within, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"
         if starved:
             return held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
         compensation = self._steps[name].compensation
-        return Attempt(
+        ended = Attempt(
             request=step_request(
                 request,
                 request.input,
@@ -237,6 +255,10 @@ class Agent:
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
         ).make()
+        cut_short = request.complete_by - now < within - within // CUT_SHORT
+        if ended.outcome is Outcome.TRANSIENT and cut_short and means.clock() >= ends_at:
+            return _cut_off(ended)
+        return ended
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Progress:
         def sign(now: int, note: str) -> Reply:
@@ -270,20 +292,27 @@ class Agent:
         )
 
 
-def _starved(step: Step, request: AgentRequest, now: int) -> str | None:
-    """Whether the request lay in its queue for most of its time, in words.
+def _starved(request: AgentRequest, within: int, now: int) -> str | None:
+    """Whether too little is left of the request's time to begin its attempt, in words.
 
     A call that is begun then is likely cut off, and the attempt would fail for having waited.
     Given back, it is claimed anew with a complete-by that allows for the queue.
     """
-    allowed = step.complete_within
-    if request.operation == "undo" and step.compensation is not None:
-        allowed = step.compensation.complete_within or allowed
-    whole = min(milliseconds(allowed), request.complete_by - request.sent_at)
+    whole = request.complete_by - request.sent_at
     left = request.complete_by - now
-    if left * LEAST_SHARE >= whole:
+    if left >= min(within, whole // LEAST_SHARE):
         return None
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
+
+
+def _cut_off(ended: Ended) -> Ended:
+    """It failed when the time was over that its queue had left it: that is not the step's failure.
+
+    The step is given back as one whose call was made, and is claimed again with its whole time.
+    """
+    said = ended.error.message if ended.error else ""
+    why = f"its queue left it too little time: {said}" if said else "too little time was left"
+    return held(why, NO_TIME_RETRY_AFTER, outcome_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)

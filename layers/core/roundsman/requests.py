@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 from roundsman.fan_out import item_of
 from roundsman.messages import AgentRequest
+from roundsman.patience import ends_at
 from roundsman.plan import Plan
 from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
 from roundsman.values import Json
@@ -27,7 +28,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=record.complete_by,
+        complete_by=ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=order,
