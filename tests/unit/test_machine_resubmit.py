@@ -93,7 +93,7 @@ def test_undos_that_failed_are_made_again_newest_first() -> None:
 
 
 def test_a_fresh_key_is_given_after_a_definite_refusal_of_the_only_attempt() -> None:
-    world = archived()
+    world = archived().wait(HOUR)
     world.resubmit(fresh_key=True)
     world.start()
     request = request_for(world.plan, world.task, "b", None, world.now)
@@ -146,10 +146,10 @@ def test_no_fresh_key_while_a_copy_of_the_refused_request_may_act() -> None:
     world.start()
     world.is_refused("a")
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:00:35; ask again then, or "
+        "a: a copy of its request may act under its key until 08:05:35; ask again then, or "
         "resubmit it with its key kept"
     )
-    world.wait(35).resubmit(fresh_key=True)
+    world.wait(335).resubmit(fresh_key=True)
     assert world.record("a").round == 2
 
 

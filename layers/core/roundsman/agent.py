@@ -28,6 +28,7 @@ from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
 from roundsman.outcomes import Ended, held, permanent, progress, transient
+from roundsman.patience import PATIENCE
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
 from roundsman.step_request import Perform, StepRequest, step_request
@@ -56,8 +57,7 @@ __all__ = [
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
 SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
-LEAST_SHARE = 2  # half of all the time it was given, and its step's whole time at most: with less
-# left, a request is not begun
+LEAST_SHARE = 2  # with less than half of its step's time left, a request is not begun
 CUT_SHORT = 4  # an attempt that is begun with a quarter of its step's time gone was cut short
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
@@ -255,8 +255,8 @@ class Agent:
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
         ).make()
-        cut_short = request.complete_by - now < within - within // CUT_SHORT
-        if ended.outcome is Outcome.TRANSIENT and cut_short and means.clock() >= ends_at:
+        over = means.clock() >= ends_at
+        if over and ended.outcome is Outcome.TRANSIENT and _was_cut_short(request, within, now):
             return _cut_off(ended)
         return ended
 
@@ -300,9 +300,19 @@ def _starved(request: AgentRequest, within: int, now: int) -> str | None:
     """
     whole = request.complete_by - request.sent_at
     left = request.complete_by - now
-    if left >= min(within, whole // LEAST_SHARE):
+    is_patient = whole > PATIENCE * within  # a copy that is sent later has as long again
+    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
+
+
+def _was_cut_short(request: AgentRequest, within: int, now: int) -> bool:
+    """Whether an attempt that began now had less than its step's time, because of its queue.
+
+    Where the task's end left it no more, it has failed of that, and nothing is given back.
+    """
+    enough = within - within // CUT_SHORT
+    return request.complete_by - now < enough <= request.complete_by - request.sent_at
 
 
 def _cut_off(ended: Ended) -> Ended:
