@@ -175,6 +175,7 @@ class _Queue:
         self._marks: deque[tuple[int, Mark]] = deque()
         self._told: set[tuple[str, int]] = set()
         self._died: dict[str, int] = {}
+        self._lives = {f"ord-{number}" for number in range(cell.dying, cell.orders)}
         self._found = Found(orders=cell.orders)
 
     def run(self) -> Found:
@@ -283,7 +284,8 @@ class _Queue:
             self._marks.append((now, mark))
             hand.notebook.written(mark)
         hand.now = now
-        if self._dies(name, request):
+        if name not in self._lives:
+            self._lives.add(name)  # the next call of it goes well
             self._died[name] = now
             self._at(now + self._cell.service_time, "read", hand)
             return
@@ -294,10 +296,6 @@ class _Queue:
             self._at(hand.now + ON_ITS_WAY, "reply", answer)
         hand.now = max(hand.now, now + SILENT)
         self._at(hand.now + self._cell.between, "read", hand)
-
-    def _dies(self, name: str, request: AgentRequest) -> bool:
-        number = int(name.removeprefix("ord-"))
-        return number < self._cell.dying and request.attempt == 1 and name not in self._died
 
     def _agent(self, hand: _Hand) -> Agent:
         """The real one, whose service takes its time of the instance's."""
