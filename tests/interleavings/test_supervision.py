@@ -15,6 +15,7 @@ from roundsman.workflow import Archive, Retry, Undo, Wait
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,
+    MONEY,
     ONCE,
     a_step,
     a_workflow,
@@ -48,7 +49,7 @@ def test_a_step_with_an_early_deadline_is_found_though_the_entry_was_moved_to_a_
 
 def test_a_run_now_during_a_long_wait_is_watched_though_its_request_is_lost() -> None:
     day = timedelta(days=1)
-    step = a_step("charge", compensation=FENCED, retry=ONCE, on_failure=Wait(day, 1, then=Undo()))
+    step = a_step("charge", compensation=MONEY, retry=ONCE, on_failure=Wait(day, 1, then=Undo()))
     world = World(a_workflow(step, complete_within=2 * day))
     world.on("charge").hangs()
     order = world.submit()

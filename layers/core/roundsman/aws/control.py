@@ -22,7 +22,7 @@ from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.events import Agents
 from roundsman.holds import with_holds
 from roundsman.leases import Lease, Leases
-from roundsman.marks import Mark, Notebook, queue_key, view
+from roundsman.marks import NEWS_FOR, Mark, Notebook, queue_key, view
 from roundsman.plan import Plan, read_plan
 from roundsman.ports import Clock, Hold
 from roundsman.values import SECOND
@@ -156,7 +156,9 @@ class DynamoAgentBoard:
 
 def _mark(queue: str, value: "Value") -> Mark:
     reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
-    return Mark(reader.number("ReadSentAt"), reader.number("ReadAt"))
+    news_for = reader.optional_number("NewsFor")  # marks of older code have none
+    sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
+    return Mark(sent_at, read_at, NEWS_FOR if news_for is None else news_for)
 
 
 class DynamoReadNotes:
@@ -188,6 +190,7 @@ class DynamoReadNotes:
     def _write(self, queue: str, mark: Mark) -> None:
         """A mark replaces only an older one, or what is none. An overtaken one is not needed."""
         sent, read = number(mark.sent_at), number(mark.read_at)
+        news_for = number(mark.news_for)
         try:
             with aws_errors(f"marking what was read of {queue}"):
                 self._client.update_item(
@@ -197,7 +200,7 @@ class DynamoReadNotes:
                     ConditionExpression=f"{MARK_IS_NONE} OR {MARK_IS_OLDER}",
                     ExpressionAttributeNames={"#queue": queue},
                     ExpressionAttributeValues={
-                        ":mark": {"M": {"ReadSentAt": sent, "ReadAt": read}},
+                        ":mark": {"M": {"ReadSentAt": sent, "ReadAt": read, "NewsFor": news_for}},
                         ":read": read,
                         ":n": text("N"),
                     },
