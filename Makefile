@@ -18,6 +18,8 @@ SOAK_ORDERS ?= 100000
 BEHIND := nice -n 15
 # Each part of `make verify` leaves here what it counted; all passed, docs/verified.json says so.
 VERIFY := $(REPORTS)/verify
+# In the family that has what tests record of themselves.
+JUNIT := -o junit_family=xunit1 --junit-xml
 VERIFIED := $(BIN)/python -m tools.verified
 SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 100000,$(SOAK_ORDERS)),SOAK_ORDERS) \
 	$(if $(strip $(MUTANTS)),MUTANTS))
@@ -65,8 +67,8 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .c
 .PHONY: test
 test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	$(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" --junit-xml=$(REPORTS)/in-process.xml $(TEST_ARGS)
-	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" --junit-xml=$(REPORTS)/servers.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
+	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS)
 	@$(BIN)/python -m tools.totals $(REPORTS)
 
 .PHONY: long
@@ -85,13 +87,13 @@ verify: engines ## Run all the proof there is (docs/reliability.md): within 40 m
 .PHONY: verify-in-process verify-servers verify-processor
 verify-in-process:
 	@$(VERIFIED) part in-process $(VERIFY)/in-process.xml -- \
-	  $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" --junit-xml=$(VERIFY)/in-process.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
 verify-servers:
 	@$(VERIFIED) part servers $(VERIFY)/servers.xml -- \
-	  $(BIN)/python -m pytest -m "(engine or stack) and not long" --junit-xml=$(VERIFY)/servers.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest -m "(engine or stack) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
 verify-processor:
 	@$(BEHIND) $(VERIFIED) part proof $(VERIFY)/proof.xml -- \
-	  $(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" --junit-xml=$(VERIFY)/proof.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
 	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
 	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
 	@$(BEHIND) $(VERIFIED) part soak $(VERIFY)/soak.json -- \

@@ -1,6 +1,7 @@
 """The account of `make verify`: written when all of it passed, and of the sources it passed on."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -217,6 +218,13 @@ def test_what_was_verified_before_stays_known_with_its_date(project: Path) -> No
     (project / ENGINE).write_text(FILES[ENGINE])
     verify(project)
     assert (account(project)["sources"], list(tool.verified(project))) == (first, [second, first])
+
+
+def test_the_makefile_runs_each_part_once_and_says_in_check_what_is_unverified() -> None:
+    makefile = (tool.PROJECT / "Makefile").read_text()
+    assert sorted(re.findall(r"\$\(VERIFIED\) part (\S+) ", makefile)) == sorted(PARTS)
+    check = makefile.partition("\ncheck: ")[2].partition("\n\n")[0]
+    assert "$(VERIFIED) status" in check
 
 
 # --- The hash ------------------------------------------------------------------------------------
