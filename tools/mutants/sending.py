@@ -213,7 +213,7 @@ SENDING = (
     Mutant(
         name="a-redelivery-is-unknown",
         file="layers/core/roundsman/agent.py",
-        old="said = answer(replace(request, outcome_unknown=True))",
+        old="said = answer(replace(request, read_before=True))",
         new="said = answer(request)",
         tests=(
             "tests/unit/test_agent_lambda.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",
