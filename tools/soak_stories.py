@@ -100,17 +100,11 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
-def random_mishaps(chance: Random, workflow: Workflow) -> Mishaps:
-    """Mostly a few, sometimes many, and sometimes of one kind only.
-
-    A step with several agents is not proof against a request that is given back, delivered once
-    more all the same, and done then with its answer lost (docs/reliability.md): there, SQS
-    repeats nothing that was deleted.
-    """
-    several = any(len(step.agent_names()) > 1 for step in workflow.steps)
+def random_mishaps(chance: Random) -> Mishaps:
+    """Mostly a few, sometimes many, and sometimes of one kind only."""
     return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
         meetings=chance.choice((0.0, 0.05)),
-        repeats=0.0 if several else chance.choice((0.0, 0.05, 0.2)),
+        repeats=chance.choice((0.0, 0.05, 0.2)),
         troubles=chance.choice((0.0, 0.05, 0.3)),
         refusals=chance.choice((0.0, 0.02, 0.1)),
     )
@@ -129,11 +123,15 @@ class Story:
         self.world = World(
             workflow,
             seed=self.seed,
-            mishaps=random_mishaps(self.chance, workflow),
+            mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
             skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
+            instances=self.chance.choice((None, 1, 3)),
         )
         self.sent: list[str] = []
+        if self.chance.random() < 0.3:  # one step is approved by somebody outside
+            asking = self.world.on(self.chance.choice(workflow.steps).name)
+            asking.asks(timedelta(seconds=self.chance.choice((40, 300))), times=FOR_EVER)
 
     def run(self) -> Account:
         """Let it all happen. Raises InvariantBroken."""
@@ -143,7 +141,9 @@ class Story:
         for _ in range(self.chance.randint(0, 6)):
             self._do_something()
             self._wait()
-        self.world.run(for_=timedelta(minutes=30))
+        for _ in range(10):
+            self._answer_some()
+            self.world.run(for_=timedelta(minutes=3))
         self.world.all_is_well()
         self._end()
         for order_id in self.sent:
@@ -197,15 +197,69 @@ class Story:
             lambda: operator.undo(order_id),
             lambda: operator.resubmit(order_id),
             lambda: operator.resubmit(order_id, again=True),
+            lambda: operator.resubmit(order_id, fresh_key=True),
             lambda: operator.extend(order_id, timedelta(minutes=5)),
+            lambda: self._extend_a_step(order_id),
+            lambda: self._resolve_a_step(order_id),
             lambda: operator.run_now(order_id),
-            lambda: self.world.hold(
-                chance.choice(sorted(self.world.post.agents)),
-                timedelta(minutes=chance.choice((1, 15))),
-                "by chance",
-            ),
+            self._hold_an_agent,
+            self._answer_some,
         ]
         chance.choice(acts)()
+
+    def _hold_an_agent(self) -> None:
+        agent = self.chance.choice(sorted(self.world.post.agents))
+        if self.chance.random() < 0.3:
+            self.world.release(agent)
+        else:
+            minutes = timedelta(minutes=self.chance.choice((1, 15)))
+            self.world.hold(agent, minutes, "by chance")
+
+    def _extend_a_step(self, order_id: str) -> None:
+        task = self.world.task(order_id)
+        under_way = [name for name, record in task.steps.items() if record.under_way]
+        if under_way:
+            more = timedelta(seconds=self.chance.choice((20, 300)))
+            self.world.operator.extend(order_id, more, self.chance.choice(under_way))
+
+    def _resolve_a_step(self, order_id: str) -> None:
+        """A person looks at the service, and says what there is.
+
+        What they say of an undo they have seen to: they may undo it by hand.
+        """
+        task = self.world.task(order_id)
+        begun = [name for name, record in task.steps.items() if record.started_at is not None]
+        if not begun:
+            return
+        step = self.chance.choice(begun)
+        record = task.step(step)
+        key = idempotency_key(order_id, step, PERFORM, record)
+        stands = any(effect.key == key for effect in self.world.services.ledger.standing(order_id))
+        if record.process_state is ProcessState.UNDO_ERROR:
+            stands = True
+        self.world.operator.resolve(order_id, step, did=stands)
+
+    def _answer_some(self) -> None:
+        """Whoever was asked answers some of it, by the last token or by one of before, in time."""
+        for order_id, step in list(self.world.engine.tokens):
+            asked = self.world.engine.tokens[order_id, step]
+            open_now = [n for n, one in enumerate(asked, start=1) if asked[-1].until > self.world.now]
+            if not open_now or self.chance.random() < 0.3:
+                continue
+            self.account.commands += 1
+            number = self.chance.choice(open_now)
+            self._answer(order_id, step, number)
+            if self.chance.random() < 0.1:  # two who were asked, or one who says it twice
+                self._answer(order_id, step, self.chance.choice(open_now))
+
+    def _answer(self, order_id: str, step: str, number: int) -> None:
+        """A Yes, or a No where nothing was done; each of its own mind."""
+        if self._stands(order_id, step) or self.chance.random() < 0.6:
+            self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
+        elif self.chance.random() < 0.5:
+            self.world.answer(order_id, step, error=PermanentError("No", "by chance"), asked=number)
+        else:
+            self.world.answer(order_id, step, error=TransientError("not today"), asked=number)
 
     def _repair(self, order_id: str) -> None:
         """What waits for a person is resubmitted, or what cannot be undone is done by hand."""

@@ -28,7 +28,8 @@ class End:
     `error` is raised in place of an answer. `dies` says that the agent's process is gone before it
     could answer, `lands_in` that the work is done that much later (ms), when nobody listens.
     `takes` is how long the call lasts (ms). `waits` says that the work goes on outside for at
-    most so long (ms), and that its answer comes `answers_in` ms from now, or never.
+    most so long (ms), and that its answer comes `answers_in` ms from now, or never; where it is
+    not `done`, whoever answers does it.
     """
 
     done: bool = True
@@ -129,6 +130,13 @@ class Script:
         """
         later = None if answers_in is None else milliseconds(answers_in)
         return self.add(End(waits=milliseconds(within), answers_in=later), times)
+
+    def asks(self, within: timedelta, times: int = 1) -> "Script":
+        """The function returns a Callback and nothing is done yet, as where somebody is to approve.
+
+        Whoever answers with a result, by `World.answer`, does it then.
+        """
+        return self.add(End(done=False, waits=milliseconds(within)), times)
 
 
 class _Endless(deque[End]):
