@@ -20,7 +20,7 @@ from roundsman.events import Outcome
 from roundsman.groups import Group
 from roundsman.memory import MemoryAgentBoard, MemoryHolds, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import AgentRequest, Reply, read_reply, read_request
+from roundsman.messages import Reply, read_reply, read_request
 from roundsman.ports import Clock, Hold
 from roundsman.scheduling import Handled, Scheduler
 from roundsman.submission import CancelAsked, NewOrder, Submission, Submitted
@@ -71,11 +71,16 @@ def check_settings(
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A callback that an agent's function has asked for: by which attempt, and until when."""
+    """A callback that an agent's function has asked for: by which attempt, and until when.
+
+    `effect` is what whoever answers does, `fenced` whether it is refused under a spent key.
+    """
 
     lock: str
     token: str
     until: int
+    effect: EffectKey
+    fenced: bool
 
 
 class Engine:
@@ -275,7 +280,7 @@ class Engine:
             return f"{agent} says nothing of {request.step}: {answer.reason}"
         if answer.outcome is Outcome.WAITING:
             token = callback_token(request, agent)
-            self._note_asked(request, token, answer.until or 0)
+            self._note_asked(visit, token, answer.until or 0)
             if visit.answers_in is not None:
                 body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
                 post.post(REPLIES, body, visit.spent + visit.answers_in, "")
@@ -285,20 +290,20 @@ class Engine:
             why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
 
-    def _note_asked(self, request: AgentRequest, token: str, until: int) -> None:
+    def _note_asked(self, visit: Visit, token: str, until: int) -> None:
         """A request that is delivered twice gives the same token twice: it asks once."""
+        request = visit.request
         asked = self.tokens.setdefault((request.task_id, request.step), [])
         if request.lock not in (other.lock for other in asked):
-            asked.append(Asked(request.lock, token, until))
+            asked.append(Asked(request.lock, token, until, visit.effect, visit.fenced))
 
     def _note_answer(self, reply: Reply) -> None:
         """Whoever answers a callback with a success has done it, though a test that puts the
         answer into the queue itself did nothing. What was undone since is not done again."""
-        asked = self.tokens.get((reply.task_id, reply.step), ())
-        if reply.outcome is Outcome.SUCCEEDED and reply.lock in (one.lock for one in asked):
-            effect = EffectKey(reply.task_id, reply.step, reply.idempotency_key)
-            self.services.ledger.perform(effect, fenced=True)
-            self.watch.touched(reply.task_id)
+        for asked in self.tokens.get((reply.task_id, reply.step), ()):
+            if reply.outcome is Outcome.SUCCEEDED and reply.lock == asked.lock:
+                self.services.ledger.perform(asked.effect, fenced=True)
+                self.watch.touched(reply.task_id)
 
     def _note_read(self, agent: str, priority: str, sent_at: int) -> None:
         """A note that cannot be written delays no request."""

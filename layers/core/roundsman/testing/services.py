@@ -184,6 +184,10 @@ class Ledger:
         self._standing.get(task_id, {}).pop(perform_key, None)
         self._spent.add(perform_key)
 
+    def is_spent(self, key: str) -> bool:
+        """Whether an undo has spent the key of a perform."""
+        return key in self._spent
+
     def standing(self, task_id: str) -> list[EffectKey]:
         """What stands of a task, in the order in which it was done."""
         return list(self._standing.get(task_id, {}).values())

@@ -42,9 +42,9 @@ from roundsman.testing.queues import (
     Mail,
     Queues,
 )
-from roundsman.testing.services import EffectKey, Script
+from roundsman.testing.services import Script
 from roundsman.testing.trace import InvariantBroken, Trace
-from roundsman.values import Json, milliseconds, parse_json
+from roundsman.values import Json, milliseconds
 from roundsman.workflow import Workflow
 
 MORNING = 1_800_000_000_000
@@ -169,7 +169,7 @@ class World:
 
         A step that is attempted again asks again, with another token: `asked` says which time is
         answered, counted from 1; without it, the last. With a result, the outside system does at
-        this moment what it was asked for.
+        this moment what it was asked for; where it fences and an undo came first, it says so.
 
         Raises ValueError for a step that never waited (`waits_for_answer`), or not so often.
         """
@@ -178,15 +178,14 @@ class World:
             raise ValueError(f"{step} of {order_id} has returned no Callback so far")
         if asked is not None and not 1 <= asked <= len(tokens):
             raise ValueError(f"{step} of {order_id} has asked {len(tokens)} times, not {asked}")
-        token = tokens[-1 if asked is None else asked - 1].token
+        one = tokens[-1 if asked is None else asked - 1]
+        if error is None and not self.services.ledger.perform(one.effect, fenced=one.fenced):
+            error = PermanentError("KeyUndone", "an undo has spent this key")
         if error is not None:
-            self._post(REPLIES, failed_reply(token, error, clock=self.clock))
+            self._post(REPLIES, failed_reply(one.token, error, clock=self.clock))
             return
-        reply = succeeded_reply(token, result, clock=self.clock)
-        key = str(parse_json(reply)["idempotencyKey"])  # type: ignore[index, call-overload]
-        self.services.ledger.perform(EffectKey(order_id, step, key), fenced=False)
         self.engine.watch.touched(order_id)
-        self._post(REPLIES, reply)
+        self._post(REPLIES, succeeded_reply(one.token, result, clock=self.clock))
 
     def waits_for_answer(self, order_id: str, step: str) -> bool:
         """Whether the step's agent has asked an outside system, and returned a Callback."""
