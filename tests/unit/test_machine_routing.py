@@ -7,12 +7,12 @@ import pytest
 from roundsman.alert_samples import Sample
 from roundsman.draft import SKEW
 from roundsman.events import AgentView, Inspect, Outcome
-from roundsman.requests import agent_of
+from roundsman.requests import agent_of, request_for
 from roundsman.routing import BEHIND
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import AfterUndo, idempotency_key
+from roundsman.task import AfterUndo, Effect, idempotency_key
 from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.workflow import Archive, Compensation, Retry, Strategy, Undo, Wait
 from tests.unit.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 
@@ -80,18 +80,52 @@ def test_an_agent_that_is_held_is_no_measure_of_who_is_behind() -> None:
 # --- leaving an agent -----------------------------------------------------------------------------
 
 
-def test_what_was_given_back_moves_on_once_no_request_to_the_first_can_act() -> None:
+def test_what_was_given_back_with_proof_that_nothing_happened_moves_on_at_once() -> None:
     world = routed(attempts=3)
-    world.hold("first", 600).gives_back("a")
-    world.wait_until(T0 + 30 * SECOND + SKEW - 1).run_now()
-    world.start()
-    assert world.state("a") is ProcessState.PENDING, "a copy of the request could still act there"
-    world.wait(20).run_now()
-    decision = world.start()
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
     assert (at(world), world.record("a").tried) == ("second", ("first",))
     assert [(row.kind, row.reason) for row in decision.history] == [
         ("rerouted", "a: goes to second, since first is held")
     ]
+
+
+def test_what_was_given_back_without_proof_stays_since_a_copy_may_have_been_taken() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a")
+    for _ in range(8):
+        world.wait(400).run_now()
+        world.start()
+    assert at(world) == "first"
+    assert world.state("a") is ProcessState.PENDING
+
+
+def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.wait(400).start()
+    assert at(world) == "first"
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "second"
+
+
+def test_a_persons_word_does_not_while_a_copy_of_the_request_may_act() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "first"
+
+
+def test_a_proof_is_about_the_requests_made_before_it() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 60).hold("second", 60).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").effect is Effect.NONE
+    world.agents = {}
+    world.wait(90).run_now()
+    world.start()
+    assert at(world) == "first"
+    assert world.record("a").effect is None
 
 
 @pytest.mark.parametrize("how", ["given back", "overdue"])
@@ -109,9 +143,7 @@ def test_what_may_have_happened_at_the_first_stays_there(how: str) -> None:
 
 def test_an_agent_that_was_left_is_not_come_back_to() -> None:
     world = routed(attempts=3)
-    world.hold("first", 60).gives_back("a")
-    world.wait(50).run_now()
-    world.start()
+    world.hold("first", 60).gives_back("a", effect=Effect.NONE)
     assert at(world) == "second"
     world.hold("second", 3_600).gives_back("a")
     world.wait(300).start()
@@ -122,21 +154,36 @@ def test_an_agent_that_was_left_is_not_come_back_to() -> None:
 def test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing() -> None:
     world = routed(attempts=3)
     lock = world.lock("a")
-    world.hold("first", 600).gives_back("a")
-    world.wait(50).run_now()
-    world.start()
+    message = world.claimant()
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
     before = world.task
     late = world.reply("a", Outcome.SUCCEEDED, lock=lock, key="ord-1/a/perform")
     assert late.task is before
     assert "under another key" in late.reason
+    assert requests_in(late) == []
+
+
+def test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again() -> None:
+    """Redelivered, it is about a key that the step has left; its own claim may not be sent yet."""
+    world = routed(attempts=3)
+    message, lock = world.claimant(), world.lock("a")
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
+    before = world.task
+    again = world.gives_back(
+        "a", effect=Effect.NONE, claimant=message, lock=lock, key="ord-1/a/perform"
+    )
+    assert again.task is before
+    assert requests_in(again) == ["a"]
 
 
 def test_what_was_heard_of_at_one_agent_does_not_leave_it_for_a_copy_given_back() -> None:
     """The first copy of the request began the work; the second one met an open circuit."""
     world = routed(attempts=3)
     world.waits_for_callback("a", 20)
-    world.hold("first", 600).gives_back("a")
-    assert world.record("a").outcome_unknown
+    world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").waiting
     world.wait(300).inspect()
     world.start()
     assert at(world) == "first"
@@ -244,6 +291,25 @@ def test_where_it_cannot_be_settled_a_step_fails_where_it_is(why: str) -> None:
     assert world.state("a") is ProcessState.ERROR
 
 
+@pytest.mark.parametrize("strategy", [Archive(), Undo()])
+def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
+    strategy: Strategy,
+) -> None:
+    """It will be performed nowhere: it has failed where it is, and is undone only with its task."""
+    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b", on_failure=strategy)))
+    world.start()
+    world.is_refused("b")
+    world.fails("a")
+    assert world.record("a").after_undo is None
+    if isinstance(strategy, Undo):
+        assert world.task_state() is TaskState.UNDOING
+        return
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.ERROR
+    assert requests_in(world.start()) == []
+
+
 def test_a_settling_undo_waits_for_an_agent_that_is_held_and_the_tasks_clock_with_it() -> None:
     world = routed()
     complete_by = world.task.complete_by
@@ -343,6 +409,24 @@ def test_the_undo_goes_to_every_agent_that_was_tried_the_last_one_first() -> Non
     assert world.task_state() is TaskState.UNDONE
     asked = [d.reason for _, _, d in world.decisions if "undo" in d.reason]
     assert any("a: undone at second; its undo goes on at first" in reason for reason in asked)
+
+
+def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() -> None:
+    """Only the second agent's answer is known, and it tells the first one of another effect."""
+    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.fails("a")
+    world.succeeds("a")
+    world.succeeds("a", {"reservation": "of the second"})
+    world.is_refused("b")
+    asked = request_for(world.plan, world.task, "a", None, world.now)
+    assert (at(world), asked.outcome_unknown) == ("second", False)
+    assert asked.results == {"a": {"reservation": "of the second"}}
+    world.succeeds("a")
+    asked = request_for(world.plan, world.task, "a", None, world.now)
+    assert (at(world), asked.outcome_unknown) == ("first", True)
+    assert asked.results == {}
 
 
 def test_an_undo_that_fails_at_one_agent_is_made_again_there_and_then_at_the_rest() -> None:

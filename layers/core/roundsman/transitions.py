@@ -48,6 +48,8 @@ class StepEvent(StrEnum):
     BEGUN_ANEW = "begun anew"
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
+    OUT_OF_TIME = "overdue, a person has given more time"
+    HAPPENED = "succeeded after all"
     STALE = "late or repeated reply"
 
 
@@ -85,11 +87,14 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),
     (P.PROCESSING, StepEvent.OVERDUE): Move(P.PENDING),
     (P.PROCESSING, StepEvent.UNREAD): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.OUT_OF_TIME): Move(P.PENDING),
     (P.PROCESSING, StepEvent.WAITS_ON): Move(P.PENDING),
     (P.PROCESSING, StepEvent.EXHAUSTED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
     (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
+    # A copy of a request that failed was taken, and says so: the failure stays, and is no refusal.
+    (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
     (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
     (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
     # Undo: of whatever was ever claimed, and by the same kind of attempts.
@@ -104,6 +109,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.FAILED): Move(P.UNDOING),
     (P.UNDOING, StepEvent.OVERDUE): Move(P.UNDOING),
     (P.UNDOING, StepEvent.UNREAD): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.OUT_OF_TIME): Move(P.UNDOING),
     (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
@@ -207,14 +213,20 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     **{
         (state, event): Stay(why)
         for state, why in _OVER.items()
-        for event in (TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT)
+        for event in (TaskEvent.START, TaskEvent.INSPECT)
     },
+    (T.COMPLETED, TaskEvent.REPLIED): Stay(_OVER[T.COMPLETED]),
+    # What is heard of a step that has failed is kept for whoever repairs it.
+    **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
     # What a person asks.
     **{
         (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
         for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
     },
-    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE),
+    # Cancelled: its plan was missing when it was cancelled, and nothing is left to undo.
+    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
@@ -233,7 +245,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
     (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
     (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
-    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    # Pending or Retry: its plan was missing while a step was undone to go on, which is finished.
+    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
     (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),
