@@ -78,7 +78,7 @@ def looks_late(patch: Patch, _: World) -> None:
 
 
 def gives_one_lock_twice(patch: Patch, world: World) -> None:
-    patch.setattr(Claimant, "token", lambda self, attempt: "the-lock.1")
+    patch.setattr(Claimant, "token", lambda self, attempt, version: "the-lock.1.1")
     world.on("reserve").hangs()
 
 
