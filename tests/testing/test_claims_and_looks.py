@@ -1,6 +1,6 @@
 """Which time-outs may count, what is to be looked at and when, and what was known of an effect."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from datetime import timedelta
@@ -18,7 +18,7 @@ from roundsman.task import Effect, Ending, Owed, StepError, StepRecord, Task
 from roundsman.testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman.testing.claims import Claims
 from roundsman.testing.faults import FaultyOutbox
-from roundsman.testing.invariants import Broken, of_effects, round_of
+from roundsman.testing.invariants import Broken, of_knowledge, round_of
 from roundsman.testing.looks import WITHIN, Looks
 from roundsman.testing.needs import SOON, needs
 from roundsman.testing.post import PostOffice
@@ -294,24 +294,24 @@ FAILED = replace(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
 def test_only_what_is_said_to_be_without_effect_must_be(
     record: StepRecord, broken: list[Invariant]
 ) -> None:
-    found = of_effects(PLAN, having(reserve=record), [KEY])
+    found = of_knowledge(having(reserve=record), [KEY])
     assert [each.invariant for each in found] == broken
-    assert list(of_effects(PLAN, having(reserve=record), [])) == []
+    assert list(of_knowledge(having(reserve=record), [])) == []
 
 
 def test_a_refusal_of_one_copy_is_no_proof_while_the_effect_of_another_stands(
     monkeypatch: Patch,
 ) -> None:
-    def refused(plan: object, task: Task, standing: object, begun_anew: object) -> list[Broken]:
+    def refused(task: Task, standing: Sequence[EffectKey]) -> list[Broken]:
         errors = {
             name: replace(record, outcome_unknown=False, effect=None)
             for name, record in task.steps.items()
             if record.process_state is ProcessState.ERROR
         }
         blind = replace(task, steps={**task.steps, **errors})
-        return list(of_effects(PLAN_OF_CHARGE, blind, standing, {}))  # type: ignore[arg-type]
+        return list(of_knowledge(blind, standing))
 
-    monkeypatch.setattr("roundsman.testing.watch.of_effects", refused)
+    monkeypatch.setattr("roundsman.testing.watch.of_knowledge", refused)
     world = World(CHARGING)
     world.mail(REQUESTS).comes_twice(after=timedelta(seconds=5))
     world.on("charge").refuses("CardDeclined", times=1)
@@ -327,7 +327,6 @@ CHARGING = Workflow(
     on_failure=Archive(),
     retain_for=timedelta(days=1),
 )
-PLAN_OF_CHARGE = plan_of(CHARGING)
 
 note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))
 NOTING = Workflow(

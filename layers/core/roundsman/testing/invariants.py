@@ -225,13 +225,19 @@ def of_effects(
         if is_undone or record.process_state in NOTHING_STANDS:
             yield Broken(Invariant.UNDONE, task.task_id, f"{name} is undone and stands")
     for name, record in task.steps.items():
+        if record.process_state is ProcessState.PROCESSED and name in expanded.steps:
+            key = idempotency_key(task.task_id, name, PERFORM, record)
+            if key not in by_step.get(name, ()):
+                what = f"{name} is Processed, and {key} does not stand"
+                yield Broken(Invariant.EXPLAINED, task.task_id, what)
+
+
+def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
+    """What holds between what a record says is known of each step's effect, and what stands."""
+    keys = {effect.key for effect in standing}
+    for name, record in task.steps.items():
         key = idempotency_key(task.task_id, name, PERFORM, record)
-        stands = key in by_step.get(name, ())
-        processed = record.process_state is ProcessState.PROCESSED and name in expanded.steps
-        if processed and not stands:
-            what = f"{name} is Processed, and {key} does not stand"
-            yield Broken(Invariant.EXPLAINED, task.task_id, what)
-        if stands and _is_said_to_be_none(record):
+        if key in keys and _is_said_to_be_none(record):
             what = f"{name} is {record.process_state}, without effect as it says, and {key} stands"
             yield Broken(Invariant.KNOWN, task.task_id, what)
 

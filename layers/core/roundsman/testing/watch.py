@@ -18,6 +18,7 @@ from roundsman.testing.invariants import (
     of_change,
     of_effects,
     of_ended,
+    of_knowledge,
 )
 from roundsman.testing.looks import Looks
 from roundsman.testing.post import PostOffice
@@ -121,6 +122,7 @@ class Watch:
             standing = self._ledger.standing(task_id)
             self.broken += chain(
                 of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
+                of_knowledge(task, standing),
                 of_ended(task, post.told.get(task_id, ()), is_open),
             )
             self.broken += [
