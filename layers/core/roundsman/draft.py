@@ -75,6 +75,7 @@ class StepChanges(TypedDict, total=False):
     after_undo: AfterUndo | None
     effect: Effect | None
     extra: int
+    granted: int
 
 
 STILL_HELD = frozenset(
@@ -239,6 +240,7 @@ class Draft:
             outcome_unknown=record.outcome_unknown or (unproven and effect is None),
             effect=effect,
             extra=0,
+            granted=0,
         )
 
     def end(self, ending: Ending) -> bool:
