@@ -18,9 +18,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
+from roundsman.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.callbacks import callback_token
 from roundsman.checks import check_name, check_type
 from roundsman.errors import DefinitionError
@@ -28,6 +30,7 @@ from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
 from roundsman.outcomes import Ended, held, permanent, progress, transient
+from roundsman.patience import PATIENCE
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
 from roundsman.step_request import Perform, StepRequest, step_request
@@ -56,7 +59,8 @@ __all__ = [
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
 SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
-LEAST_SHARE = 4  # a quarter: with less of its time left, a request is not begun
+LEAST_SHARE = 2  # with less than half of its step's time left, a request is not begun
+CUT_SHORT = 4  # an attempt that is begun with a quarter of its step's time gone was cut short
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
 
@@ -77,16 +81,21 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     """The answer to a request that was read before: who read it may have died after the call."""
     if request.operation != PERFORM:
         return answer(request)
-    said = answer(replace(request, outcome_unknown=True))
-    if isinstance(said, Reply) and said.outcome is Outcome.HELD:
+    said = answer(replace(request, read_before=True))
+    if isinstance(said, Reply) and said.outcome is Outcome.HELD and said.effect is None:
         return replace(said, outcome_unknown=True)
     return said
 
 
-def attempt_ends_at(request: AgentRequest, now: int, function_ends_at: int) -> int:
-    """The instant by which an attempt that begins now has ended, in time to be heard."""
-    said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
-    return min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+def attempt_ends_at(request: AgentRequest, within: int, now: int, function_ends_at: int) -> int:
+    """The instant by which an attempt that begins now has ended, in time to be heard.
+
+    It has `within`, its step's own time in ms, from now on: what a request is given besides is for
+    waiting in its queue.
+    """
+    by = min(request.complete_by, now + within)
+    said_before = min(SAID_BEFORE, (by - now) // 10)
+    return min(by - said_before, function_ends_at - REPLY_WITHIN)
 
 
 class LambdaContext(Protocol):
@@ -131,6 +140,30 @@ class Agent:
         """
         return self._binder(step, "probe")
 
+    def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
+        """The same agent with `call` in between: it is given perform, undo or probe, and what is
+        bound to that, in place of which it is called. For tests.
+        """
+        agent = Agent(self.name)
+        agent._steps = self._steps
+        agent._functions = {
+            (step, operation): partial(call, operation, function)
+            for (step, operation), function in self._functions.items()
+        }
+        return agent
+
+    def time_of(self, request: AgentRequest) -> int:
+        """How long an attempt may take, in ms; of a step that is not bound here, all there is."""
+        if request.within is not None:
+            return request.within
+        step = self._steps.get(step_of(request.step))
+        if step is None:
+            return request.complete_by - request.sent_at
+        allowed = step.complete_within
+        if request.operation == "undo" and step.compensation is not None:
+            allowed = step.compensation.complete_within or allowed
+        return milliseconds(allowed)
+
     @property
     def lambda_handler(self) -> Handler:
         """The function's entry point: `handler = payment.lambda_handler`."""
@@ -153,18 +186,20 @@ class Agent:
         say: Say = lambda _: None,
         sleep: Sleep = time.sleep,
         jitter: Jitter = random.random,
+        call_notes: CallNotes = NO_NOTES,
     ) -> Answer:
         """Make the attempt, and say how it ended, or nothing where complete-by has passed.
 
         `function_ends_at` is epoch ms. `report` is given each exception that nobody foresaw:
         its text may hold order contents, so it goes into no reply. Every call of an author's
         function goes through `guard`. `say` sends a reply at once, while the work goes on.
-        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). Exceptions that end the
-        process (SystemExit, KeyboardInterrupt) pass through.
+        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). `call_notes` are kept of
+        what is performed for steps with several agents, and of nothing else. Exceptions that end
+        the process (SystemExit, KeyboardInterrupt) pass through.
         """
         if late := _late(request, clock()):
             return Silence(f"read {late} after complete-by; not attempted")
-        means = _Means(clock, report, guard, say, sleep, jitter)
+        means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
         ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
             return Silence(f"finished {late} after complete-by")
@@ -212,21 +247,25 @@ class Agent:
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
-        ends_at = attempt_ends_at(request, now, function_ends_at)
-        starved = _starved(self._steps[name], request, now)
+        step = self._steps[name]
+        within = self.time_of(request)
+        ends_at = attempt_ends_at(request, within, now, function_ends_at)
+        note = _note(step, request, ends_at, means)
+        starved = _starved(request, within, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"
         if starved:
-            return held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
-        compensation = self._steps[name].compensation
-        return Attempt(
+            ended = held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
+            return note.proven(ended, calls=0)
+        compensation = step.compensation
+        ended = Attempt(
             request=step_request(
                 request,
                 request.input,
                 callback_token=callback_token(request, self.name),
                 ends_at=ends_at,
                 clock=means.clock,
-                show_progress=self._progress(request, self._steps[name], means).show,
+                show_progress=self._progress(request, step, means).show,
             ),
             function=function,
             agent=self.name,
@@ -234,9 +273,14 @@ class Agent:
             report=means.report,
             sleep=means.sleep,
             jitter=means.jitter,
+            note=note,
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
         ).make()
+        over = means.clock() >= ends_at
+        if over and ended.outcome is Outcome.TRANSIENT and _was_cut_short(request, within, now):
+            return _cut_off(ended)
+        return ended
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Progress:
         def sign(now: int, note: str) -> Reply:
@@ -270,20 +314,48 @@ class Agent:
         )
 
 
-def _starved(step: Step, request: AgentRequest, now: int) -> str | None:
-    """Whether the request lay in its queue for most of its time, in words.
+def _starved(request: AgentRequest, within: int, now: int) -> str | None:
+    """Whether too little is left of the request's time to begin its attempt, in words.
 
     A call that is begun then is likely cut off, and the attempt would fail for having waited.
     Given back, it is claimed anew with a complete-by that allows for the queue.
     """
-    allowed = step.complete_within
-    if request.operation == "undo" and step.compensation is not None:
-        allowed = step.compensation.complete_within or allowed
-    whole = min(milliseconds(allowed), request.complete_by - request.sent_at)
+    whole = request.complete_by - request.sent_at
     left = request.complete_by - now
-    if left * LEAST_SHARE >= whole:
+    is_patient = whole > PATIENCE * within  # a copy that is sent later has as long again
+    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
+
+
+def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
+    """The note of the attempt's calls; no other agent can act in place of one that is alone."""
+    noted = request.operation == PERFORM and len(step.agent_names()) > 1
+    return CallNote(
+        notes=means.call_notes if noted else NO_NOTES,
+        request=request,
+        ends_at=ends_at,
+        clock=means.clock,
+    )
+
+
+def _was_cut_short(request: AgentRequest, within: int, now: int) -> bool:
+    """Whether an attempt that began now had less than its step's time, because of its queue.
+
+    Where the task's end left it no more, it has failed of that, and nothing is given back.
+    """
+    enough = within - within // CUT_SHORT
+    return request.complete_by - now < enough <= request.complete_by - request.sent_at
+
+
+def _cut_off(ended: Ended) -> Ended:
+    """It failed when the time was over that its queue had left it: that is not the step's failure.
+
+    The step is given back as one whose call was made, and is claimed again with its whole time.
+    """
+    said = ended.error.message if ended.error else ""
+    why = f"its queue left it too little time: {said}" if said else "too little time was left"
+    return held(why, NO_TIME_RETRY_AFTER, outcome_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,6 +366,7 @@ class _Means:
     say: Say
     sleep: Sleep
     jitter: Jitter
+    call_notes: CallNotes
 
 
 def _late(request: AgentRequest, now: int) -> str | None:

@@ -31,7 +31,8 @@ class AgentRequest:
     `heartbeat_by` is when progress must have been shown, for a step that has heartbeats. `item`
     is the one that a step of a fan-out, `name[3]`, is for. `within` is how long in ms the attempt
     may take, where a person has given it more time than its step has.
-    `tenant` is said beside the text, as the message's group, and is not read back from it.
+    `tenant` and `read_before` are said beside the text, and not read back from it: the message's
+    group, and whether somebody has read the message before, who may have died after the call.
     """
 
     task_id: str
@@ -51,6 +52,7 @@ class AgentRequest:
     item: Json = None
     within: int | None = None
     tenant: str | None = field(default=None, compare=False)
+    read_before: bool = field(default=False, compare=False)
 
     def body(self) -> str:
         """The message's text."""

@@ -48,9 +48,9 @@ class StepRequest:
     def time_left(self) -> timedelta:
         """What is left for the work; zero when it is over.
 
-        It ends a little before `complete_by` (a tenth of what there was, a second at most), so
-        that a call that hangs ends in a reason that can still be said, and two seconds before the
-        function itself ends.
+        It is the step's own time from when the attempt began, and ends before `complete_by`. It
+        ends a little early (a tenth of what there was, a second at most), so that a call that hangs
+        ends in a reason that can still be said, and two seconds before the function itself ends.
         """
         return timedelta(milliseconds=max(0, self.ends_at - self.clock()))
 
@@ -88,7 +88,7 @@ def step_request(
         perform_key=asked.perform_key or _perform_key(asked.idempotency_key),
         attempt=asked.attempt,
         complete_by=asked.complete_by,
-        outcome_unknown=asked.outcome_unknown,
+        outcome_unknown=asked.outcome_unknown or asked.read_before,
         input=order,
         results=asked.results,
         item=asked.item,

@@ -15,13 +15,14 @@ from typing import TypeAlias
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
+from roundsman.call_notes import CallNote, NotNoted
 from roundsman.callbacks import Callback
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.guards import Guard, HeldBack, NoPlace, NotCalled
 from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
 from roundsman.probes import DidNotHappen, Happened
 from roundsman.step_request import Perform, StepRequest
-from roundsman.task import StepError
+from roundsman.task import PERFORM, Effect, StepError
 from roundsman.values import MINUTE, SECOND, milliseconds
 
 TRIES = 3
@@ -51,6 +52,7 @@ class Attempt:
 
     `probe` answers whether the step's perform happened, where its author bound one.
     `fences_late_performs` is the step's compensation's. `jitter` returns numbers in [0, 1).
+    `note` is told of each call of the function, and may forbid it.
     """
 
     request: StepRequest
@@ -60,6 +62,7 @@ class Attempt:
     report: Report
     sleep: Sleep
     jitter: Jitter
+    note: CallNote
     probe: Perform | None = None
     fences_late_performs: bool = False
     _tries: int = field(default=0, init=False)
@@ -71,6 +74,9 @@ class Attempt:
 
     def make(self) -> Ended:
         """Make it, and say how it ended. Exceptions that end the process pass through."""
+        return self.note.proven(self._made(), calls=self._calls)
+
+    def _made(self) -> Ended:
         retrying = Retrying(
             retry=retry_if_exception(may_pass),
             wait=self._wait,
@@ -93,7 +99,7 @@ class Attempt:
     def _try(self) -> Ended:
         self._tries += 1
         if self.probe is not None and self.request.outcome_unknown and not self._probed:
-            settled = self._settled(self._probe(self.probe))
+            settled = self._ask(self.probe)
             if settled is not None:
                 return settled
         try:
@@ -106,7 +112,10 @@ class Attempt:
 
     def _returned(self, value: object) -> Ended:
         if not isinstance(value, Callback):
-            return succeeded(value)
+            ended = succeeded(value)
+            if ended.error is not None and self.request.operation == PERFORM:
+                return replace(ended, effect=Effect.STANDS)  # what it returned is all that is wrong
+            return ended
         if self.request.operation == "undo":
             message = "an undo ends with its function; it cannot wait for a callback"
             return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
@@ -116,6 +125,8 @@ class Attempt:
         request = self.request
 
         def let_through() -> object:
+            if function is self.function:
+                self.note.before_call()
             began = request.clock()
             if began >= request.ends_at:
                 raise TurnCameTooLate("its turn came too late; not attempted")
@@ -134,6 +145,32 @@ class Attempt:
             self.report(error)
             raise
 
+    def _ask(self, probe: Perform) -> Ended | None:
+        """How the attempt ends by the probe's word alone, or None where the function is next.
+
+        The compensation of a service that fences is right whatever happened. A probe that cannot
+        say, and could not a moment later, must not strand its undo: it is called without that word.
+        """
+        try:
+            settled = self._settled(self._probe(probe))
+        except HeldBack:
+            raise
+        except Exception as error:
+            if not self._undoes_whatever_happened or may_pass(error):
+                raise
+            if isinstance(error, PermanentError):
+                self.report(error)  # what nobody foresaw has been reported
+            self._probing, self._probed = False, True
+            return None
+        if settled is not None and settled.error is not None and self._undoes_whatever_happened:
+            self.report(PermanentError(settled.error.type, settled.error.message))
+            return None
+        return settled
+
+    @property
+    def _undoes_whatever_happened(self) -> bool:
+        return self.request.operation == "undo" and self.fences_late_performs
+
     def _probe(self, probe: Perform) -> object:
         self._probing = True
         answer = self._call(probe)
@@ -149,7 +186,7 @@ class Attempt:
         undoes = self.request.operation == "undo"
         if isinstance(answer, DidNotHappen):
             if undoes:  # the compensation of a service that fences must spend the key all the same
-                return None if self.fences_late_performs else succeeded(None)
+                return None if self._undoes_whatever_happened else succeeded(None)
             self.request = replace(self.request, outcome_unknown=False)
             return None
         if not isinstance(answer, Happened):
@@ -195,7 +232,7 @@ class Attempt:
         )
 
     def _failed(self, error: Exception) -> Ended:
-        if isinstance(error, TurnCameTooLate):
+        if isinstance(error, TurnCameTooLate | NotNoted):
             return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
         if isinstance(error, TransientError):
@@ -212,9 +249,10 @@ class Attempt:
 def may_pass(error: BaseException) -> bool:
     """Whether the same call may succeed a moment later.
 
-    Other errors that nobody foresaw are defects more often than weather: they are not.
+    Other errors that nobody foresaw are defects more often than weather: they are not. A call that
+    could not be noted waits for the next attempt: what it waits for is none of the service's.
     """
-    return isinstance(error, TransientError | OSError)
+    return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
 
 
 def _asked_of(state: RetryCallState) -> int | None:
