@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from roundsman.due import Lane
 from roundsman.testing.invariants import Invariant
 from tests.exploration.canonical import T0
+from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State
 
 if TYPE_CHECKING:
@@ -32,7 +33,17 @@ class Course:
 
     def broken(self, state: State) -> str | None:
         """Whether the task would never come to its end from here, in words."""
-        bare = state._replace(mail=(), reads=(), repeats=0, crashes=0, commands=frozenset())
+        bare = state._replace(
+            mail=(),
+            reads=(),
+            repeats=0,
+            copies=0,
+            crashes=0,
+            commands=frozenset(),
+            holds=0,
+            held=frozenset(),
+            closed=frozenset(),
+        )
         if bare not in self._takes:
             took = self._follow(bare)
             if took is None:
@@ -72,7 +83,7 @@ class Course:
         while state.mail:
             first = state.mail[0]
             rest = state._replace(mail=state.mail[1:])
-            if first.kind == "request":
+            if first.kind in CALLS:
                 ending = next(iter(self._model.endings(state, first)))
                 state = self._model.answered(rest, first, ending)
             else:
