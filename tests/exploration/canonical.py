@@ -25,6 +25,10 @@ from roundsman.states import ProcessState
 from roundsman.task import Owed, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
+NOTICED = SEEN_BY_NOW + 5_000
+"""How long after a step began to be held the end of the hold may be noticed, rounded up to the 5 s
+that all other times here are multiples of."""
+
 VERSION = 10
 """Of every canonical record: only how many have come since matters, and readings say that."""
 
@@ -140,7 +144,7 @@ class Records:
         for name, record in task.steps.items():
             found |= {record.complete_by or 0, record.not_before or 0, record.heartbeat_by or 0}
             if record.held_since is not None:
-                found.add(record.held_since + SEEN_BY_NOW + 1)
+                found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
                 found |= {at + SKEW for at in (record.complete_by, record.acts_until) if at}
         found |= {owed.at + START_WITHIN for owed in task.owed}
@@ -176,7 +180,7 @@ class Records:
             heard_at=None if record.heard_at is None else T0,
             waiting=record.waiting,
             # Only whether the hold began so long ago that its end would be known.
-            held_since=over(record.held_since, now, SEEN_BY_NOW + 1),
+            held_since=over(record.held_since, now, NOTICED),
             # No backlog is known here, and no story is so long that calls in vain would count.
             extra=record.extra,
             # finished_at, result and error are for people and for probes.

@@ -8,7 +8,16 @@ that becomes due.
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.events import Asked, Cancel, OperatorEvent, Resubmit, RunNow, UndoAsked
+from roundsman.events import (
+    Asked,
+    Cancel,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+    UndoAsked,
+)
 from roundsman.plan import Plan, plan_of
 from roundsman.workflow import (
     Archive,
@@ -24,18 +33,25 @@ from tests.exploration.model import Configuration
 
 HALF_A_MINUTE = timedelta(seconds=30)
 TWICE = Retry(max_attempts=2, first_delay=2 * HALF_A_MINUTE)  # half of it, with the model's jitter
+ONCE = Retry(max_attempts=1, first_delay=2 * HALF_A_MINUTE)
 FEWER = ("done", "answer lost", "refused")
 UNDO_FEWER = ("done", "answer lost")
 
 
-def step(name: str, *after: Step, fenced: bool = True, on_failure: Strategy | None = None) -> Step:
+def step(
+    name: str,
+    *after: Step,
+    fenced: bool = True,
+    retry: Retry = TWICE,
+    on_failure: Strategy | None = None,
+) -> Step:
     return Step(
         name=name,
         agent="worker",
         after=after,
         complete_within=HALF_A_MINUTE,
-        retry=TWICE,
-        compensation=Compensation(retry=TWICE, fences_late_performs=fenced),
+        retry=retry,
+        compensation=Compensation(retry=retry, fences_late_performs=fenced),
         on_failure=on_failure,
     )
 
@@ -64,6 +80,11 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "undo": UndoAsked(Asked("undo", "ann")),
         "cancel": Cancel(Asked("cancel", "ann")),
         "cancel --no-undo": Cancel(Asked("stop", "ann"), undo=False),
+        "resubmit --fresh-key": Resubmit(Asked("fresh", "ann"), fresh_key=True),
+        "resolve a did": Resolve(Asked("did", "ann"), "a", did=True),
+        "resolve a did-not": Resolve(Asked("did-not", "ann"), "a", did=False),
+        "extend": Extend(Asked("extend", "ann"), 30),
+        "extend a": Extend(Asked("extend-a", "ann"), 30, "a"),
     }
     return {name: every[name] for name in names}
 
@@ -95,6 +116,50 @@ def near_end(*steps: Step) -> Configuration:
     made = replace(workflow(*steps), complete_within=3 * HALF_A_MINUTE)
     return Configuration(plan=plan_of(made), near_end=True)
 
+
+AGENTS = ("worker", "backup")
+several = replace(step("a", retry=ONCE), agent="", agents=AGENTS)
+SEVERAL = Configuration(
+    plan=plan(several),
+    endings=("done", "answer lost", "refused, and proves it"),
+    undo_endings=UNDO_FEWER,
+    outcomes=True,
+)
+GIVEN_BACK = replace(
+    SEVERAL,
+    endings=("done", "given back", "given back, and proves it", "done, and given back"),
+    undo_endings=("done",),
+    held=AGENTS,
+    holds=1,
+)
+PROVED = ("done", "answer lost", "refused", "refused, and proves it")
+REPAIRED = replace(
+    KEPT,
+    plan=plan(step("a", retry=ONCE), on_failure=Archive()),
+    endings=(*PROVED, "done, and says refused", "done, its answer too large"),
+    undo_endings=UNDO_FEWER,
+    outcomes=True,
+)
+NEVER_UNDONE = replace(
+    REPAIRED,
+    plan=plan(replace(step("a", retry=ONCE), compensation=None), on_failure=Archive()),
+)
+ASKS = Configuration(
+    plan=plan(one), endings=("asks outside",), undo_endings=("done",), outcomes=True
+)
+BEATS = Configuration(
+    plan=plan(replace(one, heartbeat_within=HALF_A_MINUTE / 2)),
+    endings=("shows progress", "done", "answer lost"),
+    undo_endings=("done",),
+)
+items = replace(step("a", retry=ONCE), for_each="input.items", tolerate=0.5)
+ITEMS = Configuration(
+    plan=plan(items),
+    endings=("done", "refused"),
+    undo_endings=("done",),
+)
+bare_items = replace(items, compensation=None)
+THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=ONCE)))
 
 SMALL: dict[str, Configuration] = {
     "one step, archived": KEPT,

@@ -129,9 +129,14 @@ class TaskModel:
 
     def broken(self, state: State) -> str | None:
         """The invariant that does not hold."""
-        return (
-            self._rules.broken(state) or self._settling.broken(state) or self.course.broken(state)
-        )
+        try:
+            return (
+                self._rules.broken(state)
+                or self._settling.broken(state)
+                or self.course.broken(state)
+            )
+        except Defect as problem:
+            return str(problem)
 
     def said(self, state: State) -> str:
         """The record, what is on its way and what stands, in a line."""
@@ -144,11 +149,11 @@ class TaskModel:
                 yield from self._done(state, job, rest)
             yield from self._read(state)
             yield from self._acted_on(state)
+            yield from self._landed(state)
+            yield from self._held(state)
+            yield from self._later(state)
         except Defect as problem:
             raise Breaks(str(problem)) from problem
-        yield from self._landed(state)
-        yield from self._held(state)
-        yield from self._later(state)
 
     # --- Processes ---------------------------------------------------------------------------
 
