@@ -30,7 +30,7 @@ from roundsman.events import (
 from roundsman.machine import decide
 from roundsman.plan import Plan, plan_of
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError, StepRecord, Task, idempotency_key, operation_of
+from roundsman.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
 from roundsman.transitions import TaskEvent
 from roundsman.values import SECOND, Json
 from roundsman.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
@@ -165,6 +165,8 @@ class World:
         claimant: Claimant | None = None,
         until: int | None = None,
         outcome_unknown: bool = False,
+        effect: Effect | None = None,
+        callback: bool = False,
     ) -> Decision:
         """An answer to what the step is at, its current claim unless another is given."""
         record = self.task.step(name)
@@ -182,6 +184,8 @@ class World:
                 retry_after=retry_after,
                 until=until,
                 outcome_unknown=outcome_unknown,
+                effect=effect,
+                callback=callback,
             )
         )
 
@@ -198,9 +202,11 @@ class World:
         error = StepError("Unavailable", "503")
         return self.reply(name, Outcome.TRANSIENT, error=error, lock=lock, retry_after=retry_after)
 
-    def is_refused(self, name: str, lock: str | None = None) -> Decision:
+    def is_refused(
+        self, name: str, lock: str | None = None, effect: Effect | None = None
+    ) -> Decision:
         error = StepError("CardDeclined", "insufficient funds")
-        return self.reply(name, Outcome.PERMANENT, error=error, lock=lock)
+        return self.reply(name, Outcome.PERMANENT, error=error, lock=lock, effect=effect)
 
     def gives_back(
         self,
@@ -209,6 +215,9 @@ class World:
         retry_after: int | None = None,
         called: bool = False,
         lock: str | None = None,
+        key: str | None = None,
+        effect: Effect | None = None,
+        claimant: Claimant | None = None,
     ) -> Decision:
         """The agent cannot take the step now: its breaker is open, or it is at its rate."""
         return self.reply(
@@ -218,6 +227,9 @@ class World:
             retry_after=retry_after,
             outcome_unknown=called,
             lock=lock,
+            key=key,
+            effect=effect,
+            claimant=claimant,
         )
 
     def shows_progress(self, name: str, lock: str | None = None) -> Decision:

@@ -38,6 +38,31 @@ def undone() -> World:
     return world
 
 
+def extended(*, undo: bool) -> World:
+    """A step is given more time, and is overdue."""
+    world = archived()
+    if undo:
+        world.ask_undo()
+    else:
+        world.resubmit()
+    world.start()
+    world.extend(60, "b")
+    world.overdue("b")
+    return world
+
+
+def heard_late(state: TaskState) -> World:
+    """A step fails, its task ends, and then another copy of its request was taken after all."""
+    world = archived(None)
+    if state is TaskState.UNDONE:
+        world.ask_undo()
+    elif state is TaskState.CANCELLED:
+        world.cancel(undo=False)
+    assert world.task_state() is state
+    world.succeeds("b", lock="an-earlier.1.1")
+    return world
+
+
 def refusal(world: World, act: Callable[[], object]) -> str:
     """The sentence that the act is refused with; nothing has changed by it."""
     before = world.task

@@ -6,7 +6,15 @@ from datetime import timedelta
 import pytest
 
 from roundsman.commands import command_of, read_command
-from roundsman.events import Asked, Extend, OperatorEvent, Outcome, Resolve, Resubmit
+from roundsman.events import (
+    Asked,
+    Extend,
+    OperatorEvent,
+    Outcome,
+    Resolve,
+    Resubmit,
+    attempt_of,
+)
 from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepRecord
@@ -24,7 +32,7 @@ def test_each_item_has_attempts_of_its_own() -> None:
     world.wait(10).inspect()
     world.start()
     assert world.record("pick[1]").failure_count == 1
-    assert world.lock("pick[1]").endswith(".2")
+    assert attempt_of(world.lock("pick[1]")) == 2
     world.succeeds("pick[1]")
     assert world.state("ship") is P.PROCESSING
 

@@ -38,7 +38,7 @@ def test_an_item_without_compensation_is_left_out_and_keeps_its_error() -> None:
     assert world.record("pick[1]").error == DECLINED
     assert last_rows(world) == [
         "pick[1]: failed for good: CardDeclined: insufficient funds; "
-        "left out (1 of 1 that may fail)"
+        "left out (1 of 1 that may fail); its effect may stand"
     ]
     assert world.state("ship") is P.PROCESSING
     request = request_for(world.plan, world.task, "ship", world.order, world.now)

@@ -106,7 +106,6 @@ def test_an_end_is_told_once() -> None:
     for decision in (world.start(), world.inspect(), world.succeeds("b"), world.fails("a")):
         assert decision.task is before
         assert decision.commands == ()
-        assert decision.reason == "the task is archived and waits for a person"
     assert world.owed().count("failed") == 1
 
 

@@ -5,12 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, due
 from roundsman.events import AgentView, HistoryRow, InspectAt, StartTask
 from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP, TRIES_A_FAILURE
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
+from roundsman.task import Effect, StepError
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive, Retry, Undo
 from tests.unit.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
@@ -389,8 +388,9 @@ def test_all_held_steps_of_a_task_come_back_within_the_ramp() -> None:
     assert len(found) == 3
 
 
-def test_a_step_with_another_agent_is_looked_at_as_soon_as_it_may_go_there() -> None:
+def test_a_step_with_another_agent_goes_there_at_once_where_nothing_has_happened() -> None:
     world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
     world.start()
-    world.hold("first", 600).gives_back("a")
-    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW + HALF_THE_RAMP
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert requests_in(decision) == ["a"]
+    assert world.record("a").agent == "second"

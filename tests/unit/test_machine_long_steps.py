@@ -143,11 +143,14 @@ def test_an_attempt_that_was_heard_of_is_never_taken_for_unread() -> None:
     assert world.record("a").failure_count == 1
 
 
-def test_more_time_for_a_step_is_more_time_to_its_next_progress() -> None:
+def test_more_time_for_a_step_that_shows_no_progress_is_another_attempt_that_has_it() -> None:
     world = slow()
     world.extend(60, "a")
-    assert world.record("a").heartbeat_by == T0 + 70 * SECOND
-    assert world.record("a").complete_by == T0 + 11 * MINUTE
+    world.wait(11).inspect()
+    assert world.record("a").failure_count == 0
+    world.start()
+    assert world.record("a").heartbeat_by == world.now + 10 * SECOND
+    assert world.record("a").complete_by == world.now + 11 * MINUTE
 
 
 # --- callbacks ------------------------------------------------------------------------------------
@@ -264,9 +267,65 @@ def test_nor_where_the_callback_was_to_come_before_the_end_of_the_request() -> N
     assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
 
 
-def test_what_is_told_of_a_waiting_step_is_an_ordinary_reply() -> None:
+def test_a_copy_that_is_given_back_ends_no_wait_for_a_callback() -> None:
     world = slow()
     world.waits_for_callback("a", 600)
-    world.reply("a", Outcome.HELD, error=StepError("Held", "busy"))
-    assert world.state("a") is ProcessState.PENDING
-    assert world.record("a").held_since == T0
+    before = world.task
+    decision = world.reply("a", Outcome.HELD, error=StepError("Held", "busy"))
+    assert decision.task is before
+    assert decision.reason == "a: held reply ignored: it waits for its callback"
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])
+def test_the_undo_of_a_step_whose_callback_has_come_waits_for_its_request_alone(
+    outcome: Outcome,
+) -> None:
+    made = step("a", compensation=Compensation(), retry=Retry(max_attempts=1))
+    world = World(plan(made, step("b", made), on_failure=Undo()))
+    world.start()
+    world.waits_for_callback("a", 600)
+    world.reply("a", outcome, error=StepError("No", "no"), callback=True)
+    if outcome is Outcome.SUCCEEDED:
+        world.is_refused("b")
+    assert world.record("a").not_before == T0 + 30 * SECOND + SKEW
+
+
+@pytest.mark.parametrize("outcome", [Outcome.SUCCEEDED, Outcome.PERMANENT])
+def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
+    outcome: Outcome,
+) -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=3))))
+    world.start()
+    first = world.lock("a")
+    world.waits_for_callback("a", 600)
+    world.overdue("a")
+    world.start()
+    world.waits_for_callback("a", 600)
+    world.reply("a", outcome, lock=first, error=StepError("No", "no"), callback=True)
+    done = outcome is Outcome.SUCCEEDED
+    assert world.state("a") is (ProcessState.PROCESSED if done else ProcessState.ERROR)
+    assert not world.record("a").waiting
+
+
+def test_an_agents_own_failure_of_an_earlier_attempt_does_not_count() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=3))))
+    world.start()
+    first = world.lock("a")
+    world.overdue("a")
+    world.start()
+    before = world.task
+    assert world.reply("a", Outcome.PERMANENT, lock=first, error=StepError("No", "")).task is before
+
+
+def test_a_transient_answer_by_an_earlier_token_leaves_the_later_attempt_waiting() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=3))))
+    world.start()
+    first = world.lock("a")
+    world.waits_for_callback("a", 600)
+    world.overdue("a")
+    world.start()
+    world.waits_for_callback("a", 600)
+    before = world.task
+    later = StepError("Later", "")
+    decision = world.reply("a", Outcome.TRANSIENT, lock=first, error=later, callback=True)
+    assert decision.task is before

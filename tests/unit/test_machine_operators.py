@@ -17,6 +17,7 @@ from roundsman.events import (
     RunNow,
     StartTask,
     UndoAsked,
+    attempt_of,
 )
 from roundsman.operating import KEPT_COMMANDS
 from roundsman.requests import request_for
@@ -24,7 +25,7 @@ from roundsman.states import ProcessState, TaskState
 from roundsman.values import SECOND
 from roundsman.workflow import Archive, Compensation, Undo
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, requests_in, step
-from tests.unit.operator_stories import FENCED, HOUR, archived, refusal
+from tests.unit.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 
 # --- any command ----------------------------------------------------------------------------------
 
@@ -264,13 +265,44 @@ def test_more_time_for_a_step_is_more_for_the_task_where_it_needs_it() -> None:
     world = World(plan(step("a"), complete_within=timedelta(seconds=40)))
     world.start()
     world.extend(5, "a")
-    assert world.record("a").complete_by == T0 + 35 * SECOND
     assert world.task.complete_by == T0 + 40 * SECOND
     decision = world.extend(10, "a")
-    assert world.record("a").complete_by == world.task.complete_by == T0 + 45 * SECOND
-    assert decision.reason.startswith("a: 10 s more, until 08:00:45")
-    before = world.task
-    assert world.wait(44).inspect().task is before
+    assert world.task.complete_by == T0 + 45 * SECOND
+    assert decision.reason.startswith("a: 10 s more: asked again at 08:00:30")
+
+
+def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_is_counted() -> None:
+    """The request that is at the agent keeps its complete-by, after which the agent is silent."""
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.extend(60, "a")
+    assert world.record("a").complete_by == T0 + 30 * SECOND
+    world.overdue("a")
+    assert world.record("a").failure_count == 0
+    assert world.record("a").outcome_unknown
+    world.start()
+    assert world.record("a").complete_by == world.now + 90 * SECOND
+    assert world.record("a").extra == 0
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR, "the added time is used once"
+
+
+def test_a_step_that_waits_for_its_callback_waits_longer() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.waits_for_callback("a", 600)
+    decision = world.extend(60, "a")
+    assert world.record("a").complete_by == T0 + 660 * SECOND
+    assert decision.reason.startswith("a: 60 s more for its callback, until 08:11:00")
+
+
+def test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt() -> None:
+    world = World(plan(step("a"), step("b")))
+    world.start()
+    world.extend(60, "a")
+    world.is_refused("b")
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR
 
 
 def test_more_time_for_the_task_moves_its_end() -> None:
@@ -293,8 +325,11 @@ def test_more_time_for_an_undo_leaves_the_tasks_time() -> None:
     world.start()
     before = world.task.complete_by
     world.extend(60, "b")
-    assert world.record("b").complete_by == world.now + 90 * SECOND
     assert world.task.complete_by == before
+    world.overdue("b")
+    world.start()
+    assert world.record("b").complete_by == world.now + 90 * SECOND
+    assert world.record("b").failure_count == 0
 
 
 def test_a_scheduled_task_is_run_now_with_all_its_time() -> None:
@@ -317,7 +352,7 @@ def test_a_step_that_waits_is_attempted_now() -> None:
     assert decision.commands == (StartTask(),)
     assert world.task.due_at <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["a"]
-    assert world.lock("a").endswith(".2")
+    assert attempt_of(world.lock("a")) == 2
 
 
 def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:

@@ -3,11 +3,12 @@
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman.events import Outcome
+from roundsman.events import Outcome, Replied
 from roundsman.history import ROWS_A_VERSION
+from roundsman.machine import decide
 from roundsman.performing import RESULTS_LIMIT
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
+from roundsman.task import Effect, StepError
 from roundsman.values import Json, size_in_bytes
 from roundsman.workflow import Undo
 from tests.unit.coping_stories import FENCED
@@ -148,14 +149,33 @@ def test_a_late_success_is_not_taken_when_the_task_is_ending() -> None:
     assert world.task_state() is TaskState.ARCHIVED
 
 
-def test_a_late_success_of_a_step_that_failed_for_good_changes_nothing() -> None:
-    world = World(plan(a, step("c")))
+@pytest.mark.parametrize("over", [False, True])
+def test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on(over: bool) -> None:
+    """Another copy of the request was taken: under a new key it would happen twice."""
+    world = World(plan(a) if over else plan(a, step("c")))
+    world.start()
+    lock = world.lock("a")
+    world.is_refused("a")
+    assert world.task.ended is over
+    state = world.task.state
+    decision = world.succeeds("a", lock=lock)
+    assert world.state("a") is ProcessState.ERROR
+    assert world.record("a").effect is Effect.STANDS
+    assert world.task.state is state
+    assert [row.kind for row in decision.history] == ["late success"]
+    before = world.task
+    assert world.succeeds("a", lock=lock).task is before
+
+
+def test_a_late_success_of_a_task_that_is_over_needs_its_plan() -> None:
+    world = World(plan(a))
     world.start()
     lock = world.lock("a")
     world.is_refused("a")
     before = world.task
-    assert world.succeeds("a", lock=lock).task is before
-    assert world.state("a") is ProcessState.ERROR
+    reply = Replied(world.claimant(), "a", "perform", lock, "ord-1/a/perform", Outcome.SUCCEEDED)
+    decision = decide(None, world.task, reply, world.now, order=None, jitter=0.0)
+    assert decision.task is before
 
 
 def test_a_success_of_a_step_that_was_never_claimed_is_no_earlier_attempts() -> None:

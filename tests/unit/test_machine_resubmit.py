@@ -12,12 +12,12 @@ from roundsman.events import (
 )
 from roundsman.requests import request_for
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import idempotency_key
+from roundsman.task import Effect, idempotency_key
 from roundsman.values import SECOND
 from roundsman.workflow import Compensation, Undo
 from tests.unit.machine_checks import OPEN
 from tests.unit.machine_world import T0, World, plan, requests_in, step
-from tests.unit.operator_stories import HOUR, ONCE, archived, refusal, undone
+from tests.unit.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
 
 
 def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time() -> None:
@@ -92,65 +92,90 @@ def test_undos_that_failed_are_made_again_newest_first() -> None:
     assert world.task_state() is TaskState.UNDONE
 
 
-def test_a_fresh_key_is_given_after_a_definite_refusal_of_the_only_attempt() -> None:
-    world = archived()
+def test_a_fresh_key_is_given_where_it_is_proven_that_nothing_happened() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
     world.resubmit(fresh_key=True)
     world.start()
-    request = request_for(world.plan, world.task, "b", None, world.now)
-    assert request.idempotency_key == "ord-1/b/perform/2"
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
     assert not request.outcome_unknown
     before = world.task
-    assert world.reply("b", outcome_of(world), key="ord-1/b/perform").task is before
-
-
-def outcome_of(world: World) -> Outcome:
-    assert world.state("b") is ProcessState.PROCESSING
-    return Outcome.SUCCEEDED
+    assert world.reply("a", Outcome.SUCCEEDED, key="ord-1/a/perform").task is before
 
 
 UNSURE: list[Callable[[World], object]] = [
     lambda world: world.fails("a"),
     lambda world: world.overdue("a"),
-    lambda world: world.succeeds("a", "x" * 40),
+    lambda world: world.is_refused("a"),
 ]
 
 
 @pytest.mark.parametrize("fail", UNSURE)
-def test_no_fresh_key_where_the_effect_may_stand_under_the_old_one(
+def test_a_step_whose_outcome_is_unknown_is_undone_under_its_key_before_it_has_a_fresh_one(
     fail: Callable[[World], object],
+) -> None:
+    """A refusal is no proof: another try or another copy of the request may have been taken."""
+    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
+    world.start()
+    fail(world)
+    assert world.record("a").outcome_unknown
+    world.resubmit(fresh_key=True)
+    assert world.task_state() is TaskState.PENDING
+    assert requests_in(world.start()) == ["a"]
+    undo = request_for(world.plan, world.task, "a", None, world.now)
+    assert (undo.operation, undo.perform_key) == ("undo", "ord-1/a/perform")
+    assert requests_in(world.succeeds("a")) == ["a"]
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
+    assert not request.outcome_unknown
+    world.succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_an_undo_before_a_fresh_key_waits_where_the_service_does_not_fence() -> None:
+    world = World(plan(step("a", retry=ONCE, compensation=Compensation())))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    assert world.record("a").not_before == T0 + 35 * SECOND
+    assert world.task_state() is TaskState.RETRY
+
+
+def test_an_undo_before_a_fresh_key_that_fails_is_made_again_and_then_the_key_is_fresh() -> None:
+    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    world.start()
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    world.resubmit()
+    world.start()
+    world.succeeds("a")
+    assert world.record("a").round == 2
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (lambda world: world.is_refused("a"), "may have had"),
+        (lambda world: world.succeeds("a", "x" * 40), "has had"),
+    ],
+)
+def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
+    fail: Callable[[World], object], said: str
 ) -> None:
     world = World(plan(step("a", retry=ONCE, result_limit=20)))
     world.start()
     fail(world)
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: it may have had its effect under its key; resolve it, or resubmit it with its key kept"
+        f"a: it {said} its effect under its key, and has no compensation; look at its service, "
+        "then resolve it, or resubmit it with its key kept"
     )
-
-
-def test_no_fresh_key_after_a_refusal_that_came_after_other_attempts() -> None:
-    world = World(plan(step("a", retry=ONCE)))
-    world.start()
-    world.overdue("a")
-    world.resubmit()  # counts anew, and forgets nothing
-    world.start()
-    world.is_refused("a")
-    assert world.record("a").failure_count == 0
-    assert "it may have had its effect" in refusal(
-        world.wait(HOUR), lambda: world.resubmit(fresh_key=True)
-    )
-
-
-def test_no_fresh_key_while_a_copy_of_the_refused_request_may_act() -> None:
-    world = World(plan(step("a")))
-    world.start()
-    world.is_refused("a")
-    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:00:35; ask again then, or "
-        "resubmit it with its key kept"
-    )
-    world.wait(35).resubmit(fresh_key=True)
-    assert world.record("a").round == 2
 
 
 def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:

@@ -10,7 +10,7 @@ from roundsman.events import AgentView, Inspect, Outcome
 from roundsman.requests import agent_of
 from roundsman.routing import BEHIND
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import AfterUndo, idempotency_key
+from roundsman.task import AfterUndo, Effect, idempotency_key
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.unit.coping_stories import FENCED, TWO, routed, undone_at_both
@@ -80,18 +80,52 @@ def test_an_agent_that_is_held_is_no_measure_of_who_is_behind() -> None:
 # --- leaving an agent -----------------------------------------------------------------------------
 
 
-def test_what_was_given_back_moves_on_once_no_request_to_the_first_can_act() -> None:
+def test_what_was_given_back_with_proof_that_nothing_happened_moves_on_at_once() -> None:
     world = routed(attempts=3)
-    world.hold("first", 600).gives_back("a")
-    world.wait_until(T0 + 30 * SECOND + SKEW - 1).run_now()
-    world.start()
-    assert world.state("a") is ProcessState.PENDING, "a copy of the request could still act there"
-    world.wait(20).run_now()
-    decision = world.start()
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
     assert (at(world), world.record("a").tried) == ("second", ("first",))
     assert [(row.kind, row.reason) for row in decision.history] == [
         ("rerouted", "a: goes to second, since first is held")
     ]
+
+
+def test_what_was_given_back_without_proof_stays_since_a_copy_may_have_been_taken() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a")
+    for _ in range(8):
+        world.wait(400).run_now()
+        world.start()
+    assert at(world) == "first"
+    assert world.state("a") is ProcessState.PENDING
+
+
+def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.wait(400).start()
+    assert at(world) == "first"
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "second"
+
+
+def test_a_persons_word_does_not_while_a_copy_of_the_request_may_act() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "first"
+
+
+def test_a_proof_is_about_the_requests_made_before_it() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 60).hold("second", 60).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").effect is Effect.NONE
+    world.agents = {}
+    world.wait(90).run_now()
+    world.start()
+    assert at(world) == "first"
+    assert world.record("a").effect is None
 
 
 @pytest.mark.parametrize("how", ["given back", "overdue"])
@@ -109,9 +143,7 @@ def test_what_may_have_happened_at_the_first_stays_there(how: str) -> None:
 
 def test_an_agent_that_was_left_is_not_come_back_to() -> None:
     world = routed(attempts=3)
-    world.hold("first", 60).gives_back("a")
-    world.wait(50).run_now()
-    world.start()
+    world.hold("first", 60).gives_back("a", effect=Effect.NONE)
     assert at(world) == "second"
     world.hold("second", 3_600).gives_back("a")
     world.wait(300).start()
@@ -122,21 +154,36 @@ def test_an_agent_that_was_left_is_not_come_back_to() -> None:
 def test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing() -> None:
     world = routed(attempts=3)
     lock = world.lock("a")
-    world.hold("first", 600).gives_back("a")
-    world.wait(50).run_now()
-    world.start()
+    message = world.claimant()
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
     before = world.task
     late = world.reply("a", Outcome.SUCCEEDED, lock=lock, key="ord-1/a/perform")
     assert late.task is before
     assert "under another key" in late.reason
+    assert requests_in(late) == []
+
+
+def test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again() -> None:
+    """Redelivered, it is about a key that the step has left; its own claim may not be sent yet."""
+    world = routed(attempts=3)
+    message, lock = world.claimant(), world.lock("a")
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
+    before = world.task
+    again = world.gives_back(
+        "a", effect=Effect.NONE, claimant=message, lock=lock, key="ord-1/a/perform"
+    )
+    assert again.task is before
+    assert requests_in(again) == ["a"]
 
 
 def test_what_was_heard_of_at_one_agent_does_not_leave_it_for_a_copy_given_back() -> None:
     """The first copy of the request began the work; the second one met an open circuit."""
     world = routed(attempts=3)
     world.waits_for_callback("a", 20)
-    world.hold("first", 600).gives_back("a")
-    assert world.record("a").outcome_unknown
+    world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").waiting
     world.wait(300).inspect()
     world.start()
     assert at(world) == "first"

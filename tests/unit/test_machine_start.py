@@ -20,7 +20,7 @@ def test_a_start_claims_what_is_ready_for_this_message_alone() -> None:
     record = world.record("a")
     assert world.task_state() is TaskState.ACTIVE
     assert record.process_state is ProcessState.PROCESSING
-    assert record.locked_by == "inst-7-c0ffee.1"
+    assert record.locked_by == "inst-7-c0ffee.1.2"
     assert record.complete_by == T0 + 20 * SECOND
     assert record.started_at == T0
     assert requests_in(decision) == ["a"]

@@ -27,6 +27,7 @@ from roundsman.states import DONE, ProcessState, TaskState
 from roundsman.task import (
     PERFORM,
     UNDO,
+    Effect,
     StepError,
     StepRecord,
     Task,
@@ -137,6 +138,8 @@ class Chance:
             retry_after=[None, None, 0, 3_000, 10**30][self.of(4)],
             until=world.now + [0, 5_000, 40_000, 10**15][self.of(3)],
             outcome_unknown=self.of(1) == 1,
+            effect=[None, Effect.NONE, Effect.STANDS][self.of(2)],
+            callback=self.of(4) == 0,
         )
 
 
@@ -162,7 +165,7 @@ def attempts(made: Plan, name: str, operation: str) -> int:
     return made.steps[name].attempts
 
 
-def check_steps(made: Plan, before: Task, after: Task) -> None:
+def check_steps(made: Plan, before: Task, after: Task, event: Event) -> None:
     """What a decision may do to steps, beside what `machine_world.check` holds of any record."""
     for name, record in after.steps.items():
         earlier = before.step(name)
@@ -173,13 +176,17 @@ def check_steps(made: Plan, before: Task, after: Task) -> None:
             assert before.ending is None
             assert earlier.process_state not in DONE
         if earlier.process_state in AT_REST and state is not ProcessState.UNDOING:
-            assert record == earlier, "what is over stays as it was"
+            known = replace(earlier, effect=Effect.STANDS, outcome_unknown=True)
+            happened = state is ProcessState.ERROR and record == known
+            assert record == earlier or happened, "what is over stays as it was"
+        if record.effect is Effect.NONE and earlier.effect is not Effect.NONE:
+            assert not record.under_way, "a proof is about the requests that were made before it"
         elsewhere = record.agent != earlier.agent or record.tried != earlier.tried
         if operation_of(record) == operation_of(earlier) and not elsewhere:
             assert record.failure_count - earlier.failure_count in (0, 1)
         if record.held_since is not None and not elsewhere:
             assert record.failure_count <= earlier.failure_count, "a hold counts nothing"
-        check_agents(made, name, earlier, record)
+        check_agents(made, name, earlier, record, event)
         assert record.failure_count <= attempts(made, name, operation_of(record))
         if operation_of(record) == UNDO:
             undone = after.ending is not None and after.ending.undo
@@ -199,7 +206,9 @@ def check_steps(made: Plan, before: Task, after: Task) -> None:
     assert "private" not in repr((after.owed, after.ending))
 
 
-def check_agents(made: Plan, name: str, earlier: StepRecord, record: StepRecord) -> None:
+def check_agents(
+    made: Plan, name: str, earlier: StepRecord, record: StepRecord, event: Event
+) -> None:
     """A step leaves an agent only where it is known, or made, that nothing of it stands there."""
     step = made.steps[name]
     here = agent_now(step, record)
@@ -208,10 +217,16 @@ def check_agents(made: Plan, name: str, earlier: StepRecord, record: StepRecord)
     if agent_now(step, earlier) == here or earlier.started_at is None:
         return
     if operation_of(record) == PERFORM and operation_of(earlier) == PERFORM:
-        assert not earlier.outcome_unknown, "it may have happened there"
+        moved = earlier.effect is Effect.NONE or given_back_with_proof(event)
+        assert moved, "it may have happened there"
         assert agent_now(step, earlier) in record.tried
     else:
         assert earlier.process_state is ProcessState.UNDOING, "its undo there has just succeeded"
+
+
+def given_back_with_proof(event: Event) -> bool:
+    held = isinstance(event, Replied) and event.outcome is Outcome.HELD
+    return held and isinstance(event, Replied) and event.effect is Effect.NONE
 
 
 def view_of(now: int, chance: Chance) -> AgentView:
@@ -244,7 +259,7 @@ def test_whatever_happens_in_any_order_the_invariants_hold(data: st.DataObject) 
         for name, record in world.task.steps.items():
             if record.locked_by and record.locked_by not in chance.tokens.get(name, []):
                 chance.tokens.setdefault(name, []).append(record.locked_by)
-        check_steps(world.plan, before, world.task)
+        check_steps(world.plan, before, world.task, event)
         if not forged(event, chance):
             repeated = world.decide(event)
             assert repeated.task is world.task, "the same event at once again changes nothing"
@@ -283,8 +298,9 @@ def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
         before = world.task
         until = world.now + next(held, 0)
         world.agents = {"one/normal": AgentView(held_until=until)}
-        decision = world.apply(todo.pop(0))
-        check_steps(made, before, world.task)
+        event = todo.pop(0)
+        decision = world.apply(event)
+        check_steps(made, before, world.task, event)
         for command in decision.commands:
             match command:
                 case StartTask():

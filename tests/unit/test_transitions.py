@@ -44,12 +44,14 @@ from roundsman.workflow import Archive, Retry, Wait
 from tests.unit.coping_stories import COPING_STORIES
 from tests.unit.fan_out_stories import FAN_OUT_STORIES
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, reached, step
+from tests.unit.operator_stories import extended, heard_late
 from tests.unit.undo_stories import UNDO_STORIES
 
 ONCE = Retry(max_attempts=1)
 FALSE, FAILING = "input.wanted", "abs(input.total)"
 ORDER: Json = {"wanted": False, "total": "1.00"}
 TOO_LONG = "x" * 20  # more than the 10 bytes that `one` may answer with
+ENDED_BY_FAILURE = (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED)
 LATER = Wishes(start_at=T0 + 60 * SECOND, reply_to=REPLY_TO)
 
 
@@ -217,6 +219,9 @@ STORIES: list[Callable[[], World]] = [
     lambda: scheduled("start", when=FAILING),
     *UNDO_STORIES,
     *COPING_STORIES,
+    lambda: extended(undo=False),
+    lambda: extended(undo=True),
+    *(lambda state=state: heard_late(state) for state in ENDED_BY_FAILURE),
     *FAN_OUT_STORIES,
 ]
 

@@ -36,7 +36,7 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
     record = case.draft.step(step.name)
     operation = operation_of(record)
     read_at = case.now + lag(case, agent)
-    complete_by = read_at + _time_of(step, operation)
+    complete_by = read_at + _time_of(step, operation) + record.extra
     heartbeat_by = None
     if operation == PERFORM:
         complete_by = min(complete_by, case.draft.task.complete_by)
@@ -46,13 +46,15 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
     case.draft.move(
         step.name,
         StepEvent.CLAIMED,
-        locked_by=claimant.token(attempt),
+        locked_by=claimant.token(attempt, case.draft.before.version + 1),
         complete_by=complete_by,
         heartbeat_by=heartbeat_by,
         started_at=case.now,
         not_before=None,
         agent=stored(step, agent),
         tried=left(step, record, agent),
+        effect=None,
+        extra=0,
     )
     case.draft.command(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts
@@ -88,7 +90,9 @@ def failed(case: Case, step: StepPlan, reply: Replied) -> None:
     said = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
     if reply.outcome is Outcome.PERMANENT or error.type in _retry_of(step, operation).not_on:
-        give_up(case, step, StepEvent.REFUSED, error, f"{what}: failed for good: {said}")
+        effect = reply.effect if operation == PERFORM else None
+        why = f"{what}: failed for good: {said}"
+        give_up(case, step, StepEvent.REFUSED, error, why, effect=effect)
         return
     retry = _retry_of(step, operation)
     count = case.draft.step(step.name).failure_count + 1
@@ -152,6 +156,13 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
     record = case.draft.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
+    if record.extra and not (case.draft.ending and operation == PERFORM):
+        case.draft.requeue(
+            step.name, StepEvent.OUT_OF_TIME, outcome_unknown=_unknown_after(record), spared=0
+        )
+        why = f"{what}: given {spoken(record.extra)} more; asked again, no attempt counted"
+        case.draft.record("requeued", step.name, count, why)
+        return
     spared = _spared(case, step)
     if spared is not None and not (case.draft.ending and operation == PERFORM):
         # Not even that is a proof: marks are seconds old, and queues keep no order.

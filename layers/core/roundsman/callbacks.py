@@ -104,6 +104,7 @@ def _reply(token: str, ended: Ended, clock: Clock) -> str:
         result=ended.result,
         error=ended.error,
         retry_after=ended.retry_after,
+        callback=True,
     )
     try:
         fields.done()

@@ -16,6 +16,7 @@ from roundsman.plan import Plan
 from roundsman.standing import left_to_undo, without_compensation
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.task import (
+    PERFORM,
     UNDO,
     UNTOUCHED,
     AfterUndo,
@@ -73,6 +74,7 @@ class StepChanges(TypedDict, total=False):
     tried: tuple[str, ...]
     after_undo: AfterUndo | None
     effect: Effect | None
+    extra: int
 
 
 STILL_HELD = frozenset(
@@ -207,10 +209,25 @@ class Draft:
         else:
             del self.steps[name]
 
-    def fail(self, name: str, event: StepEvent, error: StepError) -> None:
-        """The step failed for good. Time-outs and transient replies count, a refusal does not."""
+    def stop_waiting(self, name: str) -> None:
+        """The callback that the step waits for has come: nothing is awaited from outside any more.
+
+        What may still act are copies of its request, until that request's own end.
+        """
+        record = self.step(name)
+        self.steps[name] = replace(record, complete_by=record.acts_until, waiting=False)
+
+    def fail(
+        self, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
+    ) -> None:
+        """The step failed for good. Time-outs and transient replies count, a refusal does not.
+
+        `effect` is what is proven of its effect. Without a proof the outcome is unknown: another
+        try of the attempt, or another copy of its request, may have been taken.
+        """
         record = self.step(name)
         exhausted = event is StepEvent.EXHAUSTED
+        unproven = operation_of(record) == PERFORM and record.started_at is not None
         self.move(
             name,
             event,
@@ -219,7 +236,9 @@ class Draft:
             finished_at=self.now,
             failure_count=record.failure_count + int(exhausted),
             error=error,
-            outcome_unknown=record.outcome_unknown or exhausted,
+            outcome_unknown=record.outcome_unknown or (unproven and effect is None),
+            effect=effect,
+            extra=0,
         )
 
     def end(self, ending: Ending) -> bool:
@@ -347,7 +366,8 @@ class Draft:
         if plan is None or self.ending is None or not self.ending.undo:
             return
         stays = without_compensation(plan, self.steps)
-        if state in (TaskState.UNDONE, TaskState.CANCELLED) and stays:
+        ends = state in (TaskState.UNDONE, TaskState.CANCELLED) and state is not self.before.state
+        if ends and stays:
             why = f"{self.ending.why}; without compensation: {', '.join(stays)}"
             self.ending = replace(self.ending, why=why)
 

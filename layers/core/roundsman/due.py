@@ -97,7 +97,7 @@ def placed(task: Task, now: int) -> Task:
         task,
         lane=lane_key(Lane.DONE, task.shard),
         due_at=ended_at,
-        expires_at=now + task.retain_for,
+        expires_at=now + task.retain_for if task.expires_at is None else task.expires_at,
     )
 
 

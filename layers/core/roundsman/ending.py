@@ -8,19 +8,30 @@ from roundsman.case import Case
 from roundsman.fan_out import leave_out, tolerance
 from roundsman.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import UNDO, Ending, StepError, operation_of
+from roundsman.task import UNDO, Effect, Ending, StepError, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time, spoken
 
 NOT_COMPLETE = "NotComplete"
 
 
-def give_up(case: Case, step: StepPlan, event: StepEvent, error: StepError, why: str) -> None:
-    """No attempt of the step's operation is left, or none would help."""
+def give_up(
+    case: Case,
+    step: StepPlan,
+    event: StepEvent,
+    error: StepError,
+    why: str,
+    *,
+    effect: Effect | None = None,
+) -> None:
+    """No attempt of the step's operation is left, or none would help.
+
+    `effect` is what is proven of the step's effect.
+    """
     record = case.draft.step(step.name)
     attempt = record.failure_count + 1 if record.started_at is not None else None
     undo = operation_of(record) == UNDO
-    case.draft.fail(step.name, event, error)
+    case.draft.fail(step.name, event, error, effect)
     tolerated = None if undo else tolerance(case, step)
     said = f"{why}; {tolerated}" if tolerated else why
     case.draft.record("undo failed" if undo else "failed", step.name, attempt, said)

@@ -19,18 +19,23 @@ class Claimant:
     instance: str
     nonce: str
 
-    def token(self, attempt: int) -> str:
-        """The lock token of a claim: `7f3a-0c1d2e3f4a.1`."""
-        return f"{self.instance}-{self.nonce}.{attempt}"
+    def token(self, attempt: int, version: int) -> str:
+        """The lock token of a claim: `7f3a-0c1d2e3f4a.1.5`.
+
+        `version` is that of the record which stores the claim. So the token is given once, even
+        where the same message claims the same attempt of the step twice.
+        """
+        return f"{self.instance}-{self.nonce}.{attempt}.{version}"
 
     def made(self, token: str | None) -> bool:
         """Whether this message, on whatever instance, made the claim with that token."""
-        return token is not None and token.rpartition(".")[0].endswith(f"-{self.nonce}")
+        return token is not None and token.partition(".")[0].endswith(f"-{self.nonce}")
 
 
 def attempt_of(token: str) -> int | None:
     """Which attempt a lock token belongs to; None where it is no token of ours."""
-    number = token.rpartition(".")[2]
+    _, _, numbers = token.partition(".")
+    number = numbers.partition(".")[0]
     return int(number) if number.isdecimal() and len(number) <= 9 else None
 
 

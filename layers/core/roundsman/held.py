@@ -9,11 +9,11 @@ its task's complete-by moves by all the time in which any step was held.
 from dataclasses import replace
 
 from roundsman.case import Case
-from roundsman.draft import SKEW, Draft
+from roundsman.draft import Draft
 from roundsman.events import InspectAt, Replied
 from roundsman.plan import StepPlan
 from roundsman.routing import candidates, untried
-from roundsman.task import PERFORM, UNDO, StepError, StepRecord, operation_of
+from roundsman.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import MINUTE, SECOND, clock_time
 
@@ -52,16 +52,25 @@ def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
     performs = operation_of(record) == PERFORM
     begun = reply.outcome_unknown or record.heard_at is not None  # perhaps by another copy
     unknown = record.outcome_unknown or (performs and begun)
+    effect = reply.effect if performs and reply.effect is Effect.NONE else None
     if performs and case.draft.ending:
-        case.draft.requeue(step.name, StepEvent.HELD, outcome_unknown=unknown, spared=0)
+        case.draft.requeue(
+            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, spared=0
+        )
         case.draft.note(f"{step.name}: given back by its agent, and not asked again")
+        return
+    if effect is Effect.NONE and _another_takes_it(case, step, record):
+        case.draft.requeue(
+            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, spared=0
+        )
+        case.draft.note(f"{step.name}: given back by its agent, which proves that nothing happened")
         return
     wait = GIVEN_BACK_FOR if reply.retry_after is None else max(0, reply.retry_after)
     held_until = case.agent(step).held_until or 0
     until = min(max(case.now + wait, held_until), case.now + LOOK_AGAIN)
     in_vain = record.in_vain + int(reply.outcome_unknown)
     why = error.message or error.type
-    _wait(case, step, until, why, outcome_unknown=unknown, in_vain=in_vain)
+    _wait(case, step, until, why, outcome_unknown=unknown, effect=effect, in_vain=in_vain)
 
 
 def is_its_own_fault(case: Case, step: StepPlan, reply: Replied) -> bool:
@@ -103,15 +112,13 @@ def _wait(
     why: str,
     *,
     outcome_unknown: bool | None = None,
+    effect: Effect | None = None,
     in_vain: int | None = None,
 ) -> None:
     draft = case.draft
     record = draft.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
-    acts_until = draft.acts_until(step.name)
-    if acts_until is not None and not unknown and _another_takes_it(case, step, record):
-        until = min(until, acts_until + SKEW)
     at = max(until, case.now + 1) + int(case.jitter * RAMP)
     if draft.ending is None:
         credit(draft, case.now if record.held_since is None else record.held_since, at)
@@ -121,10 +128,11 @@ def _wait(
         locked_by=None,
         not_before=at,
         complete_by=draft.start_by(at),
-        acts_until=acts_until,
+        acts_until=draft.acts_until(step.name),
         held_since=case.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,
+        effect=effect or record.effect,
         spared=0,
         in_vain=record.in_vain if in_vain is None else in_vain,
     )
@@ -137,7 +145,7 @@ def _wait(
 
 
 def _another_takes_it(case: Case, step: StepPlan, record: StepRecord) -> bool:
-    """Whether another agent could have the step once no request to this one can act."""
+    """Whether another agent could have the step."""
     if len(step.agents) == 1 or operation_of(record) == UNDO:
         return False
     return any(not case.is_held(agent) for agent in untried(step, record))

@@ -33,7 +33,13 @@ from roundsman.events import (
 )
 from roundsman.held import credit_holds, given_back, is_its_own_fault
 from roundsman.operating import operate
-from roundsman.performing import claim_ready, expect_start, ready_to_perform, succeeded
+from roundsman.performing import (
+    claim_ready,
+    expect_start,
+    happened,
+    ready_to_perform,
+    succeeded,
+)
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import PERFORM, UNDO, Ending, StepError, Task, idempotency_key, operation_of
@@ -42,6 +48,7 @@ from roundsman.undoing import begin_undos, ready_to_undo, undone
 from roundsman.values import Json, clock_time
 
 NO_AGENTS: Agents = {}
+ERROR = ProcessState.ERROR
 
 
 def decide(
@@ -74,6 +81,8 @@ def decide(
             raise Refused(why)
         case _:
             pass
+    if plan is None and task.ended and isinstance(event, Replied):
+        return draft.unchanged("the task has ended, and its plan is not stored")
     if plan is None:
         _without_plan(draft, event)
     else:
@@ -84,6 +93,7 @@ def decide(
 def _with_plan(case: Case, event: Event) -> None:
     if isinstance(event, Replied) and (why := _unknown_reply(case, event)):
         case.draft.note(why)
+        send_own_claims_again(case, event.claimant)  # it may itself have changed the key
         return
     credit_holds(case.draft)  # before anything is asked about the task's time
     match event:
@@ -149,12 +159,17 @@ def _replied(case: Case, event: Replied) -> None:
     record = draft.step(step.name)
     timely = operation_of(record) == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
-    if event.outcome is Outcome.SUCCEEDED and (current or (timely and _is_open(case, step))):
+    counts = current or (timely and _is_open(case, step) and _is_about_the_effect(event))
+    if record.waiting and counts and event.callback:
+        draft.stop_waiting(step.name)
+    if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
             undone(case, step)
         else:
             succeeded(case, step, event.result)
-    elif current:
+    elif event.outcome is Outcome.SUCCEEDED and timely and record.process_state is ERROR:
+        happened(case, step)
+    elif counts:
         end_if_overdue(case)  # first, since an ending task performs nothing again
         _heard(case, step, event)
     else:
@@ -163,9 +178,21 @@ def _replied(case: Case, event: Replied) -> None:
     _go_on(case, event.claimant)
 
 
+def _is_about_the_effect(event: Replied) -> bool:
+    """Whether the reply counts whichever attempt it answers: its key is the same.
+
+    A success does. So does an outside system's No by a callback token, as its Yes would. An
+    agent's failure is about its own attempt alone.
+    """
+    says_no = event.callback and event.outcome is Outcome.PERMANENT
+    return event.outcome is Outcome.SUCCEEDED or says_no
+
+
 def _heard(case: Case, step: StepPlan, event: Replied) -> None:
     """What the agent says of the current attempt, which did not succeed, or not yet."""
     match event.outcome:
+        case Outcome.HELD if case.draft.step(step.name).waiting:
+            case.draft.note(f"{step.name}: held reply ignored: it waits for its callback")
         case Outcome.HELD if not is_its_own_fault(case, step, event):
             given_back(case, step, event)
         case Outcome.PROGRESS:
@@ -177,7 +204,7 @@ def _heard(case: Case, step: StepPlan, event: Replied) -> None:
 
 
 def _is_open(case: Case, step: StepPlan) -> bool:
-    """Whether a success of an earlier attempt is still welcome: its effect is the same."""
+    """Whether the answer to an earlier attempt is still welcome: its effect is the same."""
     record = case.draft.step(step.name)
     if operation_of(record) == PERFORM and case.draft.ending:
         return False
@@ -199,6 +226,7 @@ def _inspect(case: Case) -> None:
             overdue(case, step, case.now - record.overdue_at)
     _nudge_what_waits(case)
     begin_undos(case)
+    expect_start(case)
     _ask_for_start(case)
 
 

@@ -7,7 +7,6 @@ ending replaces a failure's, and a resolved step is taken at the person's word.
 from dataclasses import replace
 
 from roundsman.case import Case
-from roundsman.draft import SKEW
 from roundsman.errors import Refused
 from roundsman.events import (
     COMMAND_KINDS,
@@ -23,9 +22,9 @@ from roundsman.performing import too_large
 from roundsman.plan import StepPlan
 from roundsman.standing import effect_may_stand
 from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending
+from roundsman.task import AfterUndo, Effect, Ending
 from roundsman.transitions import StepEvent
-from roundsman.undoing import undone
+from roundsman.undoing import begin_undo, undone
 from roundsman.values import SECOND, clock_time, spoken
 
 KEPT_COMMANDS = 10
@@ -106,11 +105,10 @@ def _perform_again(case: Case, event: Resubmit) -> None:
     case.draft.ending = None
     _give_time(case)
     for step in failed:
-        if event.fresh_key:
-            _check_fresh_key(case, step)
-        case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
-        if event.fresh_key:
-            case.draft.new_round(step.name)
+        if event.fresh_key and case.draft.step(step.name).process_state is ProcessState.ERROR:
+            _perform_under_fresh_key(case, step)
+        else:  # an undo that failed is made again, and then what was to follow it
+            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
@@ -119,21 +117,25 @@ def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
         raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
 
 
-def _check_fresh_key(case: Case, step: StepPlan) -> None:
-    """Under a new key an effect could happen twice: nothing may stand or land under the old one."""
+def _perform_under_fresh_key(case: Case, step: StepPlan) -> None:
+    """Under a new key an effect could happen twice: nothing may stand or land under the old one.
+
+    Where that is not proven, the step is undone under its old key first.
+    """
     record = case.draft.step(step.name)
     if record.started_at is None:
         raise Refused(f"{step.name} was never at its agent: its key is fresh")
-    if not record.refused:
+    if record.refused:
+        case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False)
+        case.draft.new_round(step.name)
+    elif step.compensation is not None:
+        why = "its undo begins, to go on under a new key"
+        begin_undo(case, step, after_undo=AfterUndo.NEW_KEY, why=why)
+    else:
+        stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
-            f"{step.name}: it may have had its effect under its key; resolve it, or resubmit it "
-            "with its key kept"
-        )
-    acts_until = case.draft.acts_until(step.name)
-    if acts_until is not None:
-        raise Refused(
-            f"{step.name}: a copy of its request may act under its key until "
-            f"{clock_time(acts_until + SKEW)}; ask again then, or resubmit it with its key kept"
+            f"{step.name}: it {stands} its effect under its key, and has no compensation; look at "
+            "its service, then resolve it, or resubmit it with its key kept"
         )
 
 
@@ -209,6 +211,8 @@ def _resolve(case: Case, event: Resolve) -> None:
             failure_count=0,
             error=None,
             outcome_unknown=False,
+            # A person knows what has happened, and not what a copy of the request may still do.
+            effect=Effect.NONE if case.draft.acts_until(step.name) is None else None,
         )
 
 
@@ -257,12 +261,21 @@ def _extend(case: Case, event: Extend) -> None:
     record = case.draft.step(step.name)
     if not record.under_way or record.complete_by is None:
         raise Refused(f"{step.name} is not at its agent: there is nothing to extend")
-    by = record.complete_by + more
+    by = record.complete_by + record.extra + more
     if record.process_state is ProcessState.PROCESSING:
         case.draft.task = replace(task, complete_by=max(task.complete_by, by))
-    beat = None if record.heartbeat_by is None else min(by, record.heartbeat_by + more)
-    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by, heartbeat_by=beat)
-    case.draft.note(f"{step.name}: {spoken(more)} more, until {clock_time(by)}")
+    if record.waiting:
+        case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by)
+        case.draft.note(
+            f"{step.name}: {spoken(more)} more for its callback, until {clock_time(by)}"
+        )
+        return
+    # The request that is at the agent ends when it says: after that the agent is silent.
+    case.draft.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
+    case.draft.note(
+        f"{step.name}: {spoken(more)} more: asked again at {clock_time(record.complete_by)}, "
+        "should nothing be heard by then; no attempt counted"
+    )
 
 
 def _run_now(case: Case) -> None:

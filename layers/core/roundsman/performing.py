@@ -8,7 +8,7 @@ from roundsman.events import Claimant
 from roundsman.fan_out import Unusable, fan_out
 from roundsman.plan import StepPlan
 from roundsman.states import DONE, ProcessState
-from roundsman.task import StepError
+from roundsman.task import Effect, StepError
 from roundsman.transitions import StepEvent
 from roundsman.values import Json, canonical_json, parse_json, size_in_bytes
 
@@ -56,7 +56,8 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
     problem = too_large(case, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
-        give_up(case, step, StepEvent.REFUSED, error, f"{step.name}: {problem}")
+        why = f"{step.name}: {problem}"
+        give_up(case, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
         return
     case.draft.move(
         step.name,
@@ -66,8 +67,24 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
         result=parse_json(canonical_json(result)),  # as it will be read back: keys in order
         error=None,
         outcome_unknown=False,
+        effect=None,
+        extra=0,
     )
     case.draft.note(f"{step.name}: processed")
+
+
+def happened(case: Case, step: StepPlan) -> None:
+    """A step that has failed succeeded after all, by another copy of its request.
+
+    Whoever repairs the task must know: under another key it would happen twice.
+    """
+    if case.draft.step(step.name).effect is Effect.STANDS:
+        case.draft.note(f"{step.name}: late success ignored: its effect is known to stand")
+        return
+    case.draft.move(step.name, StepEvent.HAPPENED, effect=Effect.STANDS, outcome_unknown=True)
+    case.draft.record(
+        "late success", step.name, None, f"{step.name}: succeeded after all: its effect stands"
+    )
 
 
 def _is_ready(case: Case, step: StepPlan) -> bool:

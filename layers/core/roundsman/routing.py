@@ -1,14 +1,14 @@
 """Which agent a step goes to, of the several that may take it.
 
 The first in the plan's order that takes work and is not behind the others. A step that was ever
-claimed at one agent may act at another only once the first is settled: either it is known that
-nothing happened there and no request to it can still act, or its effect there was undone. An agent
-that was left is not come back to.
+claimed at one agent may act at another only once the first is settled: either it is proven that no
+request to it had an effect or can still have one, or its effect there was undone. An agent that was
+left is not come back to.
 """
 
 from roundsman.case import Case
 from roundsman.plan import StepPlan
-from roundsman.task import UNDO, StepRecord, operation_of
+from roundsman.task import UNDO, Effect, StepRecord, operation_of
 from roundsman.values import SECOND
 
 BEHIND = 10 * SECOND
@@ -68,8 +68,8 @@ def lag(case: Case, agent: str) -> int:
 
 
 def _may_leave(case: Case, step: StepPlan) -> bool:
-    """Whether nothing of the step is, or can still come about, where it is."""
+    """Whether it is proven that nothing of the step is, or can come about, where it is."""
     record = case.draft.step(step.name)
     if record.started_at is None:
         return True
-    return not record.outcome_unknown and case.draft.acts_until(step.name) is None
+    return record.effect is Effect.NONE

@@ -76,6 +76,10 @@ class Handled:
     unnoted: str | None = None
 
 
+def _claimed_before(task: Task, claimant: Claimant) -> bool:
+    return any(r.under_way and claimant.made(r.locked_by) for r in task.steps.values())
+
+
 def newly_held(handled: Handled) -> list[str]:
     """The steps that wait since this message because their agent takes no work."""
     task, before = handled.task, handled.before
@@ -222,12 +226,18 @@ class Scheduler:
         return Handled(row.reason, task, task)
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
-        """An inspection that finds something to start is followed by Start, in the same write."""
+        """An inspection that finds something to start is followed by Start, in the same write.
+
+        So is one, or a command, that comes again: it may have died before it sent what it had
+        claimed.
+        """
         now = self._clock()
         order = self._orders.content_of(task) if plan and plan.has_conditions else None
         agents, jitter = self._board.agents(), self._jitter()
         first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
-        if StartTask() not in first.commands:
+        claims_itself = isinstance(event, Start | Replied)
+        comes_again = not claims_itself and _claimed_before(first.task, claimant)
+        if StartTask() not in first.commands and not comes_again:
             return first
         start = Start(claimant)
         return first.then(

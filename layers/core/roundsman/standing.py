@@ -37,5 +37,6 @@ def without_compensation(plan: Plan, steps: Mapping[str, StepRecord]) -> list[st
     return [
         name
         for name, record in steps.items()
-        if name in plan.steps and plan.steps[name].compensation is None and effect_may_stand(record)
+        if name in plan.steps and plan.steps[name].compensation is None
+        if effect_may_stand(record) or record.round > 1  # then an earlier round's effect may
     ]

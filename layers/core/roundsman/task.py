@@ -41,6 +41,7 @@ class AfterUndo(StrEnum):
 
     SKIPPED = "skipped"  # an item of a fan-out that may fail
     NEXT_AGENT = "next agent"  # settled at one agent, the step begins at another
+    NEW_KEY = "new key"  # settled under one key, the step begins under another
 
 
 class Effect(StrEnum):
@@ -70,7 +71,8 @@ class StepRecord:
     `spared` counts the time-outs in a row that were blamed on a backlog and not counted, `in_vain`
     the calls of this step in a row that found its circuit's service down and were not counted.
     `tried` are the agents that were tried before `agent`. `after_undo` says what follows the
-    step's undo where that is not Undone.
+    step's undo where that is not Undone. `extra` is the time in ms that a person has added to the
+    attempt under way; the next claim has it.
     """
 
     process_state: ProcessState = ProcessState.PENDING
@@ -95,6 +97,7 @@ class StepRecord:
     tried: tuple[str, ...] = ()
     after_undo: "AfterUndo | None" = None
     effect: "Effect | None" = None
+    extra: int = 0
 
     @property
     def overdue_at(self) -> int | None:
@@ -110,18 +113,13 @@ class StepRecord:
 
     @property
     def refused(self) -> bool:
-        """Whether every attempt of the step was refused by the remote service, in so many words."""
-        return (
-            self.process_state is ProcessState.ERROR
-            and not self.outcome_unknown
-            and self.started_at is not None
-            and self.error is not None
-            and self.error.type not in NO_REFUSALS
-        )
+        """Whether the step has failed, and it is proven that it had no effect.
 
+        A refusal alone is no proof: another try, or another copy of the request, may have been
+        taken.
+        """
+        return self.process_state is ProcessState.ERROR and self.effect is Effect.NONE
 
-NO_REFUSALS = frozenset({"ResultTooLarge", "ResultNotJson"})
-"""Errors for good of steps whose effect took place all the same."""
 
 UNTOUCHED = StepRecord()
 

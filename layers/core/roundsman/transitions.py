@@ -48,6 +48,8 @@ class StepEvent(StrEnum):
     BEGUN_ANEW = "begun anew"
     RESOLVED_DONE = "resolved: it happened"
     RESOLVED_NOT_DONE = "resolved: it did not happen"
+    OUT_OF_TIME = "overdue, a person has given more time"
+    HAPPENED = "succeeded after all"
     STALE = "late or repeated reply"
 
 
@@ -85,11 +87,14 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),
     (P.PROCESSING, StepEvent.OVERDUE): Move(P.PENDING),
     (P.PROCESSING, StepEvent.UNREAD): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.OUT_OF_TIME): Move(P.PENDING),
     (P.PROCESSING, StepEvent.WAITS_ON): Move(P.PENDING),
     (P.PROCESSING, StepEvent.EXHAUSTED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
     (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
+    # A copy of a request that failed was taken, and says so: the failure stays, and is no refusal.
+    (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
     (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
     (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
     # Undo: of whatever was ever claimed, and by the same kind of attempts.
@@ -104,6 +109,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.FAILED): Move(P.UNDOING),
     (P.UNDOING, StepEvent.OVERDUE): Move(P.UNDOING),
     (P.UNDOING, StepEvent.UNREAD): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.OUT_OF_TIME): Move(P.UNDOING),
     (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
@@ -207,8 +213,11 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     **{
         (state, event): Stay(why)
         for state, why in _OVER.items()
-        for event in (TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT)
+        for event in (TaskEvent.START, TaskEvent.INSPECT)
     },
+    (T.COMPLETED, TaskEvent.REPLIED): Stay(_OVER[T.COMPLETED]),
+    # What is heard of a step that has failed is kept for whoever repairs it.
+    **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
     # What a person asks.
     **{
         (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")

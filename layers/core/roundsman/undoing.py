@@ -13,7 +13,7 @@ from roundsman.plan import StepPlan
 from roundsman.routing import agent_now, stored, untried
 from roundsman.standing import is_to_undo
 from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, StepError, StepRecord
+from roundsman.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman.transitions import StepEvent
 from roundsman.values import clock_time
 
@@ -67,6 +67,7 @@ def begin_undo(
         complete_by=case.draft.start_by(not_before or case.now),
         outcome_unknown=record.process_state is not ProcessState.PROCESSED,
         error=error or record.error,
+        effect=None,
         after_undo=after_undo,
         spared=0,
     )
@@ -85,6 +86,8 @@ def undone(case: Case, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED) -
     goes_on = case.draft.goes_on_after_undo(record)
     if goes_on and record.after_undo is AfterUndo.NEXT_AGENT:
         _perform_elsewhere(case, step, record)
+    elif goes_on and record.after_undo is AfterUndo.NEW_KEY:
+        _perform_under_new_key(case, step)
     elif record.tried:
         _undo_elsewhere(case, step, record)
     elif goes_on:
@@ -125,6 +128,22 @@ def _perform_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
     )
     why = f"{step.name}: undone at {here}; it begins at {agent}"
     case.draft.record("rerouted", step.name, None, why)
+
+
+def _perform_under_new_key(case: Case, step: StepPlan) -> None:
+    """Nothing of the step stands under its key, which the undo has spent."""
+    case.draft.requeue(
+        step.name,
+        StepEvent.SETTLED,
+        failure_count=0,
+        outcome_unknown=False,
+        effect=Effect.NONE,
+        after_undo=None,
+        spared=0,
+    )
+    case.draft.new_round(step.name)
+    why = f"{step.name}: undone under its key; it begins under a new one"
+    case.draft.record("undone", step.name, None, why)
 
 
 def _undo_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:

@@ -164,6 +164,8 @@ def _step(step: StepRecord) -> Item:
         item["Tried"] = {"L": [text(agent) for agent in step.tried]}
     _put(item, "AfterUndo", step.after_undo)
     _put(item, "Effect", step.effect)
+    if step.extra:
+        item["Extra"] = number(step.extra)
     return item
 
 
@@ -265,6 +267,7 @@ def _read_step(reader: ItemReader) -> StepRecord:
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
         effect=_read_effect(reader),
+        extra=reader.number("Extra", 0),
     )
 
 
