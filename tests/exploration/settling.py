@@ -2,8 +2,8 @@
 
 Nonces are named in one order throughout a state, a lock that no claim can have any more is just
 that, and a message that cannot change anything ever again is taken away. That the engine does
-nothing about such a reply is not taken for granted: it is asked, each time, whether it does the
-same for it as for a Start, which may come at any time anyway.
+nothing about such a reply is not taken for granted: it is asked, each time, whether it does no more
+for it than for a Start, which may come at any time anyway.
 """
 
 from collections.abc import Mapping, Set
@@ -86,7 +86,7 @@ class Settling:
         for mail in state.mail:
             if mail.kind != "reply" or not _is_past(self._records.tasks[state.record], mail):
                 continue
-            if not self._is_as_a_start(state.record, mail._replace(name=FRESH)):
+            if not self._is_no_more_than_a_start(state.record, mail._replace(name=FRESH)):
                 return "a reply to an earlier claim, operation or round changes nothing"
         return None
 
@@ -141,12 +141,13 @@ class Settling:
         found = self._ignored.get(key)
         if found is None:
             task = self._records.tasks[record]
-            found = _is_past(task, reply) and self._is_as_a_start(record, reply)
+            found = _is_past(task, reply) and self._is_no_more_than_a_start(record, reply)
             self._ignored[key] = found
         return found
 
-    def _is_as_a_start(self, record: int, reply: Mail) -> bool:
-        return self._shells.run(record, reply) == self._shells.run(record, START)
+    def _is_no_more_than_a_start(self, record: int, reply: Mail) -> bool:
+        ran = self._shells.run(record, reply)
+        return not ran.effects or ran == self._shells.run(record, START)
 
 
 def _is_past(task: Task, reply: Mail) -> bool:
