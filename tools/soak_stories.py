@@ -100,17 +100,11 @@ def _random_compensation(chance: Random) -> Compensation | None:
     )
 
 
-def random_mishaps(chance: Random, workflow: Workflow) -> Mishaps:
-    """Mostly a few, sometimes many, and sometimes of one kind only.
-
-    A step with several agents is not proof against a request that is given back, delivered once
-    more all the same, and done then with its answer lost (docs/reliability.md): there, SQS
-    repeats nothing that was deleted.
-    """
-    several = any(len(step.agent_names()) > 1 for step in workflow.steps)
+def random_mishaps(chance: Random) -> Mishaps:
+    """Mostly a few, sometimes many, and sometimes of one kind only."""
     return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
         meetings=chance.choice((0.0, 0.05)),
-        repeats=0.0 if several else chance.choice((0.0, 0.05, 0.2)),
+        repeats=chance.choice((0.0, 0.05, 0.2)),
         troubles=chance.choice((0.0, 0.05, 0.3)),
         refusals=chance.choice((0.0, 0.02, 0.1)),
     )
@@ -129,7 +123,7 @@ class Story:
         self.world = World(
             workflow,
             seed=self.seed,
-            mishaps=random_mishaps(self.chance, workflow),
+            mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
             skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
         )

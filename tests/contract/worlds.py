@@ -5,15 +5,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
+from roundsman.aws.call_notes import DynamoCallNotes
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans, DynamoReadNotes
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.holds import DynamoHolds
+from roundsman.call_notes import CallNotes
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.events import HistoryRow
 from roundsman.marks import ReadNotes
 from roundsman.memory import (
     MemoryAgentBoard,
+    MemoryCallNotes,
     MemoryHolds,
     MemoryLeases,
     MemoryPlans,
@@ -58,6 +61,10 @@ class World(ABC):
         """What `board` shows too, given the same clock."""
 
     @abstractmethod
+    def call_notes(self, clock: Callable[[], int]) -> CallNotes:
+        """Those of the agent payment; each call gives another instance's."""
+
+    @abstractmethod
     def leases(self) -> LeaseStore: ...
 
     @abstractmethod
@@ -86,6 +93,7 @@ class MemoryWorld(World):
         self._leases = MemoryLeases()
         self._groups = MemoryGroups()
         self._holds: MemoryHolds | None = None
+        self._call_notes = MemoryCallNotes()
 
     def plans(self) -> PlanStore:
         return self._plans
@@ -97,6 +105,9 @@ class MemoryWorld(World):
     def holds(self, clock: Callable[[], int]) -> HoldStore:
         self._holds = self._holds or MemoryHolds(clock)
         return self._holds
+
+    def call_notes(self, clock: Callable[[], int]) -> CallNotes:
+        return self._call_notes
 
     def leases(self) -> LeaseStore:
         return self._leases
@@ -144,6 +155,10 @@ class DynamoWorld(World):
 
     def holds(self, clock: Callable[[], int]) -> DynamoHolds:
         return DynamoHolds(self.client, control_table=self.tables.control, clock=clock)
+
+    def call_notes(self, clock: Callable[[], int]) -> DynamoCallNotes:
+        table = self.tables.control
+        return DynamoCallNotes("payment", self.client, control_table=table, clock=clock)
 
     def leases(self) -> LeaseStore:
         return DynamoLeases(self.client, control_table=self.tables.control)

@@ -57,6 +57,15 @@ STORIES = (
         ),
     ),
     Story(
+        "A request is given back uncalled, as its agent is held; SQS delivers it once more, it is "
+        "done then, and its answer lost: the step goes to another agent, and is done twice.",
+        (
+            f"{EFFECTS}::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
+            f"{EFFECTS}::test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back",
+            "tests/contract/test_call_notes.py::test_a_call_and_a_closing_at_once_never_both_succeed",
+        ),
+    ),
+    Story(
         "The function dies between writing that a task is completed and saying so; redelivered, "
         "in the dead letters or with nothing retained, the reply is taken for a late one: the "
         "application is never told.",

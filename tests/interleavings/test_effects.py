@@ -8,7 +8,8 @@ from roundsman.agent import Agent
 from roundsman.errors import TransientError
 from roundsman.states import ProcessState, TaskState
 from roundsman.step_request import StepRequest
-from roundsman.testing import World
+from roundsman.testing import Fault, World
+from roundsman.testing.queues import REPLIES, REQUESTS
 from roundsman.testing.services import End
 from roundsman.values import Json
 from roundsman.workflow import Archive, Retry
@@ -19,7 +20,9 @@ from tests.interleavings.shop import (
     ONCE,
     a_step,
     a_workflow,
+    deliver,
     since_morning,
+    waiting,
 )
 
 SECONDS = timedelta(seconds=1)
@@ -187,3 +190,43 @@ def test_a_resubmission_that_is_delivered_again_after_a_second_failure_does_noth
     assert world.task(order).version == failed_at
     assert world.standing(order) == [], "a third call would have found funds"
     assert calls.next().error is None
+
+
+def test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time() -> None:
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    order = world.submit()
+    world.run(until=lambda: bool(waiting(world, REQUESTS)))
+    [request] = waiting(world, REQUESTS)
+    world.hold("payment", MINUTE)
+    world.run(until=lambda: bool(waiting(world, REPLIES)))
+    world.release("payment")
+    world.queues.send(REQUESTS, request.body, to=request.to)
+    world.faults.on("reply", Fault.SWALLOWED, nth=1)
+    [copy] = waiting(world, REQUESTS)
+    deliver(world, copy)
+    world.hold("payment", 60 * MINUTE)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform/backup"
+    ]
+    assert since_morning(world) < SECONDS, "what is proven need not be waited for"
+
+
+def test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back() -> None:
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    order = world.submit()
+    world.run(until=lambda: bool(waiting(world, REQUESTS)))
+    [request] = waiting(world, REQUESTS)
+    world.queues.send(REQUESTS, request.body, to=request.to)
+    world.faults.on("reply", Fault.SWALLOWED, nth=1)
+    deliver(world, request)
+    world.hold("payment", 10 * MINUTE)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform"
+    ]
+    assert since_morning(world) > 10 * MINUTE

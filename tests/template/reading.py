@@ -99,7 +99,10 @@ def granted(document: Document, role: str, service: str) -> dict[str, set[str]]:
 
 
 def keys_granted(document: Document, role: str, action: str, table: str) -> set[str] | None:
-    """The keys of a table's rows that a role is allowed to do one action to; None for all."""
+    """The keys of a table's rows that a role is allowed to do one action to; None for all.
+
+    A key that ends in `*` stands for all that begin so.
+    """
     found: set[str] = set()
     for statement in allowed_to(document, role):
         about = {target(resource) for resource in items(statement["Resource"])}
@@ -107,7 +110,18 @@ def keys_granted(document: Document, role: str, action: str, table: str) -> set[
             continue
         match statement.get("Condition"):
             case {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)}}:
+                assert not any(set("*?") & set(key) for key in texts(keys))
+                found.update(texts(keys))
+            case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}}:
+                assert all(re.fullmatch(r"[^*?]+#\*", key) for key in texts(keys))
                 found.update(texts(keys))
             case _:
                 return None
     return found
+
+
+def among(key: str, granted_keys: set[str]) -> bool:
+    """Whether a row's key is one of those that were granted."""
+    return any(
+        key.startswith(each[:-1]) if each.endswith("*") else key == each for each in granted_keys
+    )

@@ -183,13 +183,13 @@ def test_an_agent_may_touch_only_the_rows_of_the_control_table_that_are_its_own_
 ) -> None:
     for agent in AGENTS:
         role, name = f"{agent}Role", agent.lower()
-        circuit, rate = f"breaker#{name}", f"rate#{name}"
+        circuit, rate, calls = f"breaker#{name}", f"rate#{name}", f"calls#{name}#*"
 
         def keys(action: str, role: str = role) -> set[str] | None:
             return keys_granted(document, role, action, "ControlTable")
 
         assert keys("GetItem") == {"holds", circuit}
-        assert keys("UpdateItem") == {"marks", "holds", circuit, rate}
+        assert keys("UpdateItem") == {"marks", "holds", circuit, rate, calls}
         assert keys("PutItem") == {circuit}
 
 

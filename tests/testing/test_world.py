@@ -1,11 +1,13 @@
 """A world as its first user meets it: its clock, its queues, its people, and what it refuses."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
 
 from roundsman import Agent, Callback, PermanentError, StepRequest, Workflow
 from roundsman.ports import BREAKER
+from roundsman.task import Effect, StepError
 from roundsman.testing import Fault, Faults, Mishaps, TaskState, Wishes, World
 from roundsman.testing.queues import MOST_RECEIVES, REQUESTS
 from roundsman.testing.world import MORNING
@@ -269,3 +271,26 @@ def test_an_agent_is_given_what_the_steps_before_it_answered() -> None:
     )
     assert seen[0].input["to"] == "ann"
     assert [mail.queue for mail in world.queues.waiting if mail.queue == REQUESTS] == []
+
+
+def test_agents_of_one_step_prove_that_a_refused_one_had_no_effect() -> None:
+    either = replace(charge, agent="", agents=("payment", "spare"), after=())
+    world = World(Workflow(name="either", steps=(either,), complete_within=DAY, retain_for=DAY))
+    world.on("charge").refuses("CardDeclined")
+    order_id = world.submit()
+    world.run()
+    assert world.task(order_id).steps["charge"].effect is Effect.NONE
+    assert world.faults.calls.count("note_call") == world.faults.calls.count("close_key") == 1
+
+
+def test_a_lost_note_of_a_call_is_no_proof_and_stops_no_call() -> None:
+    either = replace(charge, agent="", agents=("payment", "spare"), after=())
+    faults = Faults().on("note_call", Fault.ANSWER_LOST)
+    either_way = Workflow(name="either", steps=(either,), complete_within=DAY, retain_for=DAY)
+    world = World(either_way, faults=faults)
+    world.on("charge").refuses("CardDeclined")
+    order_id = world.submit()
+    world.run()
+    record = world.task(order_id).steps["charge"]
+    assert (record.error, record.effect) == (StepError("CardDeclined", ""), None)
+    assert "close_key" not in world.faults.calls

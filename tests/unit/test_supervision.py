@@ -7,6 +7,7 @@ from functools import partial
 
 import pytest
 
+from roundsman.birth import Wishes
 from roundsman.commands import Command
 from roundsman.due import START_WITHIN, Lane, lane_key, shard_of
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
@@ -17,7 +18,7 @@ from roundsman.supervision import LONGEST_POSTPONEMENT, Beat, Supervisor
 from roundsman.task import StepRecord
 from roundsman.testing.faults import Crash, Fault, Faults, FaultyStore
 from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Retry
+from roundsman.workflow import Archive, Retry, Undo
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 from tests.unit.supervision_world import passed, started, submitted
@@ -191,6 +192,18 @@ def test_a_rearm_never_overwrites_a_decision_made_after_the_look() -> None:
     assert shells.unwatched == []
 
 
+def test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end() -> None:
+    """It is no open task any more: the lists of what is over go by that instant."""
+    kept = plan(first, on_failure=Undo(), retain_for=timedelta(days=1))
+    shells = submitted(Shells(kept, Wishes()))
+    passed(shells.wait(3_600))
+    task = shells.task()
+    assert task.state is TaskState.UNDONE
+    done = lane_key(Lane.DONE, task.shard)
+    assert list(shells.store.due(done, shells.now + MINUTE)) == [DueEntry(ORDER_ID, shells.now)]
+    assert task.ended_at == shells.now
+
+
 class StaleIndex(FaultyStore):
     """An index that still shows what has moved on."""
 
@@ -232,6 +245,20 @@ def test_entries_of_tasks_that_are_gone_ended_or_not_due_change_nothing() -> Non
         replace(task, due_at=0) for task in before
     ]
     assert set(shells.starts()) <= {"ord-2"}, "a Start is harmless"
+
+
+def test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read() -> None:
+    """No plan is read and nothing is written for it, however long the index shows it."""
+    shells = submitted(Shells(plan(first, retain_for=timedelta(days=1))))
+    shells.start()
+    shells.reply("first")
+    assert shells.task().state is TaskState.COMPLETED
+    faults = Faults()
+    store = StaleIndex(shells.store, faults, shells.look)
+    store.entries = (DueEntry(ORDER_ID, T0 - MINUTE),)
+    report = supervisor_over(shells, store).make_pass(stop_at=LATER)
+    assert (report.looked_at, report.rearmed) == (1, 0)
+    assert [call for call in faults.calls if call != "due"] == ["load"]
 
 
 # --- Broken records --------------------------------------------------------------------------

@@ -1,5 +1,6 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
+from tools.mutants.agents import AGENTS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.ends import ENDS
 from tools.mutants.groups import GROUPS
@@ -19,4 +20,5 @@ MUTANTS: tuple[Mutant, ...] = (
     *LOOKING,
     *GROUPS,
     *DOCTOR,
+    *AGENTS,
 )

@@ -18,9 +18,11 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import partial
 from inspect import iscoroutinefunction
 from typing import Protocol, TypeAlias, TypeVar
 
+from roundsman.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.callbacks import callback_token
 from roundsman.checks import check_name, check_type
 from roundsman.errors import DefinitionError
@@ -77,8 +79,8 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     """The answer to a request that was read before: who read it may have died after the call."""
     if request.operation != PERFORM:
         return answer(request)
-    said = answer(replace(request, outcome_unknown=True))
-    if isinstance(said, Reply) and said.outcome is Outcome.HELD:
+    said = answer(replace(request, read_before=True))
+    if isinstance(said, Reply) and said.outcome is Outcome.HELD and said.effect is None:
         return replace(said, outcome_unknown=True)
     return said
 
@@ -131,6 +133,18 @@ class Agent:
         """
         return self._binder(step, "probe")
 
+    def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
+        """The same agent with `call` in between: it is given perform, undo or probe, and what is
+        bound to that, in place of which it is called. For tests.
+        """
+        agent = Agent(self.name)
+        agent._steps = self._steps
+        agent._functions = {
+            (step, operation): partial(call, operation, function)
+            for (step, operation), function in self._functions.items()
+        }
+        return agent
+
     @property
     def lambda_handler(self) -> Handler:
         """The function's entry point: `handler = payment.lambda_handler`."""
@@ -153,18 +167,20 @@ class Agent:
         say: Say = lambda _: None,
         sleep: Sleep = time.sleep,
         jitter: Jitter = random.random,
+        call_notes: CallNotes = NO_NOTES,
     ) -> Answer:
         """Make the attempt, and say how it ended, or nothing where complete-by has passed.
 
         `function_ends_at` is epoch ms. `report` is given each exception that nobody foresaw:
         its text may hold order contents, so it goes into no reply. Every call of an author's
         function goes through `guard`. `say` sends a reply at once, while the work goes on.
-        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). Exceptions that end the
-        process (SystemExit, KeyboardInterrupt) pass through.
+        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). `call_notes` are kept of
+        what is performed for steps with several agents, and of nothing else. Exceptions that end
+        the process (SystemExit, KeyboardInterrupt) pass through.
         """
         if late := _late(request, clock()):
             return Silence(f"read {late} after complete-by; not attempted")
-        means = _Means(clock, report, guard, say, sleep, jitter)
+        means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
         ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
             return Silence(f"finished {late} after complete-by")
@@ -212,13 +228,16 @@ class Agent:
         if not isinstance(request.input, Mapping):
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
+        step = self._steps[name]
         ends_at = attempt_ends_at(request, now, function_ends_at)
-        starved = _starved(self._steps[name], request, now)
+        note = _note(step, request, ends_at, means)
+        starved = _starved(step, request, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"
         if starved:
-            return held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
-        compensation = self._steps[name].compensation
+            ended = held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
+            return note.proven(ended, calls=0)
+        compensation = step.compensation
         return Attempt(
             request=step_request(
                 request,
@@ -226,7 +245,7 @@ class Agent:
                 callback_token=callback_token(request, self.name),
                 ends_at=ends_at,
                 clock=means.clock,
-                show_progress=self._progress(request, self._steps[name], means).show,
+                show_progress=self._progress(request, step, means).show,
             ),
             function=function,
             agent=self.name,
@@ -234,6 +253,7 @@ class Agent:
             report=means.report,
             sleep=means.sleep,
             jitter=means.jitter,
+            note=note,
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
         ).make()
@@ -286,6 +306,17 @@ def _starved(step: Step, request: AgentRequest, now: int) -> str | None:
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
 
 
+def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
+    """The note of the attempt's calls; no other agent can act in place of one that is alone."""
+    noted = request.operation == PERFORM and len(step.agent_names()) > 1
+    return CallNote(
+        notes=means.call_notes if noted else NO_NOTES,
+        request=request,
+        ends_at=ends_at,
+        clock=means.clock,
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class _Means:
     clock: Clock
@@ -294,6 +325,7 @@ class _Means:
     say: Say
     sleep: Sleep
     jitter: Jitter
+    call_notes: CallNotes
 
 
 def _late(request: AgentRequest, now: int) -> str | None:

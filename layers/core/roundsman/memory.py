@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from threading import RLock
 
+from roundsman.call_notes import Begun
 from roundsman.due import Lane, lane_key, removed_at_once
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.events import Agents, HistoryRow
@@ -328,4 +329,36 @@ class MemoryLeases:
             if self._leases.version != seen:
                 return False
             self._leases = leases
+            return True
+
+
+class MemoryCallNotes:
+    """CallNotes of any number of agents: no two have a key in common. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._calls: dict[str, int] = {}
+        self._closed_up_to: dict[str, int] = {}
+
+    def begin(self, key: str, sent_at: int) -> Begun:
+        """Note that a request that was sent at `sent_at` (epoch ms) is about to call."""
+        with self._lock:
+            if self._closed_up_to.get(key, -1) >= sent_at:
+                return Begun.CLOSED
+            self._calls[key] = self._calls.get(key, 0) + 1
+            return Begun.FIRST if self._calls[key] == 1 else Begun.AGAIN
+
+    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
+        """Let no request under this key that was sent up to then call any more.
+
+        Only where no call is noted but, where `begun`, the caller's own.
+        """
+        with self._lock:
+            calls, closed_up_to = self._calls.get(key, 0), self._closed_up_to.get(key, -1)
+            if calls == 0 and closed_up_to >= sent_at:
+                return True
+            if calls != int(begun) or closed_up_to > sent_at:
+                return False
+            self._calls[key] = 0
+            self._closed_up_to[key] = sent_at
             return True

@@ -88,7 +88,7 @@ def step_request(
         perform_key=asked.perform_key or _perform_key(asked.idempotency_key),
         attempt=asked.attempt,
         complete_by=asked.complete_by,
-        outcome_unknown=asked.outcome_unknown,
+        outcome_unknown=asked.outcome_unknown or asked.read_before,
         input=order,
         results=asked.results,
         item=asked.item,

@@ -15,13 +15,14 @@ from typing import TypeAlias
 
 from tenacity import RetryCallState, Retrying, retry_if_exception
 
+from roundsman.call_notes import CallNote, NotNoted
 from roundsman.callbacks import Callback
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.guards import Guard, HeldBack, NoPlace, NotCalled
 from roundsman.outcomes import Ended, held, permanent, succeeded, transient, wait_of, waiting
 from roundsman.probes import DidNotHappen, Happened
 from roundsman.step_request import Perform, StepRequest
-from roundsman.task import StepError
+from roundsman.task import PERFORM, Effect, StepError
 from roundsman.values import MINUTE, SECOND, milliseconds
 
 TRIES = 3
@@ -51,6 +52,7 @@ class Attempt:
 
     `probe` answers whether the step's perform happened, where its author bound one.
     `fences_late_performs` is the step's compensation's. `jitter` returns numbers in [0, 1).
+    `note` is told of each call of the function, and may forbid it.
     """
 
     request: StepRequest
@@ -60,6 +62,7 @@ class Attempt:
     report: Report
     sleep: Sleep
     jitter: Jitter
+    note: CallNote
     probe: Perform | None = None
     fences_late_performs: bool = False
     _tries: int = field(default=0, init=False)
@@ -71,6 +74,9 @@ class Attempt:
 
     def make(self) -> Ended:
         """Make it, and say how it ended. Exceptions that end the process pass through."""
+        return self.note.proven(self._made(), calls=self._calls)
+
+    def _made(self) -> Ended:
         retrying = Retrying(
             retry=retry_if_exception(may_pass),
             wait=self._wait,
@@ -106,7 +112,10 @@ class Attempt:
 
     def _returned(self, value: object) -> Ended:
         if not isinstance(value, Callback):
-            return succeeded(value)
+            ended = succeeded(value)
+            if ended.error is not None and self.request.operation == PERFORM:
+                return replace(ended, effect=Effect.STANDS)  # what it returned is all that is wrong
+            return ended
         if self.request.operation == "undo":
             message = "an undo ends with its function; it cannot wait for a callback"
             return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
@@ -116,6 +125,8 @@ class Attempt:
         request = self.request
 
         def let_through() -> object:
+            if function is self.function:
+                self.note.before_call()
             began = request.clock()
             if began >= request.ends_at:
                 raise TurnCameTooLate("its turn came too late; not attempted")
@@ -195,7 +206,7 @@ class Attempt:
         )
 
     def _failed(self, error: Exception) -> Ended:
-        if isinstance(error, TurnCameTooLate):
+        if isinstance(error, TurnCameTooLate | NotNoted):
             return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
         if isinstance(error, TransientError):
@@ -212,9 +223,10 @@ class Attempt:
 def may_pass(error: BaseException) -> bool:
     """Whether the same call may succeed a moment later.
 
-    Other errors that nobody foresaw are defects more often than weather: they are not.
+    Other errors that nobody foresaw are defects more often than weather: they are not. A call that
+    could not be noted waits for the next attempt: what it waits for is none of the service's.
     """
-    return isinstance(error, TransientError | OSError)
+    return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
 
 
 def _asked_of(state: RetryCallState) -> int | None:

@@ -21,6 +21,7 @@ from roundsman.agent import (
 )
 from roundsman.alerts import Alert
 from roundsman.aws.batch import Message, handle_batch
+from roundsman.aws.call_notes import DynamoCallNotes
 from roundsman.aws.clients import CONFIG, Clients
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.control import DynamoReadNotes
@@ -32,6 +33,7 @@ from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.posting import Post, raise_the_mildest, send_posts
 from roundsman.aws.settings import AgentSettings
 from roundsman.aws.starting import ends_the_start
+from roundsman.call_notes import NO_NOTES, CallNotes
 from roundsman.events import attempt_of
 from roundsman.guards import Guard, NoGuard
 from roundsman.marks import ReadNotes
@@ -85,7 +87,16 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
         ).publish(alert)
 
     guard = guard_of(agent.name, control, settings, publish=publish, clock=now, sleep=sleep)
-    made = AgentFunction(agent, sqs, settings.reply_queue_url, outbox, notes, guard)
+    table = settings.control_table
+    made = AgentFunction(
+        agent,
+        sqs,
+        settings.reply_queue_url,
+        outbox,
+        notes,
+        guard,
+        call_notes=DynamoCallNotes(agent.name, control, control_table=table, clock=now),
+    )
     return made
 
 
@@ -112,6 +123,7 @@ class AgentFunction:
     guard: TellingGuard | None = None
     clock: Clock = now
     sleep: Callable[[int], None] = sleep
+    call_notes: CallNotes = NO_NOTES
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
         """Answer each request of an SQS event; returns the messages that must come again.
@@ -169,6 +181,7 @@ class AgentFunction:
                 say=self._show,
                 sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
                 jitter=random.random,
+                call_notes=self.call_notes,
             )
 
         with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar
 
 from roundsman.agent import Agent, Answer, answer_again
+from roundsman.call_notes import CallNotes
 from roundsman.callbacks import Callback
 from roundsman.errors import PermanentError
 from roundsman.guards import HeldBack
@@ -13,7 +14,7 @@ from roundsman.holds import in_force, why_held
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
 from roundsman.ports import Hold
-from roundsman.step_request import StepRequest
+from roundsman.step_request import Perform, StepRequest
 from roundsman.task import PERFORM, step_of
 from roundsman.testing.faults import Crash
 from roundsman.testing.services import PROBE, EffectKey, End, Services
@@ -82,6 +83,7 @@ class Visit:
     plan: Plan
     services: Services
     holds: Callable[[], Iterable[Hold]]
+    call_notes: CallNotes
     world_clock: Callable[[], int]
     lands_late: Callable[[EffectKey, bool, int], None]
     spent: int = 0
@@ -99,8 +101,10 @@ class Visit:
     def answer(self, *, redelivered: bool, say: "Say", jitter: Callable[[], float]) -> Answer:
         """What the agent says. Raises Crash where its process is gone before it could."""
 
+        agent = self.agent.called_by(self._called)
+
         def attempt(asked: AgentRequest) -> Answer:
-            return self.agent.answer(
+            return agent.answer(
                 asked,
                 clock=self.clock,
                 function_ends_at=self.clock() + FUNCTION_LASTS,
@@ -109,6 +113,7 @@ class Visit:
                 say=say,
                 sleep=self.sleep,
                 jitter=jitter,
+                call_notes=self.call_notes,
             )
 
         return answer_again(self.request, attempt) if redelivered else attempt(self.request)
@@ -124,19 +129,25 @@ class Visit:
         function: Callable[[], T],
         *,
         ends_at: int,  # noqa: ARG002  # a Guard's shape
-        asks: bool = False,
+        asks: bool = False,  # noqa: ARG002
     ) -> T:
-        """Call the author's function, and let the call end as the service's script has it."""
+        """Call it, unless the agent is held."""
         self._check_holds()
-        end = self.services.end_of(self.request.step, PROBE if asks else self.request.operation)
+        return function()
+
+    # --- the service -------------------------------------------------------------------------
+
+    def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
+        """Call the author's function, and let the call end as the service's script has it."""
+        end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
         if end.waits is not None:
-            return cast("T", self._hand_on(end))
-        value = function()
-        if not (asks or isinstance(value, Callback)):
+            return self._hand_on(end)
+        value = function(request)
+        if not (operation == PROBE or isinstance(value, Callback)):
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")

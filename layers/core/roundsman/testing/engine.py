@@ -17,7 +17,14 @@ from roundsman.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.events import Outcome
 from roundsman.groups import Group
-from roundsman.memory import MemoryAgentBoard, MemoryHolds, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory import (
+    MemoryAgentBoard,
+    MemoryCallNotes,
+    MemoryHolds,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+)
 from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import Reply, read_reply, read_request
 from roundsman.ports import Clock, Hold
@@ -29,6 +36,7 @@ from roundsman.testing.agents import Visit
 from roundsman.testing.faults import (
     Faults,
     FaultyBoard,
+    FaultyCallNotes,
     FaultyGroups,
     FaultyLeases,
     FaultyOutbox,
@@ -104,6 +112,7 @@ class Engine:
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
         self._faulty_plans = FaultyPlans(self.plans, faults)
         self._faulty_board = FaultyBoard(self.board, faults)
+        self._faulty_call_notes = FaultyCallNotes(MemoryCallNotes(), faults)
 
     # --- one event ---------------------------------------------------------------------------
 
@@ -215,6 +224,7 @@ class Engine:
             plan=plan,
             services=self.services,
             holds=self._known_holds,
+            call_notes=self._faulty_call_notes,
             world_clock=self._clock,
             lands_late=lambda effect, fenced, after: post.post(
                 EFFECTS, _effect_text(effect, fenced), after, ""

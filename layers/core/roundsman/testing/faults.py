@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
 from roundsman.alerts import Alert
+from roundsman.call_notes import Begun, CallNotes
 from roundsman.commands import Command
 from roundsman.errors import CallRefused, Problem, TryAgain
 from roundsman.events import Agents, HistoryRow
@@ -57,12 +58,12 @@ READS = (
     *("load", "load_eventually", "order", "plan", "due", "members"),
     *("read_board", "read_holds", "read_leases", "read_groups"),
 )
-CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases")
+CONDITIONAL_WRITES = ("create", "save", "clear_owed", "rearm", "write_leases", "note_call")
 CALLS = (
     *CONDITIONAL_WRITES,
     *MESSAGES,
     *READS,
-    *("put_plan", "add_history", "trouble", "postpone", "note_read"),
+    *("put_plan", "add_history", "trouble", "postpone", "note_read", "close_key"),
     *("open_group", "change_group", "remove_group"),
     *("send_command", "send_status", "publish", "reject"),
 )
@@ -357,3 +358,26 @@ class FaultyBoard:
 
     def agents(self) -> Agents:
         return self._faults.around("read_board", self._inner.agents)
+
+
+class FaultyCallNotes:
+    """CallNotes over another one; a note whose answer was lost finds itself when repeated."""
+
+    def __init__(self, inner: CallNotes, faults: Faults) -> None:
+        self._inner = inner
+        self._faults = faults
+
+    def begin(self, key: str, sent_at: int) -> Begun:
+        def write() -> Begun:
+            found.append(self._inner.begin(key, sent_at))
+            return found[-1]
+
+        found: list[Begun] = []
+        begun = self._faults.around("note_call", write, lost=Begun.AGAIN)
+        return Begun.CLOSED if Begun.CLOSED in found else begun  # then there is nothing to find
+
+    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
+        def write() -> bool:
+            return self._inner.close(key, sent_at, begun=begun)
+
+        return self._faults.around("close_key", write)
