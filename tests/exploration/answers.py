@@ -47,8 +47,8 @@ class Ending(NamedTuple):
     """What a call comes to. `says` is the answer that is sent, empty where it is lost.
 
     `acts`: the effect comes about, or has before. `proves`: nothing has come about under this key,
-    and from here on no copy of a request that was sent under it acts any more. `goes_on`: the call
-    is not over yet. `asks`: somebody outside acts and answers later.
+    and from here on no copy of a request that was sent under it acts any more. `refuses`: whoever
+    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet. `asks`: somebody outside acts and answers later.
     """
 
     says: str = ""

@@ -183,6 +183,7 @@ class Records:
             held_since=over(record.held_since, now, NOTICED),
             # No backlog is known here, and no story is so long that calls in vain would count.
             extra=record.extra,
+            granted=record.granted,
             # finished_at, result and error are for people and for probes.
         )
 
@@ -304,6 +305,7 @@ def _key(task: Task) -> Key:
                 record.outcome_unknown,
                 record.effect,
                 record.extra,
+                record.granted,
                 record.heartbeat_by,
                 record.heard_at,
                 record.waiting,

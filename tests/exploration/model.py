@@ -297,6 +297,8 @@ class TaskModel:
         spent = request.key in state.spent
         if spent and step_of(request.step) in self._fenced:
             return ("no, since it was undone",) if outside else ("fenced",)
+        if outside and request.key in state.closed:
+            return ("no",)
         found = OUTSIDE if outside else self.configuration.endings
         stands = (request.step, request.key) in state.standing  # the service knows the key
         return [
@@ -321,6 +323,8 @@ class TaskModel:
         if end.proves:
             closed |= {request.lock}
             mail = tuple(m for m in mail if m.kind not in CALLS or m.key != request.key)
+        if request.kind == "token" and end.refuses:
+            closed |= {request.key}
         if end.goes_on:
             mail = (*mail, request._replace(outcome=end.says))
         until = T0 + WITHIN if end.asks else 0

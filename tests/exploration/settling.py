@@ -75,8 +75,10 @@ class Settling:
         """Of a claim that is no longer the step's, no request is ever sent again."""
         if not state.closed:
             return state.closed
-        named = {token_of(mapping[n], t) for t in state.closed if (n := name_of(t)) in mapping}
-        return frozenset(named & self._records.locks(state.record))
+        keys = {closed for closed in state.closed if "/" in closed}
+        locks = state.closed - keys
+        named = {token_of(mapping[n], t) for t in locks if (n := name_of(t)) in mapping}
+        return frozenset(keys | named & self._records.locks(state.record))
 
     def broken(self, state: State) -> str | None:
         """Whether the engine would heed a reply that is none of its business any more.
@@ -113,7 +115,9 @@ class Settling:
                 return True
             return token_of(name, m.lock) in seen
 
-        return [m if not m.lock or is_anyones(m) else m._replace(lock=STALE) for m in mail]
+        # Where it was proved that nothing happened, a request of that claim can say no more.
+        kept = [m for m in mail if m.kind != "request" or m.lock not in state.closed or is_anyones(m)]
+        return [m if not m.lock or is_anyones(m) else m._replace(lock=STALE) for m in kept]
 
     def _is_dead(self, state: State, mail: Mail) -> bool:
         """Whether nothing can come of the message any more, whatever happens."""

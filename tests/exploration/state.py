@@ -51,7 +51,8 @@ class State(NamedTuple):
 
     `told` is what the task's present end was told by. `repeats`, `copies`, `crashes`, `commands`
     and `holds` are what is left of them. `held` are the agents that take no work. `closed` are the
-    locks of claims of which it was proved that nothing happened: no request of them acts any more.
+    locks of claims of which it was proved that nothing happened: no request of them acts any more;
+    and the keys under which somebody outside has said No, and never says Yes.
     """
 
     record: int
