@@ -65,8 +65,8 @@ def name_of(token: str) -> str:
 @cache
 def token_of(name: str, token: str) -> str:
     """The token with the nonce of another name. Which version gave it is told apart before this."""
-    attempt = token.partition(".")[2].partition(".")[0]
-    return f"{INSTANCE}-{nonce(name)}.{attempt}.0"
+    attempt, _, version = token.partition(".")[2].partition(".")
+    return f"{INSTANCE}-{nonce(name)}.{attempt}{'.0' if version else ''}"
 
 
 def over(instant: int | None, now: int, floor: int = 0) -> int | None:

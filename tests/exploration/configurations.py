@@ -123,6 +123,7 @@ uncompensated = replace(briefly, compensation=None)
 several = replace(briefly, agent="", agents=AGENTS)
 items = replace(briefly, for_each="input.items", tolerate=0.5)
 bare_items = replace(items, compensation=None)
+beats = replace(one, complete_within=2 * HALF_A_MINUTE, heartbeat_within=HALF_A_MINUTE / 2)
 PROVED = ("done", "answer lost", "refused", "refused, and proves it")
 
 SEVERAL = Configuration(
@@ -146,7 +147,7 @@ ASKS = Configuration(
     plan=plan(briefly), endings=("asks outside",), undo_endings=("done",), outcomes=True
 )
 BEATS = Configuration(
-    plan=plan(replace(one, heartbeat_within=HALF_A_MINUTE / 2)),
+    plan=plan(beats),
     endings=("shows progress", "done"),
     undo_endings=("done",),
 )
@@ -289,7 +290,7 @@ VERIFY: dict[str, Configuration] = {
         replace(ITEMS, plan=plan(replace(items, tolerate=0), on_failure=Archive())), "resubmit"
     ),
     "an unfenced step with heartbeats": repeated(
-        replace(BEATS, plan=plan(replace(unfenced, heartbeat_within=HALF_A_MINUTE / 2)))
+        replace(BEATS, plan=plan(replace(beats, compensation=unfenced.compensation)))
     ),
 }
 EVERY = SMALL | VERIFY

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.due import Lane
 from roundsman.testing.invariants import Invariant
+from roundsman.values import MINUTE
 from tests.exploration.canonical import T0
 from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State
@@ -18,6 +19,9 @@ if TYPE_CHECKING:
     from tests.exploration.model import TaskModel
 
 MOST_ACTS = 200
+FAR = 24 * 60 * MINUTE
+"""What is next looked at so late is not looked at."""
+
 
 
 class Course:
@@ -67,6 +71,8 @@ class Course:
                 by = self._model.to_next_instant(state)  # it is too early: the next pass comes
                 if not by:
                     return None
+            if by > FAR:
+                return None
             if by:
                 took += by
                 state = self._model.later(state, by)

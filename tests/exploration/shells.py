@@ -23,7 +23,7 @@ from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.recording import RecordingOutbox
 from roundsman.scheduling import Scheduler
 from roundsman.supervision import Beat, Supervisor
-from roundsman.task import StepError, Task
+from roundsman.task import StepError, StepRecord, Task
 from roundsman.values import MINUTE, iso, parse_json
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
@@ -392,11 +392,16 @@ class Mailbox(RecordingOutbox):
 
 
 def _claims(before: Task, after: Task) -> tuple[tuple[str, str], ...]:
-    """The locks that the record has and had not before, each with its step."""
+    """The locks of the claims that were made, each with its step."""
+
+    def claim(record: StepRecord) -> tuple[object, ...]:
+        """What differs where a lock is given again: to undo, or after an attempt not counted."""
+        return record.locked_by, record.process_state, record.granted
+
     return tuple(
         (name, record.locked_by)
         for name, record in after.steps.items()
-        if record.under_way and record.locked_by and record.locked_by != before.step(name).locked_by
+        if record.under_way and record.locked_by and claim(record) != claim(before.step(name))
     )
 
 
