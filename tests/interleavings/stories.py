@@ -17,6 +17,8 @@ MESSAGES = "tests/interleavings/test_messages.py"
 SUPERVISION = "tests/interleavings/test_supervision.py"
 OVERLOAD = "tests/interleavings/test_overload.py"
 RECORDS = "tests/interleavings/test_records.py"
+REPAIRS = "tests/interleavings/test_repairs.py"
+REDELIVERY = "tests/unit/test_redelivery.py"
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,6 +251,99 @@ STORIES = (
         (
             f"{EFFECTS}::test_an_undo_is_given_the_key_of_the_perform_in_the_first_round_and_in_the_second",
         ),
+    ),
+    Story(
+        "The supervisor may not read or write a table for hours: it takes every due record for a "
+        "broken one, and comes back to them hours after the right is given back.",
+        (
+            f"{SUPERVISION}::test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back",
+            f"{SUPERVISION}::test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour",
+            "tests/unit/test_supervision_refused.py::test_what_is_refused_for_one_task_is_asked_for_no_other_in_that_pass",
+        ),
+    ),
+    Story(
+        "Another hand writes one hold, mark, group or lease that cannot be read: nobody can decide "
+        "anything any more.",
+        (
+            "tests/contract/test_holds.py::test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other",
+            "tests/contract/test_holds.py::test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind",
+            "tests/contract/test_marks.py::test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place",
+            "tests/contract/test_groups.py::test_an_attribute_that_is_no_group_silences_no_other_and_gives_way",
+            "tests/contract/test_leases.py::test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_next_write",
+        ),
+    ),
+    Story(
+        "A task's time begins and ends between two passes of the supervisor: its end is noticed by "
+        "the next pass, minutes late.",
+        (
+            f"{SUPERVISION}::test_a_task_with_little_time_ends_within_two_seconds_of_it",
+            f"{SUPERVISION}::test_a_task_starts_within_two_seconds_of_its_time",
+        ),
+    ),
+    Story(
+        "An answer is lost, and the service answers no probe: nobody knows what happened, and the "
+        "undo, which would be right either way, is never made.",
+        (
+            f"{EFFECTS}::test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer",
+        ),
+    ),
+    Story(
+        "A charge is taken, and its step fails for good all the same: a later try was refused, or "
+        "another copy, or its error is one that is not to be repeated. A person resubmits it under "
+        "a new key, or while its agent is held: the customer pays twice.",
+        (
+            f"{REPAIRS}::test_a_charge_that_was_taken_and_then_refused_is_not_made_under_a_second_key",
+            f"{REPAIRS}::test_a_charge_that_was_taken_and_then_refused_is_not_made_at_another_agent",
+            f"{REPAIRS}::test_a_copy_of_a_refused_request_is_not_taken_where_the_step_may_go_to_another_agent",
+            f"{REPAIRS}::test_what_a_copy_says_of_a_step_that_has_failed_is_kept_after_the_task_has_ended",
+        ),
+    ),
+    Story(
+        "An inspection, a command or a reply that moves a step to another agent claims it, and its "
+        "request cannot be sent; redelivered, the message finds nothing to do: an attempt is "
+        "counted that was never made.",
+        (
+            f"{REPAIRS}::test_an_inspection_that_could_not_send_its_claim_sends_it_when_it_comes_again",
+            f"{REDELIVERY}::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
+            "tests/unit/test_machine_routing.py::test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again",
+        ),
+    ),
+    Story(
+        "A message claims an attempt that is not counted, and claims it once more when it is "
+        "redelivered: both requests have one lock, and a late answer to the first counts for the "
+        "second.",
+        (
+            f"{REDELIVERY}::test_a_request_that_was_not_sent_in_its_time_is_another_claim_with_another_lock",
+        ),
+    ),
+    Story(
+        "The supervisor's own inspection makes a step ready, and the Start that follows is lost: "
+        "nobody looks before the task's time is over.",
+        (
+            f"{REPAIRS}::test_a_step_that_an_inspection_makes_ready_is_watched_though_its_start_is_lost",
+        ),
+    ),
+    Story(
+        "A callback that may take 30 days comes after five minutes, and the order fails: its undo "
+        "waits for the 30 days.",
+        (f"{REPAIRS}::test_an_undo_does_not_wait_for_a_callback_that_has_come",),
+    ),
+    Story(
+        "An outside system answers by the token of an attempt that was given up: its Yes counts, "
+        "and its No does not.",
+        (
+            "tests/unit/test_machine_long_steps.py::test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no",
+        ),
+    ),
+    Story(
+        "A person gives a slow step more time, and its agent falls silent when the request's own "
+        "time is over: everybody waits for an answer that cannot come.",
+        (f"{REPAIRS}::test_more_time_for_a_step_helps_a_call_that_takes_longer_than_it_was_given",),
+    ),
+    Story(
+        "An order is undone, begun all over and undone again: what nothing could undo in the first "
+        "round is forgotten.",
+        (f"{REPAIRS}::test_an_undone_order_names_what_an_earlier_round_has_left_standing",),
     ),
 )
 

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -73,3 +74,12 @@ def test_the_command_says_what_it_found(capsys: pytest.CaptureFixture[str]) -> N
     assert main(["--stories", "3", "--workers", "1", "--json"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["stories"], document["broken"]) == (3, [])
+
+
+def test_the_report_has_each_count_as_one_number(tmp_path: Path) -> None:
+    report = tmp_path / "soak.json"
+    assert main(["--stories", "3", "--workers", "1", "--report", str(report)]) == 0
+    counts = json.loads(report.read_text())
+    assert (counts["stories"], counts["violations"]) == (3, 0)
+    assert counts["orders"] > 0
+    assert counts["faults"] > 0

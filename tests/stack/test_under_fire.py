@@ -11,7 +11,7 @@ import faulthandler
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
@@ -143,7 +143,10 @@ def test_there_was_a_fire(aftermath: Aftermath) -> None:
     assert kinds["held"] > 0, "payment was down"
 
 
-def test_no_order_is_lost_and_each_ends_as_its_kind_must(aftermath: Aftermath) -> None:
+def test_no_order_is_lost_and_each_ends_as_its_kind_must(
+    aftermath: Aftermath, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("orders", len(aftermath.tasks))
     expected = {order_id: ending.state for order_id, ending in aftermath.fire.orders.items()}
     states = {order_id: task["State"] for order_id, task in aftermath.tasks.items()}
     assert states == expected, aftermath.stories(differing(states, expected))

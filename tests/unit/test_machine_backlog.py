@@ -20,11 +20,13 @@ from roundsman.messages import AgentRequest
 from roundsman.states import TaskState
 from roundsman.task import StepRecord
 from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Retry
+from roundsman.workflow import Compensation, Retry
 from tests.unit.machine_world import T0, World, plan, step
 from tests.unit.undone_samples import request
 
 BOARD_IS_OLD = 5 * SECOND
+UNFENCED = Compensation()
+"""Its undo waits for the end of each request, so that one that waits in a queue is sent again."""
 
 
 @dataclass
@@ -150,7 +152,7 @@ def behind(world: World, lag: int) -> World:
 
 
 def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_row() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=2))))
+    world = World(plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=2))))
     for spared in range(1, SPARED_AT_MOST + 1):
         world.agents = {}
         world.start()
@@ -166,14 +168,14 @@ def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_r
 
 
 def test_a_queue_that_is_not_behind_excuses_nothing() -> None:
-    world = World(plan(step("a")))
+    world = World(plan(step("a", compensation=UNFENCED)))
     world.start()
     behind(world, 15 * SECOND - 1).overdue("a")
     assert world.record("a").failure_count == 1
 
 
 def test_a_reply_ends_the_row_of_what_was_excused() -> None:
-    world = World(plan(step("a", retry=Retry(max_attempts=9))))
+    world = World(plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=9))))
     world.start()
     behind(world, 40 * SECOND).overdue("a")
     assert world.record("a").spared == 1

@@ -80,13 +80,13 @@ def test_an_overdue_step_at_the_threshold_waits_where_its_plan_says_so() -> None
 
 def test_a_request_that_its_agent_never_read_is_sent_again_without_counting() -> None:
     world = started()
-    world.agents = {"worker/normal": AgentView(lag=45_000, read_up_to=T0 - 1)}
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
     for _ in range(5):
         decision = world.overdue("a")
         assert world.record("a").failure_count == 0
         assert "never read; sent again, no attempt counted" in decision.reason
         world.start()
-    assert world.record("a").complete_by == world.now + 75_000
+    assert world.record("a").complete_by == world.now + 30_000
     world.agents = {"worker/normal": AgentView(read_up_to=world.now)}
     world.overdue("a")
     assert world.record("a").failure_count == 1

@@ -283,6 +283,8 @@ def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_i
     world.start()
     assert world.record("a").complete_by == world.now + 90 * SECOND
     assert (world.record("a").extra, world.record("a").granted) == (0, 60 * SECOND)
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.within == 90 * SECOND, "its agent has as much for the call"
     world.overdue("a")
     assert world.state("a") is ProcessState.ERROR, "the added time is used once"
 

@@ -7,12 +7,12 @@ import pytest
 from roundsman.alert_samples import Sample
 from roundsman.draft import SKEW
 from roundsman.events import AgentView, Inspect, Outcome
-from roundsman.requests import agent_of, request_for
+from roundsman.requests import agent_of
 from roundsman.routing import BEHIND
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import AfterUndo, Effect, idempotency_key
 from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Strategy, Undo, Wait
+from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.unit.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 
@@ -291,25 +291,6 @@ def test_where_it_cannot_be_settled_a_step_fails_where_it_is(why: str) -> None:
     assert world.state("a") is ProcessState.ERROR
 
 
-@pytest.mark.parametrize("strategy", [Archive(), Undo()])
-def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
-    strategy: Strategy,
-) -> None:
-    """It will be performed nowhere: it has failed where it is, and is undone only with its task."""
-    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", on_failure=strategy)))
-    world.start()
-    world.is_refused("b")
-    world.fails("a")
-    assert world.record("a").after_undo is None
-    if isinstance(strategy, Undo):
-        assert world.task_state() is TaskState.UNDOING
-        return
-    assert world.task_state() is TaskState.ARCHIVED
-    assert world.state("a") is ProcessState.ERROR
-    assert requests_in(world.start()) == []
-
-
 def test_a_settling_undo_waits_for_an_agent_that_is_held_and_the_tasks_clock_with_it() -> None:
     world = routed()
     complete_by = world.task.complete_by
@@ -409,24 +390,6 @@ def test_the_undo_goes_to_every_agent_that_was_tried_the_last_one_first() -> Non
     assert world.task_state() is TaskState.UNDONE
     asked = [d.reason for _, _, d in world.decisions if "undo" in d.reason]
     assert any("a: undone at second; its undo goes on at first" in reason for reason in asked)
-
-
-def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() -> None:
-    """Only the second agent's answer is known, and it tells the first one of another effect."""
-    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
-    world = World(plan(a, step("b", a), on_failure=Undo()))
-    world.start()
-    world.fails("a")
-    world.succeeds("a")
-    world.succeeds("a", {"reservation": "of the second"})
-    world.is_refused("b")
-    asked = request_for(world.plan, world.task, "a", None, world.now)
-    assert (at(world), asked.outcome_unknown) == ("second", False)
-    assert asked.results == {"a": {"reservation": "of the second"}}
-    world.succeeds("a")
-    asked = request_for(world.plan, world.task, "a", None, world.now)
-    assert (at(world), asked.outcome_unknown) == ("first", True)
-    assert asked.results == {}
 
 
 def test_an_undo_that_fails_at_one_agent_is_made_again_there_and_then_at_the_rest() -> None:

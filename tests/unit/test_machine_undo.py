@@ -6,6 +6,7 @@ import pytest
 
 from roundsman.due import due
 from roundsman.events import HistoryRow, Outcome, StartTask
+from roundsman.patience import PATIENCE
 from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepError
 from roundsman.values import SECOND
@@ -143,7 +144,8 @@ def test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs(
     assert found.perform_key == "ord-1/b/perform"
     assert found.results == {"a": "of a", "b": "of b"}
     world.wait(60).succeeds("b")
-    assert request(world, "a").complete_by == world.now + 240 * SECOND
+    assert world.record("a").complete_by == world.now + 240 * SECOND
+    assert request(world, "a").complete_by == world.now + (1 + PATIENCE) * 240 * SECOND
 
 
 def test_the_time_of_an_undo_is_not_bounded_by_the_tasks() -> None:
@@ -153,7 +155,8 @@ def test_the_time_of_an_undo_is_not_bounded_by_the_tasks() -> None:
     world.start()
     world.wait(30).succeeds("a")
     world.is_refused("b")
-    assert request(world, "a").complete_by == world.now + 30 * SECOND > world.task.complete_by
+    assert world.record("a").complete_by == world.now + 30 * SECOND > world.task.complete_by
+    assert request(world, "a").complete_by == world.now + (1 + PATIENCE) * 30 * SECOND
     before = world.task
     assert world.wait(15).inspect().task is before  # the task's time passes, and undo goes on
     world.fails("a")

@@ -1,5 +1,6 @@
 """The mutation check: a guard is only held by a test that fails without it."""
 
+import json
 import re
 from pathlib import Path
 
@@ -86,6 +87,16 @@ def test_a_guard_whose_test_passes_without_it_has_survived(
     assert judged["survives"].verdict is Verdict.SURVIVED
     assert summed_up([judged["held"], judged["survives"]], 1.0) == 1
     assert "survives (three would pass)" in capsys.readouterr().out
+
+
+def test_the_report_says_how_many_of_each_there_are(
+    judged: dict[str, Judged], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    found = [judged["held"], judged["survives"], judged["text is gone"]]
+    monkeypatch.setattr("tools.mutation_check.check", lambda *_: found)
+    report = tmp_path / "mutants.json"
+    assert main(["--report", str(report)]) == 1
+    assert json.loads(report.read_text()) == {"killed": 1, "survived": 1, "no longer applies": 1}
 
 
 def test_each_of_the_named_tests_must_fail(judged: dict[str, Judged]) -> None:

@@ -4,10 +4,12 @@ from tools.mutants.agents import AGENTS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.ends import ENDS
 from tools.mutants.groups import GROUPS
+from tools.mutants.knowledge import KNOWLEDGE
 from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
 from tools.mutants.machine import MACHINE
 from tools.mutants.mutant import Mutant
+from tools.mutants.refused import REFUSED
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
@@ -20,5 +22,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *LOOKING,
     *GROUPS,
     *DOCTOR,
+    *KNOWLEDGE,
     *AGENTS,
+    *REFUSED,
 )

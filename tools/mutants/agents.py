@@ -9,7 +9,7 @@ AGENTS = (
         old="        failure_count=0,\n        outcome_unknown=True,\n        error=None,",
         new="        failure_count=0,\n        error=None,",
         tests=(
-            "tests/unit/test_machine_routing.py::test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered",
+            "tests/unit/test_machine_leaving.py::test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered",
         ),
         why="a reservation is looked for where it never was, and the one that stands is left",
     ),
@@ -19,7 +19,7 @@ AGENTS = (
         old="record.process_state is ProcessState.PROCESSING and not case.draft.ending",
         new="record.process_state is ProcessState.PROCESSING",
         tests=(
-            "tests/unit/test_machine_routing.py::test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on",
+            "tests/unit/test_machine_leaving.py::test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on",
         ),
         why="a task that has failed waits for an undo that nobody asked for",
     ),
@@ -52,7 +52,7 @@ AGENTS = (
         old="        if not settled(moved_on):\n            moved_on",
         new="        if True:\n            moved_on",
         tests=(
-            "tests/unit/test_supervision.py::test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end",
+            "tests/unit/test_supervision_index.py::test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end",
         ),
         why="what is over is listed by a wrong age",
     ),
@@ -62,7 +62,7 @@ AGENTS = (
         old="if task is None or settled(task):",
         new="if task is None:",
         tests=(
-            "tests/unit/test_supervision.py::test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read",
+            "tests/unit/test_supervision_index.py::test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read",
         ),
         why="every task that is over costs another read and a refused write",
     ),

@@ -30,6 +30,7 @@ from roundsman.events import Outcome
 from roundsman.guards import Guard, NoGuard
 from roundsman.messages import AgentRequest, Reply
 from roundsman.outcomes import Ended, held, permanent, progress, transient
+from roundsman.patience import PATIENCE
 from roundsman.ports import Clock
 from roundsman.progress import Progress, Say, interval_of
 from roundsman.step_request import Perform, StepRequest, step_request
@@ -58,7 +59,8 @@ __all__ = [
 
 REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
 SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
-LEAST_SHARE = 4  # a quarter: with less of its time left, a request is not begun
+LEAST_SHARE = 2  # with less than half of its step's time left, a request is not begun
+CUT_SHORT = 4  # an attempt that is begun with a quarter of its step's time gone was cut short
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
 
@@ -85,10 +87,15 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     return said
 
 
-def attempt_ends_at(request: AgentRequest, now: int, function_ends_at: int) -> int:
-    """The instant by which an attempt that begins now has ended, in time to be heard."""
-    said_before = min(SAID_BEFORE, (request.complete_by - now) // 10)
-    return min(request.complete_by - said_before, function_ends_at - REPLY_WITHIN)
+def attempt_ends_at(request: AgentRequest, within: int, now: int, function_ends_at: int) -> int:
+    """The instant by which an attempt that begins now has ended, in time to be heard.
+
+    It has `within`, its step's own time in ms, from now on: what a request is given besides is for
+    waiting in its queue.
+    """
+    by = min(request.complete_by, now + within)
+    said_before = min(SAID_BEFORE, (by - now) // 10)
+    return min(by - said_before, function_ends_at - REPLY_WITHIN)
 
 
 class LambdaContext(Protocol):
@@ -144,6 +151,18 @@ class Agent:
             for (step, operation), function in self._functions.items()
         }
         return agent
+
+    def time_of(self, request: AgentRequest) -> int:
+        """How long an attempt may take, in ms; of a step that is not bound here, all there is."""
+        if request.within is not None:
+            return request.within
+        step = self._steps.get(step_of(request.step))
+        if step is None:
+            return request.complete_by - request.sent_at
+        allowed = step.complete_within
+        if request.operation == "undo" and step.compensation is not None:
+            allowed = step.compensation.complete_within or allowed
+        return milliseconds(allowed)
 
     @property
     def lambda_handler(self) -> Handler:
@@ -229,16 +248,17 @@ class Agent:
             return permanent("InputNotObject", "the order in the request is not a JSON object")
         now = means.clock()
         step = self._steps[name]
-        ends_at = attempt_ends_at(request, now, function_ends_at)
+        within = self.time_of(request)
+        ends_at = attempt_ends_at(request, within, now, function_ends_at)
         note = _note(step, request, ends_at, means)
-        starved = _starved(step, request, now)
+        starved = _starved(request, within, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"
         if starved:
             ended = held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
             return note.proven(ended, calls=0)
         compensation = step.compensation
-        return Attempt(
+        ended = Attempt(
             request=step_request(
                 request,
                 request.input,
@@ -257,6 +277,10 @@ class Agent:
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
         ).make()
+        over = means.clock() >= ends_at
+        if over and ended.outcome is Outcome.TRANSIENT and _was_cut_short(request, within, now):
+            return _cut_off(ended)
+        return ended
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Progress:
         def sign(now: int, note: str) -> Reply:
@@ -290,18 +314,16 @@ class Agent:
         )
 
 
-def _starved(step: Step, request: AgentRequest, now: int) -> str | None:
-    """Whether the request lay in its queue for most of its time, in words.
+def _starved(request: AgentRequest, within: int, now: int) -> str | None:
+    """Whether too little is left of the request's time to begin its attempt, in words.
 
     A call that is begun then is likely cut off, and the attempt would fail for having waited.
     Given back, it is claimed anew with a complete-by that allows for the queue.
     """
-    allowed = step.complete_within
-    if request.operation == "undo" and step.compensation is not None:
-        allowed = step.compensation.complete_within or allowed
-    whole = min(milliseconds(allowed), request.complete_by - request.sent_at)
+    whole = request.complete_by - request.sent_at
     left = request.complete_by - now
-    if left * LEAST_SHARE >= whole:
+    is_patient = whole > PATIENCE * within  # a copy that is sent later has as long again
+    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
 
@@ -315,6 +337,25 @@ def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> C
         ends_at=ends_at,
         clock=means.clock,
     )
+
+
+def _was_cut_short(request: AgentRequest, within: int, now: int) -> bool:
+    """Whether an attempt that began now had less than its step's time, because of its queue.
+
+    Where the task's end left it no more, it has failed of that, and nothing is given back.
+    """
+    enough = within - within // CUT_SHORT
+    return request.complete_by - now < enough <= request.complete_by - request.sent_at
+
+
+def _cut_off(ended: Ended) -> Ended:
+    """It failed when the time was over that its queue had left it: that is not the step's failure.
+
+    The step is given back as one whose call was made, and is claimed again with its whole time.
+    """
+    said = ended.error.message if ended.error else ""
+    why = f"its queue left it too little time: {said}" if said else "too little time was left"
+    return held(why, NO_TIME_RETRY_AFTER, outcome_unknown=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,10 @@ from dataclasses import replace
 from roundsman.backoff import retry_delay
 from roundsman.case import Case
 from roundsman.ending import give_up
-from roundsman.events import Claimant, InspectAt, Outcome, Replied, SendRequest
+from roundsman.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.held import hold, released
+from roundsman.marks import DOUBT, NOTE_EVERY
+from roundsman.patience import ends_at, patience_behind, time_of
 from roundsman.plan import RetryPlan, StepPlan, WaitPlan
 from roundsman.routing import agent_now, lag, left, next_agent, route, stored
 from roundsman.states import ProcessState
@@ -35,10 +37,14 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
         return
     record = case.draft.step(step.name)
     operation = operation_of(record)
-    read_at = case.now + lag(case, agent)
+    behind = lag(case, agent)
+    read_at = case.now + behind
     granted = record.granted + record.extra
-    complete_by = read_at + _time_of(step, operation) + granted
-    heartbeat_by = None
+    complete_by = read_at + time_of(step, operation) + granted
+    acts_until, heartbeat_by = record.acts_until, None
+    if patience := patience_behind(step, operation, behind):
+        ends_by = min(complete_by + patience, case.draft.task.complete_by)
+        acts_until = max(acts_until or 0, ends_by)
     if operation == PERFORM:
         complete_by = min(complete_by, case.draft.task.complete_by)
         if step.heartbeat_within is not None:
@@ -50,6 +56,7 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
         locked_by=claimant.token(attempt, case.draft.before.version + 1),
         complete_by=complete_by,
         heartbeat_by=heartbeat_by,
+        acts_until=acts_until,
         started_at=case.now,
         not_before=None,
         agent=stored(step, agent),
@@ -158,24 +165,18 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
     record = case.draft.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
-    if record.extra and not (case.draft.ending and operation == PERFORM):
-        case.draft.requeue(
-            step.name, StepEvent.OUT_OF_TIME, outcome_unknown=_unknown_after(record), spared=0
-        )
-        why = f"{what}: given {spoken(record.extra)} more; asked again, no attempt counted"
-        case.draft.record("requeued", step.name, count, why)
-        return
-    spared = _spared(case, step)
-    if spared is not None and not (case.draft.ending and operation == PERFORM):
-        # Not even that is a proof: marks are seconds old, and queues keep no order.
-        case.draft.requeue(
-            step.name, StepEvent.UNREAD, outcome_unknown=_unknown_after(record), spared=spared
-        )
-        why = f"{what}: its request was never read; sent again, no attempt counted"
-        if spared > record.spared:
-            why = f"{what}: its agent is far behind; sent again, no attempt counted"
-        case.draft.record("requeued", step.name, count, why)
-        return
+    if not (case.draft.ending and operation == PERFORM):  # else nothing is made again
+        if record.extra:
+            _ask_again(case, step)
+            return
+        until = _waits_until(case, step)
+        if until is not None:
+            _wait_on(case, step, until)
+            return
+        spared = _spared(case, step)
+        if spared is not None:
+            _send_again(case, step, spared)
+            return
     silence = _silence(case, record)
     tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {spoken(by)}"
     error = StepError("Overdue", f"{silence or 'no answer in time'}; {spoken(by)} late when seen")
@@ -190,7 +191,7 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
         failure_count=count,
         error=error,
         outcome_unknown=_unknown_after(record),
-        spared=0,
+        spared=record.spared if operation == UNDO else 0,  # one that nobody reads ends in an alert
     )
     at = clock_time(case.now)
     case.draft.record("requeued", step.name, count, f"{tried}; retried at {at}")
@@ -276,12 +277,71 @@ def _unknown_after(record: StepRecord) -> bool:
     return record.outcome_unknown or operation_of(record) == PERFORM
 
 
+def _waits_until(case: Case, step: StepPlan) -> int | None:
+    """When to ask again about a request that is in its queue still, or was lately; else None.
+
+    What was sent when it was is being read this long after; then its attempt has its own time. A
+    copy of it would only make the queue longer. News is seconds old, and less than that says
+    nothing: then a request that its agent died of is found as soon as in an empty queue.
+    """
+    record = case.draft.step(step.name)
+    view, started_at = case.agent(step), record.started_at
+    if record.heard_at is not None or started_at is None or view.read_up_to is None:
+        return None
+    if _was_read(record, view) and record.spared >= SPARED_AT_MOST:
+        return None
+    within = time_of(step, operation_of(record)) + record.granted
+    given = within if record.heartbeat_by is None else step.heartbeat_within or within
+    ends_by = ends_at(step, record, started_at + within, case.draft.task.complete_by)
+    until = started_at + view.lag + given
+    if _never_read(record, view) and until > ends_by:
+        return None  # by then it cannot be begun any more
+    until = min(until, ends_by)
+    return until if until >= case.now + NOTE_EVERY else None
+
+
+def _ask_again(case: Case, step: StepPlan) -> None:
+    """A person has given the step more time, and the request at its agent has its old one."""
+    record = case.draft.step(step.name)
+    unknown = _unknown_after(record)
+    case.draft.requeue(step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, spared=0)
+    what, count = _what(step, operation_of(record)), record.failure_count + 1
+    why = f"{what}: given {spoken(record.extra)} more; asked again, no attempt counted"
+    case.draft.record("requeued", step.name, count, why)
+
+
+def _wait_on(case: Case, step: StepPlan, until: int) -> None:
+    """The same request, and more time to be read. No attempt is counted, and nothing is sent."""
+    record = case.draft.step(step.name)
+    beat = None if record.heartbeat_by is None else until
+    by = until if record.complete_by is None else max(record.complete_by, until)
+    spared = record.spared + int(_was_read(record, case.agent(step)))
+    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by, heartbeat_by=beat, spared=spared)
+    what = _what(step, operation_of(record))
+    case.draft.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
+
+
+def _send_again(case: Case, step: StepPlan, spared: int) -> None:
+    """A new request, whose time allows for the queue. No attempt is counted."""
+    record = case.draft.step(step.name)
+    # Not even what was never read is a proof: marks are seconds old, and queues keep no order.
+    unknown = _unknown_after(record)
+    case.draft.requeue(step.name, StepEvent.UNREAD, outcome_unknown=unknown, spared=spared)
+    what, count = _what(step, operation_of(record)), record.failure_count + 1
+    never_read = _never_read(record, case.agent(step))
+    said = "its request was never read" if never_read else "its agent is far behind"
+    why = f"{what}: {said}; sent again, no attempt counted"
+    case.draft.record("requeued", step.name, count, why)
+
+
 def _spared(case: Case, step: StepPlan) -> int | None:
     """The record's `spared` where the queue is to blame and not the attempt; else None.
 
-    What was never read has not failed, however often. In a backlog, a request that was sent too
-    shortly after what was read last may not have been read either: it has the benefit of that
-    doubt, though not for ever, since its agent may as well have died of it.
+    What was never read has not failed: a perform however often, within its task's time. An undo
+    has no such end, so after SPARED_AT_MOST of them it fails, and a person hears of it. In a
+    backlog, a request that was sent too shortly after what was read last may not have been read
+    either: it has the benefit of that doubt, though not for ever, since its agent may as well have
+    died of it.
     """
     record = case.draft.step(step.name)
     view, started_at, due = case.agent(step), record.started_at, record.overdue_at
@@ -289,10 +349,22 @@ def _spared(case: Case, step: StepPlan) -> int | None:
         return None
     if view.read_up_to is None:
         return None
-    if started_at > view.read_up_to:
-        return record.spared
-    behind = 2 * view.lag >= due - started_at
-    return record.spared + 1 if behind and record.spared < SPARED_AT_MOST else None
+    excused = record.spared + 1 if record.spared < SPARED_AT_MOST else None
+    if _never_read(record, view):
+        return excused if operation_of(record) == UNDO else record.spared
+    return excused if 2 * view.lag >= due - started_at else None
+
+
+def _never_read(record: StepRecord, view: AgentView) -> bool:
+    """Whether the request was sent later than anything that was read."""
+    up_to, started_at = view.read_up_to, record.started_at
+    return up_to is not None and started_at is not None and started_at > up_to
+
+
+def _was_read(record: StepRecord, view: AgentView) -> bool:
+    """Whether requests are being read that were sent so much later that this one was read too."""
+    reads, started_at = view.reads, record.started_at
+    return reads is not None and started_at is not None and started_at < reads - DOUBT
 
 
 def _silence(case: Case, record: StepRecord) -> str:
@@ -307,12 +379,6 @@ def _silence(case: Case, record: StepRecord) -> str:
 
 def _what(step: StepPlan, operation: str) -> str:
     return step.name if operation == PERFORM else f"{step.name} (undo)"
-
-
-def _time_of(step: StepPlan, operation: str) -> int:
-    if operation == UNDO and step.compensation:
-        return step.compensation.complete_within
-    return step.complete_within
 
 
 def _retry_of(step: StepPlan, operation: str) -> RetryPlan:

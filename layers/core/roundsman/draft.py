@@ -12,6 +12,7 @@ from roundsman.due import START_WITHIN, placed
 from roundsman.events import Asked, Command, Decision, Event, HistoryRow, Inspect, Replied, Start
 from roundsman.failures import failure_of
 from roundsman.history import seq
+from roundsman.patience import ends_at
 from roundsman.plan import Plan
 from roundsman.standing import left_to_undo, without_compensation
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
@@ -107,8 +108,9 @@ SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, St
 class Draft:
     """One decision on one task at one instant."""
 
-    def __init__(self, task: Task, now: int) -> None:
+    def __init__(self, task: Task, now: int, plan: Plan | None = None) -> None:
         self.before = task
+        self._plan = plan
         self.task = task
         self.now = now
         self.steps = dict(task.steps)
@@ -179,9 +181,16 @@ class Draft:
         if operation_of(record) == UNDO:
             return None
         claimed = record.process_state is not ProcessState.PENDING
-        found = (record.acts_until, record.complete_by if claimed else None)
+        found = (record.acts_until, self._ends_at(name, record) if claimed else None)
         ahead = [at for at in found if at is not None and at + SKEW > self.now]
         return max(ahead, default=None)
+
+    def _ends_at(self, name: str, record: StepRecord) -> int | None:
+        """When the right to act of the request of the record's last claim ends."""
+        plan = self._plan and self._plan.expanded(self.task.fan_outs)
+        if record.complete_by is None or plan is None or name not in plan.steps:
+            return record.complete_by
+        return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)
 
     def start_by(self, at: int) -> int:
         """When a step that is ready at this instant should have been started, at the latest."""

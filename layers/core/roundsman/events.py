@@ -167,13 +167,14 @@ Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 class AgentView:
     """What is known of one agent's request queue.
 
-    `lag` is the age in ms of the request that was last read. `read_up_to` is the instant at
-    which that request was sent: a request sent later has not been read. `held_until` (epoch ms) is
-    set while the agent takes no work, because an operator holds it or its breaker is open;
-    `held_why` says which, in words.
+    `lag` is the age in ms of the request that was last read, and `reads` when that one was sent;
+    0 and None where that is no news. A request sent later than `read_up_to` has not been read.
+    `held_until` (epoch ms) is set while the agent takes no work, because an operator holds it or
+    its breaker is open; `held_why` says which, in words.
     """
 
     lag: int = 0
+    reads: int | None = None
     read_up_to: int | None = None
     held_until: int | None = None
     held_why: str = ""

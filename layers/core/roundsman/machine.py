@@ -71,7 +71,7 @@ def decide(
     it is; NoTransition for a defect; TryAgain for a reply that needs a plan that is missing.
     """
     kind = TaskEvent(type(event).__name__)
-    draft = Draft(task, now)
+    draft = Draft(task, now, plan)
     if draft.done_before(event):
         return draft.unchanged("done before: a command acts once")
     match task_transition(task.state, kind):

@@ -4,7 +4,10 @@ Before an agent acts on a request it notes when that request was sent, at most e
 for each queue and instance. From the stored mark (sent at S, read at R) two things follow.
 
 *Lag*, R - S: how long the request had waited. It is news for NEWS_FOR only, since the mark of an
-idle queue ages without anyone being behind.
+idle queue ages without anyone being behind. Where a call takes longer than that, its reader writes
+its next mark only after it: so a mark that follows another read says itself for how long it is
+news, which is twice the time between the two. A request that had waited for less than that came
+to a reader that was idle meanwhile: then it is twice what it had waited.
 
 *What was never read*: a step that is overdue, but whose request nobody has read, has not failed.
 Saying so wrongly costs an attempt that is not counted; a step whose agent dies at every attempt
@@ -31,14 +34,20 @@ from roundsman.values import MINUTE, SECOND
 NOTE_EVERY = 5 * SECOND
 DOUBT = 2 * NOTE_EVERY
 NEWS_FOR = MINUTE
+NEWS_FOR_AT_MOST = 30 * MINUTE
+"""Twice the longest call that a function can make."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A request that was sent at `sent_at` was read at `read_at` (epoch ms)."""
+    """A request that was sent at `sent_at` was read at `read_at` (epoch ms).
+
+    For `news_for` ms after that its lag is taken for the queue's.
+    """
 
     sent_at: int
     read_at: int
+    news_for: int = NEWS_FOR
 
 
 class ReadNotes(Protocol):
@@ -60,9 +69,11 @@ def queue_key(agent: str, priority: str) -> str:
 def view(mark: Mark, now: int) -> AgentView:
     """What a stored mark says of its queue at `now` (epoch ms)."""
     age = now - mark.read_at
-    lag = max(0, mark.read_at - mark.sent_at) if age <= NEWS_FOR else 0
     known = mark.sent_at if age <= DOUBT else mark.read_at
-    return AgentView(lag=lag, read_up_to=known + DOUBT)
+    if age > mark.news_for:
+        return AgentView(read_up_to=known + DOUBT)
+    lag = max(0, mark.read_at - mark.sent_at)
+    return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT)
 
 
 class Notebook:
@@ -70,6 +81,7 @@ class Notebook:
 
     def __init__(self) -> None:
         self._written_at: int | None = None
+        self._read_at: int | None = None
         self._latest_sent = 0
 
     def read(self, sent_at: int, now: int) -> Mark | None:
@@ -80,9 +92,13 @@ class Notebook:
         whatever the sender's clock says.
         """
         self._latest_sent = max(self._latest_sent, min(sent_at, now))
+        apart = 0 if self._read_at is None else now - self._read_at
+        self._read_at = now
         if self._written_at is not None and now - self._written_at < NOTE_EVERY:
             return None
-        return Mark(self._latest_sent, now)
+        waited = now - self._latest_sent
+        news_for = min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)
+        return Mark(self._latest_sent, now, news_for)
 
     def written(self, mark: Mark) -> None:
         """The mark is stored; begin anew."""

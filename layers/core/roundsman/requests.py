@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 from roundsman.fan_out import item_of
 from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
-from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.patience import ends_at, time_of
+from roundsman.plan import Plan, StepPlan
+from roundsman.task import PERFORM, UNDO, StepRecord, Task, idempotency_key, operation_of, step_of
 from roundsman.values import Json
 
 
@@ -27,15 +28,23 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=record.complete_by,
+        complete_by=ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=order,
         item=item_of(plan, task, step, order),
         results=_results_for(plan, task, step),
         sent_at=now,
+        within=_within(plan.steps[step], record),
         tenant=task.tenant,
     )
+
+
+def _within(step: StepPlan, record: StepRecord) -> int | None:
+    """How long the attempt may take, where a person has given it more than its step has."""
+    if not record.granted:
+        return None
+    return time_of(step, operation_of(record)) + record.granted
 
 
 def agent_of(plan: Plan, task: Task, step: str) -> str:

@@ -192,7 +192,7 @@ class AgentFunction:
                 answer = answer_again(request, attempt) if again else attempt(request)
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
-                    self._reply(answer, request.complete_by)
+                    self._reply(answer, request)
                 # With heartbeats a step is overdue at the next one, long before its complete-by.
                 if is_last or request.heartbeat_by is not None:
                     self.send_replies()
@@ -202,10 +202,10 @@ class AgentFunction:
 
     def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
         """Of the replies to those before it, now that this request is to be attempted."""
-        since, until, now = self._mailbag.oldest, self._mailbag.until, self.clock()
+        since, until, now = self._mailbag.oldest, self._mailbag.wanted_by, self.clock()
         if since is None or until is None:
             return
-        ends_at = attempt_ends_at(request, now, function_ends_at)
+        ends_at = attempt_ends_at(request, self.agent.time_of(request), now, function_ends_at)
         if why := why_sent_first(since=since, until=until, attempt_ends_at=ends_at, now=now):
             logger().debug("replies sent first", extra={"reason": why})
             self.send_replies()
@@ -220,8 +220,11 @@ class AgentFunction:
         outcomes = send_posts(self.sqs, self.reply_queue_url, [_post(sign)])
         raise_the_mildest([failure for failure in outcomes if failure is not None])
 
-    def _reply(self, reply: Reply, complete_by: int) -> None:
-        self._mailbag.send(self.reply_queue_url, [_post(reply, until=complete_by)])
+    def _reply(self, reply: Reply, request: AgentRequest) -> None:
+        """The scheduler asks for it before the right to act is over, where that is for waiting."""
+        wanted_by = min(request.complete_by, request.sent_at + self.agent.time_of(request))
+        post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
+        self._mailbag.send(self.reply_queue_url, [post])
 
     def _say_silenced(self, post: Post) -> None:
         """Its attempt was logged with how it ended; that nobody heard of it is said besides."""
@@ -245,8 +248,8 @@ class AgentFunction:
             logger().warning("how far the queue was read could not be noted", extra=where(error))
 
 
-def _post(reply: Reply, *, until: int | None = None) -> Post:
-    return Post(wire_text(reply.body()), until=until)
+def _post(reply: Reply, *, until: int | None = None, wanted_by: int | None = None) -> Post:
+    return Post(wire_text(reply.body()), until=until, wanted_by=wanted_by)
 
 
 def _priority_of(queue: str) -> Priority:

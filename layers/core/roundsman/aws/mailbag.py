@@ -98,10 +98,10 @@ class Mailbag:
         return self._oldest
 
     @property
-    def until(self) -> int | None:
-        """The first instant (epoch ms) from which something in here may not be sent any more."""
-        found = [kept.post.until for posts in self._kept.values() for kept in posts]
-        return min((until for until in found if until is not None), default=None)
+    def wanted_by(self) -> int | None:
+        """The first instant (epoch ms) by which something in here should have been sent."""
+        found = [kept.post.wanted_by for posts in self._kept.values() for kept in posts]
+        return min((at for at in found if at is not None), default=None)
 
     def _deliver(self, url: str, found: Sequence[_Kept]) -> None:
         in_time: list[_Kept] = []

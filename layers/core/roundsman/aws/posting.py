@@ -23,12 +23,14 @@ class Post:
     """One message on its way: its text, the group it is in, and its delay in seconds, if any.
 
     `until` (epoch ms) is when nothing may be said any more: from then on it is not sent.
+    `wanted_by` is by when it should have been sent, where it may wait for others.
     """
 
     body: str
     group: str | None = None
     delay: int | None = None
     until: int | None = None
+    wanted_by: int | None = None
 
 
 def send_posts(sqs: "SQSClient", url: str, posts: Sequence[Post]) -> list[Exception | None]:

@@ -1,0 +1,315 @@
+"""Overload: one agent's queue that is longer than its steps' time, and what becomes of the orders.
+
+Orders of one step come at once, or steadily at twice what the agent's instances can do. The
+queue and the clock are simulated; decisions, requests, marks and the agent are the real ones. An
+instance reads one request at a time, notes it, and calls a service that takes as long for each.
+The scheduler sees marks that are seconds old. The supervisor looks every minute, and sends what
+falls due before its next look to the scheduler, as it does.
+"""
+
+from collections import deque
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from heapq import heappop, heappush
+from itertools import count, product
+
+from benchmarks.scale.arrivals import lot
+from roundsman.agent import Agent, Silence
+from roundsman.birth import Wishes, new_task
+from roundsman.due import due, without_owed
+from roundsman.errors import TransientError
+from roundsman.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
+from roundsman.machine import decide
+from roundsman.marks import Mark, Notebook, view
+from roundsman.messages import AgentRequest, Reply
+from roundsman.plan import plan_of
+from roundsman.requests import request_for
+from roundsman.states import TaskState
+from roundsman.step_request import StepRequest
+from roundsman.task import PERFORM, Task
+from roundsman.values import MINUTE, SECOND
+from roundsman.workflow import Compensation, Retry, Step, Undo, Workflow
+
+T0 = 1_800_000_000_000
+STEP, AGENT = "a", "worker"
+BOARD_IS_OLD = 5 * SECOND  # at most, by when the scheduler decides
+LOOKS_EVERY, LOOKS_AHEAD = MINUTE, 2 * MINUTE  # the supervisor
+ON_ITS_WAY = 200  # ms, of a message
+SILENT = 20  # ms that an instance spends on a request that it does not attempt
+UNDO_TAKES = 200  # ms
+BURST_WITHIN = 2 * SECOND
+STEADY = 2  # so many times what the instances can do
+FUNCTION_LASTS = 15 * MINUTE
+ORDERS_LAST = timedelta(days=4)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One queue. `within` is the step's complete-by in seconds, `share` of it a call takes.
+
+    `backlog` is the work ahead of the last order when it comes, in times of `within`. `fenced`
+    is said of the compensation. Where `steady` orders come at twice what the instances can do,
+    else all at once. The first `dying` orders kill their agent once, in the middle of the call.
+    """
+
+    within: int
+    share: float
+    backlog: float
+    instances: int
+    fenced: bool = True
+    steady: bool = False
+    max_attempts: int = 1
+    between: int = 50  # ms between an instance's reads
+    dying: int = 0
+
+    @property
+    def service_time(self) -> int:
+        """What a call takes, in ms."""
+        return round(self.within * SECOND * self.share)
+
+    @property
+    def orders(self) -> int:
+        ahead = round(self.backlog * self.instances / self.share)
+        return ahead * (2 if self.steady else 1)
+
+    @property
+    def apart(self) -> float:
+        """The time between two orders, in ms."""
+        if self.steady:
+            return self.service_time / self.instances / STEADY
+        return BURST_WITHIN / self.orders
+
+
+@dataclass(slots=True)
+class Found:
+    """What became of a cell's orders.
+
+    `counted` are attempts that were counted as failed. `looks` are decisions that changed a record
+    though nobody had answered. `took` is how long it all took, in times of the work that there
+    was. `recovered` says for each order that killed its agent, in ms: how long until it was sent
+    again.
+    """
+
+    orders: int = 0
+    completed: int = 0
+    counted: int = 0
+    requests: int = 0
+    looks: int = 0
+    undos: int = 0
+    took: float = 0.0
+    recovered: list[int] = field(default_factory=list)
+
+    @property
+    def failed(self) -> int:
+        return self.orders - self.completed
+
+    @property
+    def requests_an_order(self) -> float:
+        return self.requests / self.orders
+
+    @property
+    def looks_an_order(self) -> float:
+        return self.looks / self.orders
+
+
+GRID: Mapping[str, tuple[float, ...]] = {
+    "within": (30, 300, 900),
+    "share": (1 / 20, 1 / 5, 1 / 2),
+    "backlog": (1, 3, 10),
+    "instances": (1, 3, 10),
+}
+SMALL: Mapping[str, tuple[float, ...]] = {
+    "within": (30, 900),
+    "share": (1 / 10, 1 / 2),
+    "backlog": (3, 10),
+    "instances": (1, 4),
+}
+
+
+def cells(grid: Mapping[str, tuple[float, ...]]) -> Iterator[Cell]:
+    """Each at once and steadily, with one attempt and with three, fenced and not."""
+    for within, share, backlog, instances in product(*grid.values()):
+        for fenced, steady, attempts in product((True, False), (False, True), (1, 3)):
+            yield Cell(int(within), share, backlog, int(instances), fenced, steady, attempts)
+
+
+def simulated(cell: Cell, *, seed: int = 1) -> Found:
+    """Let the cell's orders come, until each has ended."""
+    return _Queue(cell, seed).run()
+
+
+@dataclass
+class _Hand:
+    """One instance, with its own time: it goes ahead while it acts."""
+
+    now: int = T0
+    notebook: Notebook = field(default_factory=Notebook)
+
+    def clock(self) -> int:
+        return self.now
+
+
+class _Queue:
+    def __init__(self, cell: Cell, seed: int) -> None:
+        self._cell = cell
+        self._drawn = lot(seed)
+        compensation = Compensation(fences_late_performs=cell.fenced)
+        self._step = Step(
+            name=STEP,
+            agent=AGENT,
+            complete_within=timedelta(seconds=cell.within),
+            retry=Retry(max_attempts=cell.max_attempts),
+            compensation=compensation,
+        )
+        workflow = Workflow(
+            name="overload", steps=(self._step,), complete_within=ORDERS_LAST, on_failure=Undo()
+        )
+        self._plan = plan_of(workflow)
+        self._numbers = count()
+        self._agenda: list[tuple[int, int, str, object]] = []
+        self._tasks: dict[str, Task] = {}
+        self._open: set[str] = set()
+        self._waiting: deque[tuple[str, AgentRequest]] = deque()
+        self._idle: deque[_Hand] = deque(_Hand() for _ in range(cell.instances))
+        self._marks: deque[tuple[int, Mark]] = deque()
+        self._told: set[tuple[str, int]] = set()
+        self._died: dict[str, int] = {}
+        self._lives = {f"ord-{number}" for number in range(cell.dying, cell.orders)}
+        self._found = Found(orders=cell.orders)
+
+    def run(self) -> Found:
+        cell, found = self._cell, self._found
+        for number in range(cell.orders):
+            name, born = f"ord-{number}", T0 + round(number * cell.apart)
+            self._tasks[name] = new_task(self._plan, name, Wishes(), born, shards=1)
+            self._open.add(name)
+            self._at(born, "start", name)
+        self._at(T0 + self._drawn.randrange(LOOKS_EVERY), "pass", None)
+        now = T0
+        while self._open:
+            now, _, kind, subject = heappop(self._agenda)
+            self._happen(kind, subject, now)
+        ends = [task.state for task in self._tasks.values()]
+        found.completed = ends.count(TaskState.COMPLETED)
+        found.took = (now - T0) / (cell.orders * cell.service_time / cell.instances)
+        return found
+
+    def _at(self, instant: int, kind: str, subject: object) -> None:
+        heappush(self._agenda, (instant, next(self._numbers), kind, subject))
+
+    def _happen(self, kind: str, subject: object, now: int) -> None:
+        match kind, subject:
+            case "start", str(name):
+                self._apply(name, Start(self._claimant()), now)
+            case "inspect", str(name):
+                self._apply(name, Inspect(), now)
+            case "reply", Reply() as reply:
+                self._apply(reply.task_id, reply.event(self._claimant()), now)
+            case "read", _Hand() as hand:
+                self._read(hand, now)
+            case _:
+                self._look(now)
+
+    # ---- the scheduler and the supervisor -------------------------------------------------------
+
+    def _claimant(self) -> Claimant:
+        return Claimant("s", f"{next(self._numbers):x}")
+
+    def _agents(self, now: int) -> Agents:
+        while len(self._marks) > 1 and self._marks[1][0] <= now - BOARD_IS_OLD:
+            self._marks.popleft()
+        if not self._marks or self._marks[0][0] > now - BOARD_IS_OLD:
+            return {}
+        return {f"{AGENT}/normal": view(self._marks[0][1], now)}
+
+    def _apply(self, name: str, event: Event, now: int) -> None:
+        before = self._tasks[name]
+        if before.ended:
+            return
+        agents, jitter = self._agents(now), self._drawn.random()
+        decision = decide(self._plan, before, event, now, order={}, agents=agents, jitter=jitter)
+        if isinstance(event, Inspect):
+            self._found.looks += decision.task is not before
+            start = Start(self._claimant())
+            later = decide(
+                self._plan, decision.task, start, now, order={}, agents=agents, jitter=jitter
+            )
+            decision = decision.then(later)
+        task = decision.task
+        failures = task.step(STEP).failure_count - before.step(STEP).failure_count
+        self._found.counted += max(0, failures)
+        if task.owed:
+            task = without_owed(task, now)
+        if isinstance(event, Inspect) and not task.ended:
+            task = replace(task, due_at=due(task, now))
+        self._tasks[name] = task
+        if task.ended:
+            self._open.discard(name)
+        for command in dict.fromkeys(decision.commands):
+            if isinstance(command, SendRequest) and task.step(STEP).under_way:
+                self._send(name, now)
+            elif isinstance(command, InspectAt):
+                self._at(command.at + SECOND, "inspect", name)
+
+    def _send(self, name: str, now: int) -> None:
+        request = request_for(self._plan, self._tasks[name], STEP, {}, now)
+        self._found.requests += request.operation == PERFORM
+        self._found.undos += request.operation != PERFORM
+        if name in self._died:
+            self._found.recovered.append(now - self._died.pop(name))
+        self._waiting.append((name, request))
+        if self._idle:
+            hand = self._idle.popleft()
+            self._at(now + ON_ITS_WAY, "read", hand)
+
+    def _look(self, now: int) -> None:
+        for name in sorted(self._open):
+            at = self._tasks[name].due_at
+            if at <= now:
+                self._apply(name, Inspect(), now)
+            elif at <= now + LOOKS_AHEAD and (name, at) not in self._told:
+                self._told.add((name, at))
+                self._at(at + SECOND, "inspect", name)
+        self._at(now + LOOKS_EVERY, "pass", None)
+
+    # ---- the agent ------------------------------------------------------------------------------
+
+    def _read(self, hand: _Hand, now: int) -> None:
+        if not self._waiting:
+            self._idle.append(hand)
+            return
+        name, request = self._waiting.popleft()
+        if mark := hand.notebook.read(request.sent_at, now):
+            self._marks.append((now, mark))
+            hand.notebook.written(mark)
+        hand.now = now
+        if name not in self._lives:
+            self._lives.add(name)  # the next call of it goes well
+            self._died[name] = now
+            self._at(now + self._cell.service_time, "read", hand)
+            return
+        answer = self._agent(hand).answer(
+            request, clock=hand.clock, function_ends_at=now + FUNCTION_LASTS
+        )
+        if not isinstance(answer, Silence):
+            self._at(hand.now + ON_ITS_WAY, "reply", answer)
+        hand.now = max(hand.now, now + SILENT)
+        self._at(hand.now + self._cell.between, "read", hand)
+
+    def _agent(self, hand: _Hand) -> Agent:
+        """The real one, whose service takes its time of the instance's."""
+        agent, takes = Agent(AGENT), self._cell.service_time
+
+        @agent.performs(self._step)
+        def perform(asked: StepRequest) -> None:
+            left = round(asked.time_left() / timedelta(milliseconds=1))
+            hand.now += min(takes, left)
+            if left < takes:
+                raise TransientError("not answered in time")
+
+        @agent.compensates(self._step)
+        def compensate(_: StepRequest) -> None:
+            hand.now += UNDO_TAKES
+
+        return agent
