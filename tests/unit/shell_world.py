@@ -11,7 +11,7 @@ from roundsman.alerts import Alert
 from roundsman.birth import Wishes
 from roundsman.commands import Command
 from roundsman.due import Lane, due, lane_key
-from roundsman.events import Outcome
+from roundsman.events import Agents, AgentView, Outcome
 from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.memory_groups import MemoryGroups
 from roundsman.messages import Reply
@@ -34,11 +34,22 @@ from roundsman.testing.faults import (
     FaultyStore,
 )
 from roundsman.values import SECOND, Json, parse_json
+from roundsman.workflow import Priority
 from tests.unit.machine_world import REPLY_TO, T0
 
 ORDER_ID = "ord-1"
 ORDER: Json = {"orderId": ORDER_ID, "total": "39.80"}
 SHARDS = 4
+AGENTS = ("worker", "other")
+
+
+class LittleKnownBoard(MemoryAgentBoard):
+    """Of no queue is known how far it was read, so that every time-out counts."""
+
+    def agents(self) -> Agents:
+        """By agent and priority."""
+        unknown = {f"{agent}/{p}": AgentView() for agent in AGENTS for p in Priority}
+        return {**unknown, **super().agents()}
 
 
 @dataclass
@@ -62,7 +73,7 @@ class Shells:
     board: MemoryAgentBoard = field(init=False)
 
     def __post_init__(self) -> None:
-        self.board = MemoryAgentBoard(self.clock)
+        self.board = LittleKnownBoard(self.clock)
 
     def clock(self) -> int:
         return self.now

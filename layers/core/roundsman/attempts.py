@@ -373,7 +373,8 @@ def _may_be_unsent(case: Case, step: StepPlan) -> bool:
     record, view = case.draft.step(step.name), case.agent(step)
     if record.heard_at is not None or record.started_at is None or record.spared:
         return False
-    if view.read_lock is None or view.read_lock == record.locked_by:
+    shown = view.read_lock is None or view.read_lock == record.locked_by
+    if shown and not view.unread:
         return False
     return case.now - record.started_at < COMES_AGAIN_WITHIN
 

@@ -28,7 +28,8 @@ DOUBT is NOTE_EVERY and as much again for clocks that differ and for a write tha
 from dataclasses import dataclass
 from typing import Protocol
 
-from roundsman.events import AgentView
+from roundsman.events import Agents, AgentView
+from roundsman.plan import Plan
 from roundsman.values import MINUTE, SECOND
 
 NOTE_EVERY = 5 * SECOND
@@ -36,6 +37,9 @@ DOUBT = 2 * NOTE_EVERY
 NEWS_FOR = MINUTE
 NEWS_FOR_AT_MOST = 30 * MINUTE
 """Twice the longest call that a function can make."""
+
+
+UNREAD = AgentView(unread=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +80,13 @@ def view(mark: Mark, now: int) -> AgentView:
         return AgentView(read_up_to=known + DOUBT, read_lock=mark.lock)
     lag = max(0, mark.read_at - mark.sent_at)
     return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT, read_lock=mark.lock)
+
+
+def with_unread(agents: Agents, plan: Plan, priority: str) -> Agents:
+    """The views, and one for each queue of the plan's agents of which nothing was ever read."""
+    queues = (queue_key(agent, priority) for step in plan.steps.values() for agent in step.agents)
+    unread = {queue: UNREAD for queue in queues if queue not in agents}
+    return {**agents, **unread} if unread else agents
 
 
 class Notebook:

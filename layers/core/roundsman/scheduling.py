@@ -34,6 +34,7 @@ from roundsman.events import (
 from roundsman.history import refusal
 from roundsman.lookahead import delay_until
 from roundsman.machine import decide
+from roundsman.marks import with_unread
 from roundsman.messages import AgentRequest, Reply
 from roundsman.order_rows import OrderRows
 from roundsman.plan import Plan
@@ -235,6 +236,8 @@ class Scheduler:
         now = self._clock()
         order = self._orders.content_of(task) if plan and plan.has_conditions else None
         agents, jitter = self._board.agents(), self._jitter()
+        if plan is not None:
+            agents = with_unread(agents, plan, task.priority)
         first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
         claims_itself = isinstance(event, Start | Replied)
         comes_again = not claims_itself and _claimed_before(first.task, claimant)

@@ -21,6 +21,7 @@ from roundsman.group_rounds import GroupRounds, GroupsReport
 from roundsman.leases import Round
 from roundsman.lookahead import LookAhead
 from roundsman.machine import decide
+from roundsman.marks import with_unread
 from roundsman.plan import Plan
 from roundsman.ports import (
     LONGEST_DELAY,
@@ -262,6 +263,8 @@ class Supervisor:
         except CallRefused:
             report.blind = True
             raise
+        if plan is not None:
+            agents = with_unread(agents, plan, task.priority)
         now, jitter = self._clock(), self._jitter()
         decision = decide(plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter)
         if decision.task is not task and not self._save(task, decision, now):
