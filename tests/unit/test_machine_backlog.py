@@ -15,6 +15,7 @@ import pytest
 
 from roundsman.attempts import SPARED_AT_MOST
 from roundsman.draft import SKEW
+from roundsman.errors import Refused
 from roundsman.events import AgentView, Inspect, Start, StartTask
 from roundsman.marks import Mark, Notebook, view
 from roundsman.messages import AgentRequest
@@ -309,3 +310,17 @@ def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> No
         world.overdue("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert "task_archived" in [owed.name for owed in world.task.owed]
+
+
+def test_no_fresh_key_is_given_while_a_patient_request_may_act() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    world.is_refused("a")
+    with pytest.raises(Refused, match="may act under its key until 08:05:35"):
+        world.resubmit(fresh_key=True)
+
+
+def test_what_nothing_undoes_does_not_happen_long_after_its_task_was_given_up() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    assert request(world, "a").complete_by == world.record("a").complete_by

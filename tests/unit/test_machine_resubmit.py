@@ -146,10 +146,10 @@ def test_no_fresh_key_while_a_copy_of_the_refused_request_may_act() -> None:
     world.start()
     world.is_refused("a")
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:05:35; ask again then, or "
+        "a: a copy of its request may act under its key until 08:00:35; ask again then, or "
         "resubmit it with its key kept"
     )
-    world.wait(335).resubmit(fresh_key=True)
+    world.wait(35).resubmit(fresh_key=True)
     assert world.record("a").round == 2
 
 
