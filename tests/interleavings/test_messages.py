@@ -128,7 +128,7 @@ def test_a_redelivered_reply_sends_again_only_what_it_has_claimed_itself() -> No
     world = World(a_workflow(first, beside, a_step("pack", first), a_step("label", beside)))
     sent = requests_sent(world)
     for name in ("pack", "label"):
-        world.mail("requests", f'"step":"{name}"').is_late(MINUTE / 2)
+        world.mail("requests", f'"step":"{name}"').is_late(MINUTE / 3)
     world.mail("replies", '"step":"pick"').comes_twice(after=SECOND)
     world.submit()
     world.run()

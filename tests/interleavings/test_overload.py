@@ -57,6 +57,21 @@ def test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_und
     assert {world.task(order).step("charge").failure_count for order in orders} == {0}
 
 
+def test_an_order_of_a_backlog_whose_calls_take_long_has_one_request_and_waits_in_its_queue() -> (
+    None
+):
+    world = World(a_workflow(careful))
+    sent = requests_sent(world)
+    agent = OneReader(world, each=25 * SECONDS)
+    orders = [world.submit() for _ in range(12)]
+    world.run(for_=SECONDS)
+    agent.work_off()
+    assert since_morning(world) > 5 * MINUTE, "five times as long as one of them may take"
+    assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
+    assert {world.task(order).step("charge").failure_count for order in orders} == {0}
+    assert len(sent) == len(orders)
+
+
 def test_a_request_that_is_always_read_too_late_is_given_the_time_of_its_queue() -> None:
     world = World(a_workflow(careful))
     world.mail(REQUESTS).arrives().is_late(90 * SECONDS, times=1_000)

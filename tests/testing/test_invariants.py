@@ -146,7 +146,7 @@ def looks_and_does_nothing(patch: Patch, world: World) -> None:
 
 def sleeps(patch: Patch, world: World) -> None:
     patch.setattr(Supervisor, "make_pass", lambda self, *, stop_at: PassReport())
-    world.on("charge").hangs()
+    world.on("mail").hangs()  # its request is over when it comes again
 
 
 def leaves_what_is_over(patch: Patch, _: World) -> None:

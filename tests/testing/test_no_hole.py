@@ -139,6 +139,6 @@ def test_a_soak_finds_that_good_messages_are_put_aside(monkeypatch: Patch) -> No
         return reply
 
     monkeypatch.setattr(engine, "read_reply", rejects)
-    found = run_stories(range(8))
+    found = run_stories(range(10))
     assert found.broken
     assert all("put aside: a message of replies" in why for _, why in found.broken)

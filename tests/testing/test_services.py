@@ -97,7 +97,7 @@ def test_a_call_may_take_longer_than_its_step_has() -> None:
     told(world)
     assert spent(world) == 0
     world = World(SHOP)
-    world.on("charge").takes(timedelta(seconds=40))
+    world.on("charge").takes(timedelta(seconds=90))  # and is not looked for sooner than in a minute
     told(world)
     assert spent(world) == 1
     assert world.services.ledger.count[CHARGE] == 1

@@ -85,6 +85,17 @@ def test_a_reply_does_not_wait_for_an_attempt_that_may_outlast_its_complete_by(
     assert posted.found == [(1, 10), (1, 20)]
 
 
+@pytest.mark.parametrize(("waited", "requests"), [(700, 1), (800, 2)])
+def test_a_reply_does_not_wait_until_it_is_asked_for_though_its_request_ends_later(
+    world: World, posted: Posted, waited: int, requests: int
+) -> None:
+    """The next attempt has 30 s, less one to be heard; the first is asked for after 30 s."""
+    takes(world, 10, 10)
+    sent_at = NOW - waited
+    world.handle(*asked(2, sent_at=sent_at, complete_by=sent_at + 11 * 30_000))
+    assert len(posted.found) == requests
+
+
 def test_a_reply_that_waited_beyond_its_complete_by_is_never_sent(
     world: World, posted: Posted, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from roundsman.attempts import SPARED_AT_MOST
 from roundsman.draft import SKEW
+from roundsman.errors import Refused
 from roundsman.events import AgentView, Inspect, Start, StartTask
 from roundsman.marks import Mark, Notebook, view
 from roundsman.messages import AgentRequest
@@ -345,3 +346,17 @@ def test_an_attempt_that_was_sent_for_all_that_is_known_is_counted(
     seconds: int, lock: str | None
 ) -> None:
     assert overdue_unheard(seconds, lock).state("a") is ProcessState.ERROR
+
+
+def test_no_fresh_key_is_given_while_a_patient_request_may_act() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    world.is_refused("a")
+    with pytest.raises(Refused, match="may act under its key until 08:05:35"):
+        world.resolve("a", did=False, fresh_key=True)
+
+
+def test_what_nothing_undoes_does_not_happen_long_after_its_task_was_given_up() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    assert request(world, "a").complete_by == world.record("a").complete_by

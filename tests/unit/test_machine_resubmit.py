@@ -183,10 +183,10 @@ def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_a
     world.start()
     world.is_refused("a")
     assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:05:35; look at its service then, "
+        "a: a copy of its request may act under its key until 08:00:35; look at its service then, "
         "and resolve it again"
     )
-    world.wait(335).resolve("a", did=False, fresh_key=True)
+    world.wait(35).resolve("a", did=False, fresh_key=True)
     world.start()
     request = request_for(world.plan, world.task, "a", None, world.now)
     assert request.idempotency_key == "ord-1/a/perform/2"

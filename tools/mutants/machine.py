@@ -229,7 +229,7 @@ MACHINE = (
     Mutant(
         name="patience-only-where-nothing-waits-for-it",
         file="layers/core/roundsman/patience.py",
-        old="return step.compensation is None or step.compensation.fences_late_performs",
+        old="return step.compensation is not None and step.compensation.fences_late_performs",
         new="return True",
         tests=(
             "tests/unit/test_machine_undo_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
@@ -263,7 +263,7 @@ MACHINE = (
         old="return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)",
         new="return record.complete_by",
         tests=(
-            "tests/unit/test_machine_resubmit.py::test_no_fresh_key_while_a_copy_of_the_refused_request_may_act",
+            "tests/unit/test_machine_backlog.py::test_no_fresh_key_is_given_while_a_patient_request_may_act",
         ),
         why="an effect happens under two keys",
     ),

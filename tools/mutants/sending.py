@@ -221,6 +221,16 @@ SENDING = (
         why="a call that hangs takes all the time that was for the queue",
     ),
     Mutant(
+        name="a-reply-does-not-wait-until-it-is-asked-for",
+        file="layers/core/roundsman/agent.py",
+        old="return request.complete_by - patience if is_patient else request.complete_by\n",
+        new="return request.complete_by if is_patient else request.complete_by\n",
+        tests=(
+            "tests/unit/test_agent_batches.py::test_a_reply_does_not_wait_until_it_is_asked_for_though_its_request_ends_later",
+        ),
+        why="an attempt that was answered is counted as one that was not",
+    ),
+    Mutant(
         name="what-its-queue-cut-off-is-given-back",
         file="layers/core/roundsman/agent.py",
         old="return request.complete_by - now < enough <= request.complete_by - request.sent_at\n",

@@ -164,6 +164,15 @@ class Agent:
             allowed = step.compensation.complete_within or allowed
         return milliseconds(allowed)
 
+    def asked_at(self, request: AgentRequest) -> int:
+        """When the scheduler asks for the answer: before the right to act is over (epoch ms).
+
+        What lies between is for waiting in a queue.
+        """
+        patience = PATIENCE * self.time_of(request)
+        is_patient = request.complete_by - request.sent_at > patience
+        return request.complete_by - patience if is_patient else request.complete_by
+
     @property
     def lambda_handler(self) -> Handler:
         """The function's entry point: `handler = payment.lambda_handler`."""

@@ -7,9 +7,10 @@ way that all goes well; it follows from the plan. An attempt itself has its step
 it begins (`roundsman.agent`).
 
 Something waits for that end where an undo is not fenced, and where a step may be made at another
-agent: there the request's end is its record's complete-by, until the queue is known to be behind.
-Then an undo that is not fenced waits for longer too, and the record says until when (`acts_until`).
-A step with heartbeats has long enough as it is.
+agent; and what nothing undoes should not happen long after its task was given up. There the
+request's end is its record's complete-by, until the queue is known to be behind. Then it is later
+too, and the record says when (`acts_until`), so that an undo that is not fenced waits for just
+that. A step of several agents or with heartbeats never has patience.
 """
 
 from roundsman.plan import StepPlan
@@ -63,4 +64,4 @@ def _is_waited_for_by_none(step: StepPlan, operation: str) -> bool:
         return True
     if len(step.agents) > 1 or step.heartbeat_within is not None:
         return False
-    return step.compensation is None or step.compensation.fences_late_performs
+    return step.compensation is not None and step.compensation.fences_late_performs

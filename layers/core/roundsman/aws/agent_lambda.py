@@ -221,8 +221,7 @@ class AgentFunction:
         raise_the_mildest([failure for failure in outcomes if failure is not None])
 
     def _reply(self, reply: Reply, request: AgentRequest) -> None:
-        """The scheduler asks for it before the right to act is over, where that is for waiting."""
-        wanted_by = min(request.complete_by, request.sent_at + self.agent.time_of(request))
+        wanted_by = self.agent.asked_at(request)
         post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
         self._mailbag.send(self.reply_queue_url, [post])
 
