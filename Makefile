@@ -12,9 +12,15 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 REPORTS := .cache/reports
-# How many orders of random stories `make verify` runs.
+# How many orders of random stories `make verify` runs. To try it in little, it takes fewer of them,
+# TEST_ARGS for pytest, and MUTANTS="--only NAME"; such a run is no proof, and is written nowhere.
 SOAK_ORDERS ?= 100000
 BEHIND := nice -n 15
+# Each part of `make verify` leaves here what it counted; all passed, docs/verified.json says so.
+VERIFY := $(REPORTS)/verify
+VERIFIED := $(BIN)/python -m tools.verified
+SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 100000,$(SOAK_ORDERS)),SOAK_ORDERS) \
+	$(if $(strip $(MUTANTS)),MUTANTS))
 
 # pip's own environment and user settings stay in force (mirrors, certificates); only its chatter goes.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -68,18 +74,28 @@ long: engines ## Run what takes minutes each: an outage, a backlog, an urgent or
 	$(BIN)/python -m pytest -m long $(TEST_ARGS)
 
 # What runs on servers mostly waits for them, so the rest is done beside it, and stands back for it.
+# Whatever fails, `finish` says which part it was, and writes nothing.
 .PHONY: verify
 verify: engines ## Run all the proof there is (docs/reliability.md): within 40 minutes on two cores
-	$(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(TEST_ARGS)
-	@$(MAKE) --no-print-directory -j 2 verify-servers verify-processor
+	@$(VERIFIED) begin --smaller "$(SMALLER)"
+	@{ $(MAKE) --no-print-directory verify-in-process && \
+	  $(MAKE) --no-print-directory -j 2 verify-servers verify-processor; } || true
+	@$(VERIFIED) finish
 
-.PHONY: verify-servers verify-processor
+.PHONY: verify-in-process verify-servers verify-processor
+verify-in-process:
+	@$(VERIFIED) part in-process $(VERIFY)/in-process.xml -- \
+	  $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" --junit-xml=$(VERIFY)/in-process.xml $(TEST_ARGS)
 verify-servers:
-	$(BIN)/python -m pytest -m "(engine or stack) and not long" $(TEST_ARGS)
+	@$(VERIFIED) part servers $(VERIFY)/servers.xml -- \
+	  $(BIN)/python -m pytest -m "(engine or stack) and not long" --junit-xml=$(VERIFY)/servers.xml $(TEST_ARGS)
 verify-processor:
-	$(BEHIND) $(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" $(TEST_ARGS)
-	$(BEHIND) $(BIN)/python -m tools.mutation_check
-	$(BEHIND) $(BIN)/python -m tools.soak --orders $(SOAK_ORDERS)
+	@$(BEHIND) $(VERIFIED) part proof $(VERIFY)/proof.xml -- \
+	  $(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" --junit-xml=$(VERIFY)/proof.xml $(TEST_ARGS)
+	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
+	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
+	@$(BEHIND) $(VERIFIED) part soak $(VERIFY)/soak.json -- \
+	  $(BIN)/python -m tools.soak --orders $(SOAK_ORDERS) --report $(VERIFY)/soak.json
 
 .PHONY: soak
 soak: $(INSTALLED) ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")
@@ -108,6 +124,7 @@ policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
 
 .PHONY: check
 check: lint types template policy test ## All that a change must pass
+	@$(VERIFIED) status
 
 .PHONY: format
 format: $(INSTALLED) ## Format the code and fix what the linter can

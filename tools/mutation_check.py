@@ -1,6 +1,6 @@
 """Takes each guard out of the source, one at a time: the test named for it must fail.
 
-    python -m tools.mutation_check [--only NAME ...]
+    python -m tools.mutation_check [--only NAME ...] [--report FILE]
 
 All of it happens in copies of the tree in a temporary folder, one for each worker. The named tests
 run unmutated first, and must pass. A guard whose test passes without it has survived; so has one
@@ -9,6 +9,7 @@ in the source any more no longer applies, and must be brought up to date. Exits 
 """
 
 import argparse
+import json
 import os
 import re
 import shutil
@@ -216,7 +217,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """The command. Returns its exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation_check", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="just this guard")
-    asked = parser.parse_args(arguments).only
+    parser.add_argument("--report", type=Path, metavar="FILE", help="how many of each, as JSON")
+    options = parser.parse_args(arguments)
+    asked = options.only
     chosen = [mutant for mutant in MUTANTS if not asked or mutant.name in asked]
     strange = set(asked or ()) - {mutant.name for mutant in chosen}
     if strange:
@@ -227,7 +230,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     found = check(PROJECT, chosen, lambda line: print(line, flush=True))
     if found is None:
         return 1
+    if options.report is not None:
+        options.report.write_text(json.dumps(counts_of(found)))
     return summed_up(found, time.monotonic() - began)
+
+
+def counts_of(found: Sequence[Judged]) -> dict[str, int]:
+    """How many of each verdict there are."""
+    return {verdict.lower(): sum(each.verdict is verdict for each in found) for verdict in Verdict}
 
 
 def summed_up(found: Sequence[Judged], seconds: float) -> int:

@@ -17,6 +17,7 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import dataclass, field
 from itertools import count, islice
+from pathlib import Path
 
 from tools.soak_stories import Account, Story
 
@@ -100,6 +101,17 @@ def summary(total: Found, seconds: float) -> str:
     )
 
 
+def counts_of(total: Found) -> dict[str, int]:
+    """What was run and found, each as one number."""
+    account = total.account
+    return {
+        "orders": account.orders,
+        "stories": account.stories,
+        "faults": sum(account.faults.values()),
+        "violations": len(total.broken),
+    }
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Soak as the command line says, with a line of progress now and then."""
     asked = _parser().parse_args(arguments)
@@ -125,6 +137,8 @@ def main(arguments: list[str] | None = None) -> int:
                 flush=True,
             )
     seconds = time.monotonic() - began
+    if asked.report is not None:
+        asked.report.write_text(json.dumps(counts_of(total)))
     if asked.json:
         seeds = [seed for seed, _ in total.broken]
         print(json.dumps({**vars(total.account), "seconds": round(seconds), "broken": seeds}))
@@ -144,6 +158,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--seed", type=int, default=0, help="of the first story (default: 0)")
     parser.add_argument("--workers", type=int, default=2, help="processes (default: 2)")
     parser.add_argument("--json", action="store_true", help="the totals as JSON")
+    parser.add_argument("--report", type=Path, metavar="FILE", help="the counts, as JSON")
     return parser
 
 

@@ -15,13 +15,20 @@ def totals(folder: Path) -> Counter[str]:
     """How many tests passed, failed and were skipped in all reports of `folder`."""
     counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
     for report in sorted(folder.glob("*.xml")):
-        # The reports are pytest's own, written just before: no foreign XML is parsed.
-        for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314
-            failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
-            skipped = int(suite.get("skipped", 0))
-            counts["failed"] += failed
-            counts["skipped"] += skipped
-            counts["passed"] += int(suite.get("tests", 0)) - failed - skipped
+        counts.update(totals_of(report))
+    return counts
+
+
+def totals_of(report: Path) -> Counter[str]:
+    """The same of one report. Raises OSError and ElementTree's ParseError."""
+    counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
+    # The report is pytest's own, written just before: no foreign XML is parsed.
+    for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314
+        failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        skipped = int(suite.get("skipped", 0))
+        counts["failed"] += failed
+        counts["skipped"] += skipped
+        counts["passed"] += int(suite.get("tests", 0)) - failed - skipped
     return counts
 
 

@@ -106,7 +106,7 @@ def unreadable(order_id: str, problem: str) -> Diagnosis:
     return Diagnosis(
         "unreadable",
         f"{order_id} cannot go on with this code: {problem}.",
-        ("its due entry is moved on, from a minute up to six hours, until some code can read it",),
+        ("its due entry is moved on, from a minute up to fifteen, until some code can read it",),
         "roundsman doctor",
     )
 

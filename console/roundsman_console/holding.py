@@ -5,7 +5,7 @@ soon as they have looked, and ends by itself.
 """
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
@@ -92,10 +92,14 @@ def release_command(
         asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)) if reason else "")
         found = find_stack(stack)
         held = find_agent(found, agent)
-        if not found.holds.release(held.name, OPERATOR):
+        # Only a person ends a hold that cannot be read, be it a breaker's.
+        kinds = [OPERATOR, *(hold.kind for hold in held.holds if hold.unreadable)]
+        released = [found.holds.release(held.name, kind) for kind in kinds]
+        if not any(released):
             circuit = held.hold(BREAKER)
             also = f" {_circuit(circuit)}" if circuit else ""
             raise ConsoleError(f"{held.name} is not held by an operator.{also}")
+        held = _without_unreadable_circuit(held)
         tell_released(found, held.name, asking.by, asking.reason, now())
         if not as_json:
             _say(_released_lines(held, asking))
@@ -109,6 +113,12 @@ def release_command(
             _say(_woken_lines(woken, first))
         if lost is not None:
             complain(f"Not all that waits is woken: {lost or 'interrupted'}.")
+
+
+def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
+    """What was true of the agent before, but for a breaker's hold that has been released too."""
+    kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
+    return replace(agent, holds=tuple(kept))
 
 
 def _is_held(agent: AgentNow) -> str:

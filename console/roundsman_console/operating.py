@@ -45,7 +45,8 @@ def resubmit_command(
         typer.Option("--step", help="A failed step, all by default; may be said more than once."),
     ] = None,
     fresh_key: Annotated[
-        bool, typer.Option("--fresh-key", help="Under a new key: only after a definite refusal.")
+        bool,
+        typer.Option("--fresh-key", help="Under a new key, after undoing it under the old one."),
     ] = False,
     again: Annotated[
         bool, typer.Option("--again", help="Begin an undone or cancelled task all over.")
@@ -114,6 +115,9 @@ def resolve_command(
     result: Annotated[
         str | None, typer.Option(help="With --did: what the step answers, as JSON or @file.")
     ] = None,
+    fresh_key: Annotated[
+        bool, typer.Option("--fresh-key", help="With --did-not: make it under a new key.")
+    ] = False,
 ) -> None:
     """Record the outcome of a step that you have looked up at the remote service.
 
@@ -127,12 +131,14 @@ def resolve_command(
             raise ConsoleError("Say either --did or --did-not.", USAGE)
         if did_not and result is not None:
             raise ConsoleError("What did not happen has no --result.", USAGE)
+        if did and fresh_key:
+            raise ConsoleError("What happened keeps its key.", USAGE)
         if many and result is not None:
             raise ConsoleError("A --result is of one order: resolve them one by one.", USAGE)
         if not orders and act.selection is None:
             raise ConsoleError("Name an order and its step: resolve ORDER STEP.", USAGE)
         answered = read_result(result)
-    deed = Deed(lambda asked: Resolve(asked, step, did, answered), (step,))
+    deed = Deed(lambda asked: Resolve(asked, step, did, answered, fresh_key), (step,))
     do(deed, orders, act)
 
 

@@ -41,34 +41,39 @@ def test_resubmit_of_a_step_that_did_not_fail_is_refused(operator: Operator) -> 
     assert "charge_card: not among the steps that failed" in result.stderr
 
 
-def test_a_fresh_key_is_taken_after_a_definite_refusal(operator: Operator) -> None:
+def test_a_fresh_key_is_given_by_a_persons_word_that_nothing_happened(operator: Operator) -> None:
     archived(operator)
     operator.world.clock.now += 60_000  # no copy of the request may act any more
-    assert operator.asks("resubmit", "ord-1", "--fresh-key").exit_code == 0
+    asked = operator.asks("resolve", "ord-1", "send_confirmation", "--did-not", "--fresh-key")
+    assert asked.exit_code == 0
     assert operator.world.task("ord-1").step("send_confirmation").round == 2
     assert operator.world.effects("ord-1") == ALL_EFFECTS
 
 
-def test_a_fresh_key_is_refused_where_the_effect_may_stand_under_the_old_one(
+def test_a_fresh_key_is_refused_where_the_effect_may_stand_and_nothing_undoes_it(
     operator: Operator,
 ) -> None:
-    # A service that is busy is not down: its breaker stays closed, so the attempts are counted.
-    operator.world.faults({"operation": "POST /messages", "status": 429})
-    operator.world.submit(order("ord-1"))
-    operator.world.pass_time(30)
-    assert operator.world.task("ord-1").state == "Archived"
+    archived(operator)
+    operator.world.clock.now += 60_000
     result = operator.asks("resubmit", "ord-1", "--fresh-key")
     assert result.exit_code == 1
-    assert "it may have had its effect under its key" in result.stderr
+    assert "it may have had its effect under its key, and has no compensation" in result.stderr
 
 
 def test_a_fresh_key_is_refused_while_a_copy_of_the_request_may_still_act(
     operator: Operator,
 ) -> None:
     archived(operator)
-    result = operator.asks("resubmit", "ord-1", "--fresh-key")
+    result = operator.asks("resolve", "ord-1", "send_confirmation", "--did-not", "--fresh-key")
     assert result.exit_code == 1
     assert "a copy of its request may act under its key until 08:00:35" in result.stderr
+
+
+def test_what_happened_keeps_its_key(operator: Operator) -> None:
+    archived(operator)
+    result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--fresh-key")
+    assert result.exit_code == 2
+    assert "What happened keeps its key." in result.stderr
 
 
 def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(

@@ -1,10 +1,12 @@
 """The failure groups that are open: the same promises over memory and over DynamoDB."""
 
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
 
-from roundsman.errors import CallRefused, TryAgain
+from roundsman.aws.groups import DynamoGroups
+from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.failures import Failure
 from roundsman.groups import MOST_OPEN, MOST_UNDONE, Group, opened
 from tests.contract.samples import NOW
@@ -142,6 +144,40 @@ def test_an_attribute_that_is_no_group_silences_no_other_and_gives_way(
     groups.open(group(2))
     assert groups.open(group(1)) == group(1)
     assert groups.groups() == [group(1), group(2)]
+
+
+def test_a_number_of_groups_that_is_none_is_counted_anew(dynamo_world: DynamoWorld) -> None:
+    groups = dynamo_world.groups()
+    groups.open(group(1))
+    for act, done in (
+        (lambda: groups.open(group(2)), group(2)),
+        (lambda: groups.remove(group(2)), True),
+    ):
+        dynamo_world.client.update_item(
+            TableName=dynamo_world.tables.control,
+            Key={"ControlId": {"S": "groups"}},
+            UpdateExpression="SET #open = :open",
+            ExpressionAttributeNames={"#open": "Open"},
+            ExpressionAttributeValues={":open": {"S": "many"}},
+        )
+        with suppress(TryAgain):
+            act()
+        assert act() == done
+    row = dynamo_world.client.get_item(
+        TableName=dynamo_world.tables.control, Key={"ControlId": {"S": "groups"}}
+    )
+    assert row["Item"]["Open"] == {"N": "1"}
+    assert groups.groups() == [group(1)]
+
+
+def test_what_is_no_group_is_told(dynamo_world: DynamoWorld) -> None:
+    row = {"ControlId": {"S": "groups"}, "Open": {"S": "?"}, "f-00000003": {"M": {}}}
+    dynamo_world.client.put_item(TableName=dynamo_world.tables.control, Item=row)  # type: ignore[arg-type]
+    told: list[UnreadableRecord] = []
+    table = dynamo_world.tables.control
+    groups = DynamoGroups(dynamo_world.client, control_table=table, on_unreadable=told.append)
+    assert groups.groups() == []
+    assert [problem.field for problem in told] == ["Open", "f-00000003.Workflow"]
 
 
 def test_groups_that_cannot_be_read_or_written_now_are_tried_again(

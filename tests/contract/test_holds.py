@@ -1,10 +1,12 @@
 """The holds on agents: what is stored of them, and what the scheduler is told."""
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import pytest
 
 from roundsman.aws.control import DynamoAgentBoard
+from roundsman.aws.holds import DynamoHolds
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.events import AgentView
 from roundsman.marks import DOUBT
@@ -14,6 +16,9 @@ from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_marks import Clock
 from tests.contract.worlds import DynamoWorld, World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 BY_ANNA = Hold("payment", OPERATOR, NOW, NOW + 30 * MINUTE, "acquirer maintenance", "anna")
 CIRCUIT = Hold("payment", BREAKER, NOW, NOW + 30 * SECOND, "5 calls in a row failed", "breaker")
@@ -114,16 +119,78 @@ def test_who_may_not_hold_is_told(moto_world: DynamoWorld) -> None:
         moto_world.holds(Clock()).hold(BY_ANNA)
 
 
-def test_a_hold_that_is_none_is_named_and_can_be_released(dynamo_world: DynamoWorld) -> None:
+GOOD: dict[str, "Value"] = {
+    "Since": {"N": "1"},
+    "Until": {"N": "99999999999999"},
+    "Reason": {"S": "?"},
+    "By": {"S": "anna"},
+}
+NO_HOLDS: dict[str, "Value"] = {
+    "text": {"S": "anna"},
+    "empty": {"M": {}},
+    "until words": {"M": {**GOOD, "Until": {"S": "tomorrow"}}},
+    "since words": {"M": {**GOOD, "Since": {"S": "yesterday"}}},
+    "without a reason": {"M": {key: GOOD[key] for key in ("Since", "Until", "By")}},
+    "by a number": {"M": {**GOOD, "By": {"N": "7"}}},
+}
+
+
+def spoilt(world: DynamoWorld, kind: str, value: "Value") -> list[Hold]:
+    """Mail is held as it should be; the payment agent's hold of that kind is no hold."""
+    world.client.put_item(
+        TableName=world.tables.control,
+        Item={"ControlId": {"S": "holds"}, f"payment/{kind}": value},
+    )
+    mail = replace(BY_ANNA, agent="mail")
+    world.holds(Clock()).hold(mail)
+    return [mail]
+
+
+@pytest.mark.parametrize("kind", [OPERATOR, BREAKER])
+@pytest.mark.parametrize("strange", NO_HOLDS)
+def test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released(
+    dynamo_world: DynamoWorld, strange: str, kind: str
+) -> None:
+    others = spoilt(dynamo_world, kind, NO_HOLDS[strange])
+    clock = Clock()
+    holds = dynamo_world.holds(clock)
+    for _ in range(3):
+        *rest, hold = holds.holds()
+        assert rest == [other for other in others if other.until > clock.now]
+        assert (hold.agent, hold.kind, hold.unreadable) == ("payment", kind, True)
+        assert hold.until > clock.now
+        assert "release payment, or hold it anew" in hold.reason
+        clock.now += 20 * MINUTE
+    assert holds.release("payment", kind)
+    assert holds.holds() == []
+
+
+@pytest.mark.parametrize("hold", [BY_ANNA, CIRCUIT], ids=[OPERATOR, BREAKER])
+@pytest.mark.parametrize("strange", NO_HOLDS)
+def test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind(
+    dynamo_world: DynamoWorld, strange: str, hold: Hold
+) -> None:
+    others = spoilt(dynamo_world, hold.kind, NO_HOLDS[strange])
+    holds = dynamo_world.holds(Clock())
+    assert not holds.hold(hold), "one was in force"
+    assert holds.holds() == [*others, hold]
+
+
+def test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told(
+    dynamo_world: DynamoWorld,
+) -> None:
+    names = ["payment", "payment/", "/operator", "payment/somehow"]
     dynamo_world.client.put_item(
         TableName=dynamo_world.tables.control,
-        Item={"ControlId": {"S": "holds"}, "payment/operator": {"S": "anna"}},
+        Item={"ControlId": {"S": "holds"}, **{name: {"S": "x"} for name in names}},
     )
-    holds = dynamo_world.holds(Clock())
-    with pytest.raises(UnreadableRecord, match=r"holds .* payment/operator\.Since"):
-        holds.holds()
-    assert not holds.release("payment", OPERATOR)
+    told: list[UnreadableRecord] = []
+    table = dynamo_world.tables.control
+    holds = DynamoHolds(
+        dynamo_world.client, control_table=table, clock=Clock(), on_unreadable=told.append
+    )
     assert holds.holds() == []
+    assert len(told) == len(names)
 
 
 # ---- the board ---------------------------------------------------------------------------
@@ -154,6 +221,25 @@ def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> Non
         held_why=f"its circuit is open until {clock_time(CIRCUIT.until)}: 5 calls in a row failed",
     )
     assert agents["mail/normal"].held_until is None
+
+
+def test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other(
+    dynamo_world: DynamoWorld,
+) -> None:
+    spoilt(dynamo_world, OPERATOR, NO_HOLDS["until words"])
+    dynamo_world.holds(Clock()).release("mail", OPERATOR)
+    board, notes = dynamo_world.board(Clock())
+    notes.note_read("mail", "normal", NOW - SECOND)
+    agents = board.agents()
+    assert agents["mail/normal"].held_until is None
+    held = agents["payment/normal"]
+    assert held == agents["payment/urgent"]
+    assert held.held_until is not None
+    assert held.held_until > NOW
+    assert held.held_why == (
+        "on hold: its hold cannot be read (payment/operator.Until is not a whole number); "
+        "release payment, or hold it anew"
+    )
 
 
 def test_an_agent_held_for_two_reasons_is_held_as_long_as_the_longer_one(world: World) -> None:

@@ -85,24 +85,39 @@ def test_a_supervisor_that_may_not_write_leases_is_told(moto_world: DynamoWorld)
         moto_world.leases().write(FIRST, seen=0)
 
 
-STRANGE: dict[str, Item] = {
-    "Version": {"Count": {"N": "16"}},
-    "Shards.x": {
-        "Version": {"N": "1"},
-        "Count": {"N": "16"},
-        "Shards": {"M": {"x": {"M": {}}}},
-    },
-    "Shards.0.Until": {
-        "Version": {"N": "1"},
-        "Count": {"N": "16"},
-        "Shards": {"M": {"0": {"M": {"Owner": {"S": "a"}, "Until": {"S": "soon"}}}}},
-    },
+LEASED: Item = {
+    "Version": {"N": "7"},
+    "Count": {"N": "16"},
+    "Shards": {"M": {"3": {"M": {"Owner": {"S": "a"}, "Until": {"N": "5"}}}}},
+}
+OF_3 = {3: Lease("a", 5, 0)}
+STRANGE: dict[str, tuple[Item, Leases]] = {
+    "Version": ({**LEASED, "Version": {"S": "7"}}, Leases(0, 16, OF_3)),
+    "Count": ({**LEASED, "Count": {"S": "many"}}, Leases(7, 4, OF_3)),
+    "Shards": ({**LEASED, "Shards": {"S": "all"}}, Leases(7, 16)),
+    "Shards.x": ({**LEASED, "Shards": {"M": {"x": {"M": {}}}}}, Leases(7, 16)),
+    "Shards.0": ({**LEASED, "Shards": {"M": {"0": {"S": "a"}}}}, Leases(7, 16)),
+    "Shards.0.Until": (
+        {**LEASED, "Shards": {"M": {"0": {"M": {"Until": {"S": "soon"}}}}}},
+        Leases(7, 16),
+    ),
 }
 
 
 @pytest.mark.parametrize("field", STRANGE)
-def test_a_row_that_another_hand_has_changed_is_named(moto_world: DynamoWorld, field: str) -> None:
-    item: Item = {"ControlId": {"S": "leases"}, **STRANGE[field]}
-    moto_world.client.put_item(TableName=moto_world.tables.control, Item=item)
-    with pytest.raises(UnreadableRecord, match=f"leases .*{field}"):
-        DynamoLeases(moto_world.client, control_table=moto_world.tables.control).read()
+def test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_next_write(
+    dynamo_world: DynamoWorld, field: str
+) -> None:
+    item, expected = STRANGE[field]
+    table = dynamo_world.tables.control
+    dynamo_world.client.put_item(TableName=table, Item={"ControlId": {"S": "leases"}, **item})
+    told: list[UnreadableRecord] = []
+    leases = DynamoLeases(dynamo_world.client, control_table=table, on_unreadable=told.append)
+    found = leases.read()
+    assert found == expected
+    assert [problem.field for problem in told] == [field]
+    wanted = replace(FIRST, version=found.version + 1)
+    assert leases.write(wanted, seen=found.version)
+    assert not leases.write(wanted, seen=found.version), "another came first"
+    assert leases.read() == wanted
+    assert len(told) == 1

@@ -1,6 +1,7 @@
 """What agents note of their reading, and what the scheduler is told of it."""
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import pytest
 
@@ -12,6 +13,9 @@ from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import DynamoWorld, World
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 
 @dataclass
@@ -110,10 +114,40 @@ def test_an_agent_that_may_not_write_marks_is_told(moto_world: DynamoWorld) -> N
         notes.note_read("mail", "normal", NOW)
 
 
-def test_a_mark_that_is_none_is_named(dynamo_world: DynamoWorld) -> None:
-    dynamo_world.client.put_item(
+NO_MARKS: dict[str, "Value"] = {
+    "text": {"S": "now"},
+    "empty": {"M": {}},
+    "without its time": {"M": {"ReadSentAt": {"N": "1"}}},
+    "half text": {"M": {"ReadSentAt": {"S": "soon"}, "ReadAt": {"N": "99999999999999"}}},
+    "words": {"M": {"ReadSentAt": {"N": "1"}, "ReadAt": {"S": "soon"}}},
+}
+
+
+@pytest.mark.parametrize("strange", NO_MARKS)
+def test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place(
+    dynamo_world: DynamoWorld, strange: str
+) -> None:
+    _, notes = dynamo_world.board(Clock())
+    notes.note_read("payment", "normal", NOW - SECOND)
+    dynamo_world.client.update_item(
         TableName=dynamo_world.tables.control,
-        Item={"ControlId": {"S": "marks"}, "mail/normal": {"S": "now"}},
+        Key={"ControlId": {"S": "marks"}},
+        UpdateExpression="SET #queue = :mark",
+        ExpressionAttributeNames={"#queue": "mail/normal"},
+        ExpressionAttributeValues={":mark": NO_MARKS[strange]},
     )
-    with pytest.raises(UnreadableRecord, match=r"marks .* mail/normal\.ReadSentAt"):
-        dynamo_world.board(Clock())[0].agents()
+    told: list[UnreadableRecord] = []
+    table = dynamo_world.tables.control
+    board = DynamoAgentBoard(
+        dynamo_world.client,
+        control_table=table,
+        clock=Clock(),
+        keep_for=0,
+        on_unreadable=told.append,
+    )
+    assert set(board.agents()) == {"payment/normal"}, "the others are known"
+    assert [problem.record for problem in told] == ["marks"]
+    assert told[0].field.startswith("mail/normal.")
+    notes.note_read("mail", "normal", NOW - 2 * SECOND)
+    assert board.agents()["mail/normal"].lag == 2 * SECOND
+    assert len(told) == 1

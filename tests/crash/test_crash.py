@@ -72,6 +72,7 @@ def crash_everywhere(
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
     said = f"{len(calls)} calls, {len(runs)} runs of {' and '.join(faults)}"
+    record_property("runs", len(runs))
     record_property(COUNTED, f"{name}, {said}, {seconds:.1f} s")
     assert not failures, f"{len(failures)} of {len(runs)} runs of {name!r} fail:\n" + "\n".join(
         failures[:SHOWN]

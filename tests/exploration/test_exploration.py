@@ -7,6 +7,7 @@ looked at, EXPLORATION_RECORD=1 writes the new numbers of the tests that run.
 import json
 import logging
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from tests.exploration.configurations import EVERY, SMALL, VERIFY
 from tests.exploration.explorer import explore
 from tests.exploration.model import TaskModel
 
+Record = Callable[[str, object], None]
+
 log = logging.getLogger(__name__)
 RECORDED = Path(__file__).with_name("states.json")
 RECORDS_ANEW = "EXPLORATION_RECORD"
@@ -24,7 +27,7 @@ LONGEST = 10 * MINUTE
 """ms from any state to the task's end, once faults stop: what a person would not call stuck."""
 
 
-def check(name: str) -> None:
+def check(name: str, record: Record) -> None:
     model = TaskModel(EVERY[name])
     found = explore(model, at_most=AT_MOST)
     log.info(
@@ -35,6 +38,8 @@ def check(name: str) -> None:
         found.seconds,
         model.course.longest // SECOND,
     )
+    record("states", found.states)
+    record("transitions", found.transitions)
     assert found.violation is None, f"{name}: {found.violation}"
     assert model.course.longest <= LONGEST
     numbers = {"states": found.states, "transitions": found.transitions}
@@ -46,11 +51,13 @@ def check(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", SMALL)
-def test_no_state_breaks_an_invariant(name: str) -> None:
-    check(name)
+def test_no_state_breaks_an_invariant(name: str, record_property: Record) -> None:
+    check(name, record_property)
 
 
 @pytest.mark.verify
 @pytest.mark.parametrize("name", VERIFY)
-def test_no_state_of_a_larger_configuration_breaks_an_invariant(name: str) -> None:
-    check(name)
+def test_no_state_of_a_larger_configuration_breaks_an_invariant(
+    name: str, record_property: Record
+) -> None:
+    check(name, record_property)

@@ -62,6 +62,7 @@ STORIES = (
         (
             f"{EFFECTS}::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
             f"{EFFECTS}::test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back",
+            "tests/interleavings/test_many_agents.py::test_a_charge_that_goes_from_agent_to_agent_whatever_happens_is_made_at_one_of_them",
             "tests/contract/test_call_notes.py::test_a_call_and_a_closing_at_once_never_both_succeed",
         ),
     ),
@@ -248,6 +249,41 @@ STORIES = (
         "nothing.",
         (
             f"{EFFECTS}::test_an_undo_is_given_the_key_of_the_perform_in_the_first_round_and_in_the_second",
+        ),
+    ),
+    Story(
+        "The supervisor may not read or write a table for hours: it takes every due record for a "
+        "broken one, and comes back to them hours after the right is given back.",
+        (
+            f"{SUPERVISION}::test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back",
+            f"{SUPERVISION}::test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour",
+            "tests/unit/test_supervision_refused.py::test_what_is_refused_for_one_task_is_asked_for_no_other_in_that_pass",
+        ),
+    ),
+    Story(
+        "Another hand writes one hold, mark, group or lease that cannot be read: nobody can decide "
+        "anything any more.",
+        (
+            "tests/contract/test_holds.py::test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other",
+            "tests/contract/test_holds.py::test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind",
+            "tests/contract/test_marks.py::test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place",
+            "tests/contract/test_groups.py::test_an_attribute_that_is_no_group_silences_no_other_and_gives_way",
+            "tests/contract/test_leases.py::test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_next_write",
+        ),
+    ),
+    Story(
+        "A task's time begins and ends between two passes of the supervisor: its end is noticed by "
+        "the next pass, minutes late.",
+        (
+            f"{SUPERVISION}::test_a_task_with_little_time_ends_within_two_seconds_of_it",
+            f"{SUPERVISION}::test_a_task_starts_within_two_seconds_of_its_time",
+        ),
+    ),
+    Story(
+        "An answer is lost, and the service answers no probe: nobody knows what happened, and the "
+        "undo, which would be right either way, is never made.",
+        (
+            f"{EFFECTS}::test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer",
         ),
     ),
 )

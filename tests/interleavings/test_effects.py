@@ -5,7 +5,8 @@ from datetime import timedelta
 import pytest
 
 from roundsman.agent import Agent
-from roundsman.errors import TransientError
+from roundsman.errors import PermanentError, TransientError
+from roundsman.probes import DidNotHappen, Happened
 from roundsman.states import ProcessState, TaskState
 from roundsman.step_request import StepRequest
 from roundsman.testing import Fault, World
@@ -230,3 +231,19 @@ def test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_b
         f"{order}/charge/perform"
     ]
     assert since_morning(world) > 10 * MINUTE
+
+
+def test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer() -> None:
+    bank = Bank()
+
+    @bank.agent.probes(bank.step)
+    def find(request: StepRequest) -> Happened | DidNotHappen:
+        raise PermanentError("Http405", f"GET {request.perform_key} answered 405")
+
+    world = World(a_workflow(bank.step), agents=[bank.agent])
+    world.on("charge").loses_answer()
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert bank.asked_to_refund == [f"{order}/charge/perform"]
+    assert not bank.taken

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.birth import Wishes
+from roundsman.errors import UnreadableRecord
 from roundsman.states import ProcessState, TaskState
 from roundsman.testing import Fault, World
 from roundsman.testing.queues import REPLIES
@@ -24,6 +25,7 @@ from tests.interleavings.shop import (
 )
 
 SECONDS = timedelta(seconds=1)
+DAY = timedelta(days=1)
 ITS_REQUEST = '"step":"charge"'
 
 press = a_step("press", complete_within=10 * MINUTE)
@@ -160,3 +162,72 @@ def test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard() -> None
     assert {task_id for task_id, _ in world.engine.troubles} == {broken}
     started = {mail.body for mail in waiting(world, "commands")}
     assert all(any(f'"{order}"' in body for body in started) for order in orders if order != broken)
+
+
+CONTROL = ("read_board", "plan", "read_leases", "read_groups")
+"""What a supervisor reads in ControlTable."""
+
+
+@pytest.mark.parametrize("calls", [CONTROL, ("load",), ("due",), ("save",)], ids=" ".join)
+def test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back(
+    calls: tuple[str, ...],
+) -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED), complete_within=DAY))
+    for _ in range(20):  # in each shard, and each attempt hangs
+        world.on("charge").hangs()
+    orders = [world.submit() for _ in range(20)]
+    world.run(for_=MINUTE / 6)
+    for mail in waiting(world, "commands"):
+        world.queues.delete(mail)
+    world.faults.on("send_inspects", Fault.SWALLOWED)  # nobody but supervisors' own looks
+    for call in calls:
+        world.faults.on(call, Fault.REFUSED)
+    for _ in range(3 * 60):
+        world.now += 60 * SECOND
+        world.engine.make_pass(0, world.post)
+    assert world.post.alerts == []
+    refused = {type(problem).__name__ for _, problem in world.engine.troubles}
+    assert refused == {"CallRefused"}
+    assert len(world.engine.troubles) == 3 * 60, "once a pass, and not once a task"
+    world.engine.troubles.clear()
+    world.faults.stop()
+    world.engine.make_pass(0, world.post)
+    assert all(world.task(order).step("charge").failure_count == 1 for order in orders)
+    world.run()
+    assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
+
+
+def test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour() -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED), complete_within=DAY))
+    world.on("charge").hangs()
+    order = world.submit()
+    world.run(for_=MINUTE / 6)
+    world.engine.store.make_unreadable(order, UnreadableRecord(order, "Steps", "is missing"))
+    for _ in range(8 * 60):
+        world.engine.make_pass(0, world.post)
+        world.now += 60 * SECOND
+        assert world.engine.watch.due[order] <= world.now + 15 * 60 * SECOND
+
+
+@pytest.mark.parametrize("interval", [MINUTE, 10 * MINUTE])
+def test_a_task_with_little_time_ends_within_two_seconds_of_it(interval: timedelta) -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED)), interval=interval)
+    world.on("charge").hangs(times=9)
+    world.run(for_=MINUTE / 8)  # its deadline falls between two passes
+    began = world.now
+    order = world.submit(wishes=Wishes(complete_within=20 * SECOND))
+    world.run(for_=SECONDS)
+    world.run(until=lambda: world.task(order).ended)
+    assert world.task(order).state is TaskState.UNDONE
+    assert 20 * SECOND <= world.now - began <= 22 * SECOND
+
+
+@pytest.mark.parametrize("ahead", [30 * SECOND, 5 * 60 * SECOND, 14 * 60 * SECOND])
+def test_a_task_starts_within_two_seconds_of_its_time(ahead: int) -> None:
+    world = World(a_workflow(a_step("charge", compensation=FENCED)), interval=10 * MINUTE)
+    world.run(for_=MINUTE / 8)
+    start_at = world.now + ahead
+    order = world.submit(wishes=Wishes(start_at=start_at))
+    world.run(for_=SECONDS)
+    world.run(until=lambda: world.task(order).step("charge").started_at is not None)
+    assert start_at <= world.now <= start_at + 2 * SECOND

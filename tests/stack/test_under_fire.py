@@ -11,12 +11,13 @@ import faulthandler
 import shutil
 import sys
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import cast
 
 import pytest
 
+from roundsman.supervision import UNDONE_COUNT
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import free_port
 from roundsman_console.services import RemoteServices
@@ -142,7 +143,10 @@ def test_there_was_a_fire(aftermath: Aftermath) -> None:
     assert kinds["held"] > 0, "payment was down"
 
 
-def test_no_order_is_lost_and_each_ends_as_its_kind_must(aftermath: Aftermath) -> None:
+def test_no_order_is_lost_and_each_ends_as_its_kind_must(
+    aftermath: Aftermath, record_property: Callable[[str, object], None]
+) -> None:
+    record_property("orders", len(aftermath.tasks))
     expected = {order_id: ending.state for order_id, ending in aftermath.fire.orders.items()}
     states = {order_id: task["State"] for order_id, task in aftermath.tasks.items()}
     assert states == expected, aftermath.stories(differing(states, expected))
@@ -167,19 +171,59 @@ def test_every_archived_orders_group_was_alerted_with_its_reason_and_no_other(
     aftermath: Aftermath,
 ) -> None:
     """One group, since all are refused alike: its alert stands for each of them."""
-    about_groups = [alert for alert in aftermath.alerts if "group" in alert]
-    archived = {
-        order_id: str(task["FailureGroup"]).partition("#")[0]
-        for order_id, task in aftermath.tasks.items()
-        if task["State"] == "Archived"
-    }
-    assert {alert["group"] for alert in about_groups} == set(archived.values())
-    for alert in about_groups:
-        assert (alert["alert"], alert["step"]) == ("task_archived", "send_confirmation")
+    archived = by_group(aftermath, "Archived")
+    about = [alert for alert in aftermath.alerts if alert["alert"] == "task_archived"]
+    assert {alert["group"] for alert in about if alert["news"] == "first"} == set(archived)
+    for alert in about:
+        assert alert["news"] in ("first", "update"), "no archived order has gone on"
+        assert (alert["step"], alert["how"]) == ("send_confirmation", "archived")
         assert alert["severity"] == "error"
-        samples = cast("list[Row]", alert["samples"])
-        assert {sample["orderId"] for sample in samples} <= set(archived)
-        assert all(sample["undoFailed"] == [] for sample in samples)
+        members = archived[str(alert["group"])]
+        assert cast("int", alert["count"]) <= len(members)
+        assert sampled(alert) <= members
+        assert cast("Row", alert["overSamples"])["undoFailed"] == {}
+
+
+def test_undone_orders_were_alerted_only_where_many_were_undone_alike(
+    aftermath: Aftermath,
+) -> None:
+    """How many came within ten minutes is the machine's; that fewer than so many did is not."""
+    undone = by_group(aftermath, "Undone")
+    about = [alert for alert in aftermath.alerts if alert["alert"] == "orders_undone"]
+    firsts = {alert["group"] for alert in about if alert["news"] == "first"}
+    assert {alert["group"] for alert in about} == firsts
+    assert firsts <= {group for group, members in undone.items() if len(members) >= UNDONE_COUNT}
+    for alert in about:
+        members = undone[str(alert["group"])]
+        clear = alert["news"] == "clear"
+        assert alert["how"] == "undone"
+        assert alert["severity"] == ("info" if clear else "warning")
+        assert cast("int", alert["count"]) <= len(members)
+        assert cast("int", alert["count"]) >= UNDONE_COUNT or alert["news"] != "first"
+        assert clear or sampled(alert) <= members
+        assert clear or cast("Row", alert["overSamples"])["undoFailed"] == {}
+
+
+def test_nothing_else_was_alerted_than_failures_and_circuits(aftermath: Aftermath) -> None:
+    about_orders = {alert["alert"] for alert in aftermath.alerts if "group" in alert}
+    others = {alert["alert"] for alert in aftermath.alerts if "group" not in alert}
+    assert about_orders <= {"task_archived", "orders_undone"}
+    assert others <= {"breaker_opened", "breaker_closed"}
+
+
+def by_group(aftermath: Aftermath, state: str) -> dict[str, set[str]]:
+    """The orders that ended in this state, by the group of their failure."""
+    found: defaultdict[str, set[str]] = defaultdict(set)
+    for order_id, task in aftermath.tasks.items():
+        if task["State"] == state:
+            found[str(task["FailureGroup"]).partition("#")[0]].add(order_id)
+    return dict(found)
+
+
+def sampled(alert: Row) -> set[str]:
+    """The orders that an alert names; by their ids alone where they could not be read just then."""
+    samples = cast("list[Row | str]", alert["samples"])
+    return {each if isinstance(each, str) else str(each["orderId"]) for each in samples}
 
 
 def test_every_application_was_told_all_of_its_orders(aftermath: Aftermath) -> None:

@@ -128,6 +128,47 @@ def undone_at_one_by_hand() -> World:
     return world
 
 
+def cancelled_while_it_is_undone_to_go_on() -> World:
+    """Cancelled as it stands, while its step's undo at the first agent waits to begin."""
+    world = routed(fenced=False)
+    world.fails("a")
+    world.cancel(undo=False)
+    return world
+
+
+def archived_in_an_undo_that_goes_on() -> World:
+    """Its plan was missing while its step's undo at the first agent waited, and is back."""
+    world = routed(fenced=False)
+    world.fails("a")
+    world.stored_plan = False
+    world.inspect()
+    world.stored_plan = True
+    return world
+
+
+def cancelled_in_an_undo_that_goes_on(seconds: int) -> World:
+    world = archived_in_an_undo_that_goes_on()
+    world.wait(seconds).cancel(undo=False)
+    return world
+
+
+def cancelled_while_its_plan_is_missing() -> World:
+    """Nothing of it can be undone, but without its plan nobody knows that."""
+    world = World(plan(step("a")))
+    world.start()
+    world.cancel()
+    world.stored_plan = False
+    world.overdue("a")
+    return world
+
+
+def resubmitted_once_its_plan_is_back() -> World:
+    world = cancelled_while_its_plan_is_missing()
+    world.stored_plan = True
+    world.resubmit()
+    return world
+
+
 COPING_STORIES: list[Callable[[], World]] = [
     held,
     lambda: held(LATER),
@@ -140,4 +181,7 @@ COPING_STORIES: list[Callable[[], World]] = [
     settled_by_hand,
     undone_at_both,
     undone_at_one_by_hand,
+    lambda: cancelled_in_an_undo_that_goes_on(0),
+    lambda: cancelled_in_an_undo_that_goes_on(60),
+    resubmitted_once_its_plan_is_back,
 ]

@@ -269,8 +269,10 @@ class World:
     def cancel(self, *, undo: bool = True) -> Decision:
         return self.apply(Cancel(self.asked(), undo=undo))
 
-    def resolve(self, name: str, *, did: bool = True, result: Json = None) -> Decision:
-        return self.apply(Resolve(self.asked(), name, did=did, result=result))
+    def resolve(
+        self, name: str, *, did: bool = True, result: Json = None, fresh_key: bool = False
+    ) -> Decision:
+        return self.apply(Resolve(self.asked(), name, did, result, fresh_key))
 
     def extend(self, seconds: int, name: str | None = None) -> Decision:
         return self.apply(Extend(self.asked(), seconds, name))

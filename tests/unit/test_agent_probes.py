@@ -57,12 +57,18 @@ class Payment:
 
         return function
 
-    def says(self, asked: AgentRequest, *, fenced: bool = False) -> Reply:
+    def says(
+        self,
+        asked: AgentRequest,
+        *,
+        fenced: bool = False,
+        report: Callable[[Exception], None] = lambda _: None,
+    ) -> Reply:
         agent, step = Agent("payment"), FENCED if fenced else charge_card
         agent.performs(step)(self.bound("perform"))
         agent.compensates(step)(self.bound("undo"))
         agent.probes(step)(self.bound("probe"))
-        return reply(agent, self.clock, asked)
+        return reply(agent, self.clock, asked, report=report)
 
     @property
     def order(self) -> list[str]:
@@ -176,6 +182,72 @@ def test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_
     assert said.outcome is Outcome.TRANSIENT
     assert said.error is not None
     assert (said.error.type, said.error.message) == (error_type, words)
+    assert payment.order == ["probe"]
+
+
+CANNOT_SAY = {
+    "405": PermanentError("Http405", "GET answered 405"),
+    "a defect": KeyError("chargeId"),
+    "neither answer": True,
+    "a result that is not JSON": Happened(object()),  # type: ignore[arg-type]  # the mistake meant
+}
+
+
+@pytest.mark.parametrize("why", CANNOT_SAY)
+def test_a_probe_that_cannot_be_asked_strands_no_undo_of_a_service_that_fences(
+    clock: Clock, why: str
+) -> None:
+    reported: list[Exception] = []
+    payment = Payment(clock, CANNOT_SAY[why])
+    said = payment.says(UNDO, fenced=True, report=reported.append)
+    assert said.outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo"]
+    asked = payment.called[1][1]
+    assert asked.outcome_unknown
+    assert asked.results == {}
+    assert len(reported) == 1, "whoever wrote the probe finds it in the log"
+
+
+def test_a_probe_that_could_not_be_asked_is_not_asked_again_within_the_attempt(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    payment.ends["undo"] = [TransientError("503"), None]
+    assert payment.says(UNDO, fenced=True).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo", "undo"]
+    again = payment.says(UNDO, fenced=True)
+    assert again.outcome is Outcome.SUCCEEDED
+    assert payment.order[3:] == ["probe", "undo"], "the next attempt asks"
+
+
+def test_the_failure_of_such_an_undo_is_not_said_to_be_the_probes(clock: Clock) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    payment.ends["undo"] = [PermanentError("Refused", "no such charge")]
+    said = payment.says(UNDO, fenced=True)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert said.error.message == "no such charge"
+
+
+@pytest.mark.parametrize(
+    "weather",
+    [TransientError("503"), OSError("reset"), Busy("429", retry_after=timedelta(hours=1))],
+)
+def test_while_a_probe_fails_for_now_the_undo_of_a_service_that_fences_waits_for_its_word(
+    clock: Clock, weather: Exception
+) -> None:
+    payment = Payment(clock, weather)
+    said = payment.says(UNDO, fenced=True)
+    assert said.outcome is Outcome.TRANSIENT
+    assert set(payment.order) == {"probe"}
+
+
+def test_a_perform_of_a_service_that_fences_waits_for_its_probe_all_the_same(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
+    assert said.outcome is Outcome.TRANSIENT
     assert payment.order == ["probe"]
 
 

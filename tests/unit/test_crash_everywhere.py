@@ -4,7 +4,7 @@ For each story, one run without faults counts the calls; then each call in turn 
 there is. Every record is held against the invariants as it is written (`roundsman.testing`).
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from datetime import timedelta
 
 import pytest
@@ -99,8 +99,12 @@ def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[in
     "name",
     [pytest.param(name, marks=[pytest.mark.verify] if name in LONG else []) for name in STORIES],
 )
-def test_every_order_comes_to_its_end_whatever_single_call_fails(name: str) -> None:
-    assert everywhere(name) > 0
+def test_every_order_comes_to_its_end_whatever_single_call_fails(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    runs = everywhere(name)
+    record_property("runs", runs)
+    assert runs > 0
 
 
 def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
@@ -126,9 +130,13 @@ def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs
 
 @pytest.mark.verify
 @pytest.mark.parametrize("name", ["a transient fault", "an agent that hangs", "a declined card"])
-def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(name: str) -> None:
+def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
     faults = (Fault.CRASH_AFTER, Fault.UNKNOWN)
-    assert everywhere(name, faults=faults, then=(1, 2, 3, 5)) > 0
+    runs = everywhere(name, faults=faults, then=(1, 2, 3, 5))
+    record_property("runs", runs)
+    assert runs > 0
 
 
 @pytest.mark.parametrize("ahead", [-20, -1, 1, 20])

@@ -174,8 +174,22 @@ def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
         f"a: it {said} its effect under its key, and has no compensation; look at its service, "
-        "then resolve it, or resubmit it with its key kept"
+        "then resolve it: --did, or --did-not --fresh-key"
     )
+
+
+def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_act() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.is_refused("a")
+    assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
+        "a: a copy of its request may act under its key until 08:00:35; look at its service then, "
+        "and resolve it again"
+    )
+    world.wait(36).resolve("a", did=False, fresh_key=True)
+    world.start()
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
 
 
 def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:

@@ -2,13 +2,16 @@
 
 from dataclasses import replace
 
-from roundsman.events import Outcome
+from roundsman.birth import Wishes
+from roundsman.commands import command_of
+from roundsman.events import Asked, Cancel, Extend, OperatorEvent, Outcome, Resubmit, RunNow
+from roundsman.lookahead import RATHER_LATE
 from roundsman.ports import LONGEST_DELAY
 from roundsman.states import ProcessState, TaskState
 from roundsman.testing.faults import Fault, Faults
 from roundsman.values import SECOND
 from roundsman.workflow import Archive
-from tests.unit.machine_world import plan, step
+from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 
 first = step("first")
@@ -100,3 +103,56 @@ def test_a_step_beside_a_failed_one_is_watched_until_it_is_settled() -> None:
     assert shells.alerts() == ["task_archived"]
     assert shells.open_entry() is None
     assert shells.unwatched == []
+
+
+# --- The end of a task's time ----------------------------------------------------------------
+
+
+def told(shells: Shells, event: OperatorEvent) -> None:
+    shells.outbox.sent.clear()
+    shells.scheduler().command(command_of(ORDER_ID, event), event.asked.command_id)
+
+
+def test_a_task_whose_time_a_person_makes_a_little_longer_is_looked_at_when_that_is_over() -> None:
+    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=20 * SECOND)))
+    shells.start()
+    told(shells.wait(5), Extend(Asked("c-1", "ann"), 10))
+    assert shells.inspects() == [(ORDER_ID, 25 * SECOND + RATHER_LATE)]
+    told(shells, Extend(Asked("c-2", "ann"), LONGEST_DELAY // SECOND))
+    assert shells.inspects() == [], "supervisors see to what is later"
+
+
+def test_a_resubmitted_task_with_little_time_is_looked_at_when_that_is_over() -> None:
+    shells = Shells(plan(first, on_failure=Archive()), wishes=Wishes(complete_within=20 * SECOND))
+    shells.submit()
+    shells.start()
+    shells.reply("first", Outcome.PERMANENT)
+    told(shells.wait(3600), Resubmit(Asked("c-1", "ann")))
+    assert shells.task().state is TaskState.ACTIVE
+    assert (ORDER_ID, 20 * SECOND + RATHER_LATE) in shells.inspects()
+
+
+def test_a_task_of_tomorrow_with_little_time_is_looked_at_when_that_is_over() -> None:
+    tomorrow = T0 + 24 * 3600 * SECOND
+    shells = Shells(LINE, wishes=Wishes(start_at=tomorrow, complete_within=20 * SECOND))
+    shells.submit()
+    shells.now = tomorrow
+    shells.inspect()
+    assert shells.requested() == ["first"]
+    assert shells.inspects() == [(ORDER_ID, 20 * SECOND + RATHER_LATE)]
+
+
+def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:
+    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=60 * SECOND)))
+    shells.start()
+    shells.reply("first")
+    told(shells, RunNow(Asked("c-1", "ann")))
+    assert shells.inspects() == []
+
+
+def test_a_task_that_is_to_end_is_not_looked_at_for_its_time() -> None:
+    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=20 * SECOND)))
+    shells.start()
+    told(shells, Cancel(Asked("c-1", "ann"), undo=False))
+    told(shells, Extend(Asked("c-2", "ann"), 60))
+    assert shells.inspects() == []

@@ -8,6 +8,7 @@ from roundsman.birth import Wishes
 from roundsman.commands import Command, read_command
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.events import Asked, Cancel, Outcome
+from roundsman.lookahead import RATHER_LATE
 from roundsman.ports import LONGEST_DELAY
 from roundsman.states import TaskState
 from roundsman.submission import CancelAsked
@@ -215,21 +216,24 @@ def test_a_repeated_order_is_announced_though_a_deployment_has_changed_its_workf
 # --- A start at a later time -----------------------------------------------------------------
 
 
-@pytest.mark.parametrize("ahead", [1, 90 * SECOND, LONGEST_DELAY])
-def test_a_start_within_a_quarter_of_an_hour_is_a_delayed_message(ahead: int) -> None:
+@pytest.mark.parametrize("ahead", [1, 90 * SECOND, LONGEST_DELAY - RATHER_LATE])
+def test_a_start_within_a_quarter_of_an_hour_is_a_message_delayed_to_just_after_it(
+    ahead: int,
+) -> None:
     shells = Shells(ONE, wishes=Wishes(start_at=T0 + ahead))
     shells.submit()
     assert shells.task().state is TaskState.SCHEDULED
-    assert shells.commands() == [("start", ORDER_ID, ahead)]
+    assert shells.commands() == [("start", ORDER_ID, ahead + RATHER_LATE)]
     assert shells.open_entry() == T0 + ahead
 
 
 def test_a_later_start_is_left_to_its_due_entry() -> None:
-    shells = Shells(ONE, wishes=Wishes(start_at=T0 + LONGEST_DELAY + 1))
+    start_at = T0 + LONGEST_DELAY - RATHER_LATE + 1
+    shells = Shells(ONE, wishes=Wishes(start_at=start_at))
     shells.submit()
     assert shells.commands() == []
-    assert shells.open_entry() == T0 + LONGEST_DELAY + 1
-    shells.now = T0 + LONGEST_DELAY
+    assert shells.open_entry() == start_at
+    shells.now = start_at - 1
     shells.make_pass()
     assert shells.inspects() == [(ORDER_ID, 501)], "seen ahead, half a second late"
     assert shells.starts() == []
@@ -309,3 +313,57 @@ def test_a_cancellation_that_could_not_be_passed_on_comes_again() -> None:
     submission = shells.submission(Faults().on("send_command", Fault.NOT_DONE))
     with pytest.raises(TryAgain):
         submission.cancel(CancelAsked(ORDER_ID, True, ""), "m-7")
+
+
+# --- The end of a task's time ----------------------------------------------------------------
+
+SHORT = 20 * SECOND
+
+
+@pytest.mark.parametrize("allowed", [1, SHORT, LONGEST_DELAY - RATHER_LATE])
+def test_a_task_with_little_time_is_looked_at_when_that_is_over(allowed: int) -> None:
+    shells = Shells(ONE, wishes=Wishes(complete_within=allowed))
+    shells.submit()
+    assert shells.commands() == [
+        ("start", ORDER_ID, 0),
+        ("inspect", ORDER_ID, allowed + RATHER_LATE),
+    ]
+
+
+def test_a_task_that_starts_soon_and_has_little_time_is_looked_at_at_its_start_and_its_end() -> (
+    None
+):
+    wishes = Wishes(start_at=T0 + MINUTE, complete_within=SHORT)
+    shells = Shells(ONE, wishes=wishes)
+    shells.submit()
+    assert shells.commands() == [
+        ("start", ORDER_ID, MINUTE + RATHER_LATE),
+        ("inspect", ORDER_ID, MINUTE + SHORT + RATHER_LATE),
+    ]
+
+
+def test_the_end_of_a_longer_time_is_left_to_the_supervisor() -> None:
+    allowed = LONGEST_DELAY - RATHER_LATE + 1
+    shells = Shells(ONE, wishes=Wishes(complete_within=allowed))
+    shells.submit()
+    assert shells.commands() == [("start", ORDER_ID, 0)]
+
+
+def test_the_look_at_the_end_is_sent_again_with_the_same_order_unless_the_task_has_ended() -> None:
+    shells = Shells(ONE, wishes=Wishes(complete_within=SHORT))
+    with pytest.raises(Crash):
+        shells.submit(faults=Faults().on("send_inspect", Fault.CRASH_BEFORE))
+    shells.outbox.sent.clear()
+    shells.wait(5).submit()
+    assert ("inspect", ORDER_ID, SHORT - 5 * SECOND + RATHER_LATE) in shells.commands()
+    shells.start()
+    shells.reply("first")
+    shells.outbox.sent.clear()
+    shells.submit()
+    assert shells.commands() == []
+
+
+def test_a_look_at_the_end_that_cannot_be_sent_now_keeps_no_order_from_being_taken() -> None:
+    shells = Shells(ONE, wishes=Wishes(complete_within=SHORT))
+    assert shells.submit(faults=Faults().on("send_inspect", Fault.NOT_DONE)).created
+    assert shells.commands() == [("start", ORDER_ID, 0)]

@@ -1,5 +1,6 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
+from tools.mutants.agents import AGENTS
 from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.ends import ENDS
@@ -8,6 +9,7 @@ from tools.mutants.letters import LETTERS
 from tools.mutants.looking import LOOKING
 from tools.mutants.machine import MACHINE
 from tools.mutants.mutant import Mutant
+from tools.mutants.refused import REFUSED
 from tools.mutants.sending import SENDING
 from tools.mutants.stores import STORES
 
@@ -21,4 +23,6 @@ MUTANTS: tuple[Mutant, ...] = (
     *LOOKING,
     *GROUPS,
     *DOCTOR,
+    *AGENTS,
+    *REFUSED,
 )

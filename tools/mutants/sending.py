@@ -233,7 +233,7 @@ SENDING = (
     Mutant(
         name="fenced-undo-spends-the-key",
         file="layers/core/roundsman/tries.py",
-        old="return None if self.fences_late_performs else succeeded(None)",
+        old="return None if self._undoes_whatever_happened else succeeded(None)",
         new="return succeeded(None)",
         tests=(
             "tests/unit/test_agent_probes.py::test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_key",

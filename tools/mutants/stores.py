@@ -169,7 +169,7 @@ STORES = (
         file="layers/core/roundsman/supervision.py",
         old=(
             "            self._on_trouble(entry.task_id, problem)\n"
-            "            self._postpone(entry.task_id, shard, problem)\n"
+            "            self._postpone(entry.task_id, shard, problem, report)\n"
         ),
         new="            self._on_trouble(entry.task_id, problem)\n",
         tests=(

@@ -36,7 +36,8 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
     record = case.draft.step(step.name)
     operation = operation_of(record)
     read_at = case.now + lag(case, agent)
-    complete_by = read_at + _time_of(step, operation) + record.extra
+    granted = record.granted + record.extra
+    complete_by = read_at + _time_of(step, operation) + granted
     heartbeat_by = None
     if operation == PERFORM:
         complete_by = min(complete_by, case.draft.task.complete_by)
@@ -55,6 +56,7 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
         tried=left(step, record, agent),
         effect=None,
         extra=0,
+        granted=granted,
     )
     case.draft.command(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts

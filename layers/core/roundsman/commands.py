@@ -85,6 +85,8 @@ def _payload(event: OperatorEvent) -> dict[str, Json]:
             return {"undo": event.undo}
         case Resolve():
             found: dict[str, Json] = {"step": event.step, "outcome": OUTCOMES[not event.did]}
+            if event.fresh_key:
+                found["freshKey"] = True
             return found | ({"result": event.result} if event.did else {})
         case Extend():
             return {"step": event.step, "seconds": event.seconds}
@@ -101,7 +103,11 @@ def _read_resubmit(fields: Fields, asked: Asked) -> Resubmit:
 
 def _read_resolve(fields: Fields, asked: Asked) -> Resolve:
     did = fields.one_of("outcome", OUTCOMES) == "did"
-    return Resolve(asked, fields.text("step"), did, fields.optional("result") if did else None)
+    fresh_key = fields.flag("freshKey")
+    if did and fresh_key:
+        fields.problem("freshKey", "what did happen keeps its key")
+    result = fields.optional("result") if did else None
+    return Resolve(asked, fields.text("step"), did, result, fresh_key)
 
 
 def _read_extend(fields: Fields, asked: Asked) -> Extend:

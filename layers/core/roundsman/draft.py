@@ -75,6 +75,7 @@ class StepChanges(TypedDict, total=False):
     after_undo: AfterUndo | None
     effect: Effect | None
     extra: int
+    granted: int
 
 
 STILL_HELD = frozenset(
@@ -239,6 +240,7 @@ class Draft:
             outcome_unknown=record.outcome_unknown or (unproven and effect is None),
             effect=effect,
             extra=0,
+            granted=0,
         )
 
     def end(self, ending: Ending) -> bool:
@@ -331,7 +333,8 @@ class Draft:
 
     def _shown(self, record: StepRecord) -> ProcessState:
         """The step's state as the task's follows from it: one that is undone to go on, goes on."""
-        if record.process_state is ProcessState.UNDOING and self.goes_on_after_undo(record):
+        undone = self.ending is not None and self.ending.undo
+        if record.process_state is ProcessState.UNDOING and not undone:
             return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
         return record.process_state
 
@@ -357,7 +360,9 @@ class Draft:
     def _end_state(self, plan: Plan | None, ending: Ending) -> TaskState:
         """An undo that failed, or that nobody knows how to make, is a person's matter."""
         states = {record.process_state for record in self.steps.values()}
-        if ending.undo and (plan is None or ProcessState.UNDO_ERROR in states):
+        if plan is None and (ending.undo or ProcessState.UNDOING in states):
+            return TaskState.ARCHIVED
+        if ending.undo and ProcessState.UNDO_ERROR in states:
             return TaskState.ARCHIVED
         return ending.how
 

@@ -125,6 +125,7 @@ class UnreadableRecord(RoundsmanError):
         super().__init__(f"the record {record} cannot be read: {field} {problem}")
         self.record = record
         self.field = field
+        self.problem = problem
 
 
 class UnknownAgent(RoundsmanError):

@@ -121,12 +121,16 @@ class Cancel:
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """A person knows the outcome of a step: it did happen, with this result, or it did not."""
+    """A person knows the outcome of a step: it did happen, with this result, or it did not.
+
+    `fresh_key`: it did not, and is made under a new key, since its service may remember a refusal.
+    """
 
     asked: Asked
     step: str
     did: bool
     result: Json = None
+    fresh_key: bool = False
 
 
 @dataclass(frozen=True, slots=True)

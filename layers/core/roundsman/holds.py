@@ -6,10 +6,23 @@ from dataclasses import replace
 from roundsman.events import AgentView
 from roundsman.marks import queue_key
 from roundsman.ports import BREAKER, Hold
-from roundsman.values import clock_time
+from roundsman.values import MINUTE, clock_time
 from roundsman.workflow import Priority
 
 NOTHING_KNOWN = AgentView()
+
+UNREADABLE_FOR = 5 * MINUTE
+"""How long a hold that cannot be read is taken to last, from each reading of it: it ends when
+somebody replaces or releases it."""
+
+
+def unreadable_hold(agent: str, kind: str, problem: str, now: int) -> Hold:
+    """What stands for a hold that cannot be read; `problem` says why, in a few words.
+
+    It is in force: that somebody, or a breaker, wanted the service left alone is all that is known.
+    """
+    reason = f"its hold cannot be read ({problem}); release {agent}, or hold it anew"
+    return Hold(agent, kind, now, now + UNREADABLE_FOR, reason, "somebody", unreadable=True)
 
 
 def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
@@ -21,6 +34,8 @@ def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
 
 def why_held(hold: Hold) -> str:
     """One hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
+    if hold.unreadable:
+        return f"on hold: {hold.reason}"
     until = clock_time(hold.until)
     if hold.kind == BREAKER:
         return f"its circuit is open until {until}: {hold.reason}"

@@ -6,6 +6,11 @@ before more than one pass, and each pass must look at all of them: one that anot
 brought into the index may be due before the next. What a pass sent is therefore kept in the
 memory of its instance, which makes the next passes too, as a rule. A fresh instance sends once
 more: an Inspect that finds nothing to do costs the scheduler one read.
+
+A deadline that is given after a pass may be over before the next has seen it. So whoever gives a
+task its time sends one Inspect for the end of that time, as far as SQS can delay it: `delay_until`.
+It goes by that bound and not by the supervisor's interval: few tasks have less than a quarter of an
+hour, each costs one request more, and it is looked at in time also where a pass is late.
 """
 
 from collections.abc import Callable, Iterable
@@ -22,6 +27,15 @@ whole seconds, rounded up: it comes half a second to a second and a half late.""
 
 AT_ONCE = 10
 """How many go in one request."""
+
+
+def delay_until(at: int, now: int) -> int | None:
+    """How long (ms) to delay a message that is to find `at` passed, and not by much.
+
+    None where that is longer than SQS can delay: supervisors then see to it.
+    """
+    delay = max(0, at + RATHER_LATE - now)
+    return delay if delay <= LONGEST_DELAY else None
 
 
 class LookAhead:

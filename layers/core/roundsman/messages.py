@@ -29,7 +29,8 @@ class AgentRequest:
     `perform_key` is the key of the effect that an undo undoes. `results` are those of the steps
     before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
     `heartbeat_by` is when progress must have been shown, for a step that has heartbeats. `item`
-    is the one that a step of a fan-out, `name[3]`, is for.
+    is the one that a step of a fan-out, `name[3]`, is for. `within` is how long in ms the attempt
+    may take, where a person has given it more time than its step has.
     `tenant` and `read_before` are said beside the text, and not read back from it: the message's
     group, and whether somebody has read the message before, who may have died after the call.
     """
@@ -49,6 +50,7 @@ class AgentRequest:
     outcome_unknown: bool = False
     heartbeat_by: int | None = None
     item: Json = None
+    within: int | None = None
     tenant: str | None = field(default=None, compare=False)
     read_before: bool = field(default=False, compare=False)
 
@@ -75,6 +77,8 @@ class AgentRequest:
             found["heartbeatBy"] = self.heartbeat_by
         if self.item is not None:
             found["item"] = self.item
+        if self.within is not None:
+            found["within"] = self.within
         return canonical_json(found)
 
 
@@ -98,6 +102,7 @@ def read_request(body: str) -> AgentRequest:
         outcome_unknown=fields.flag("outcomeUnknown"),
         heartbeat_by=fields.optional_number("heartbeatBy"),
         item=fields.optional("item"),
+        within=fields.optional_number("within"),
     )
     fields.done()
     return request

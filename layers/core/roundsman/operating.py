@@ -7,6 +7,7 @@ ending replaces a failure's, and a resolved step is taken at the person's word.
 from dataclasses import replace
 
 from roundsman.case import Case
+from roundsman.draft import SKEW
 from roundsman.errors import Refused
 from roundsman.events import (
     COMMAND_KINDS,
@@ -135,7 +136,7 @@ def _perform_under_fresh_key(case: Case, step: StepPlan) -> None:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
             f"{step.name}: it {stands} its effect under its key, and has no compensation; look at "
-            "its service, then resolve it, or resubmit it with its key kept"
+            "its service, then resolve it: --did, or --did-not --fresh-key"
         )
 
 
@@ -190,6 +191,12 @@ def _resolve(case: Case, event: Resolve) -> None:
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if record.started_at is None:
         raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
+    acts_until = case.draft.acts_until(step.name)
+    if event.fresh_key and acts_until is not None:
+        raise Refused(
+            f"{step.name}: a copy of its request may act under its key until "
+            f"{clock_time(acts_until + SKEW)}; look at its service then, and resolve it again"
+        )
     problem = too_large(case, step, event.result) if event.did else None
     if problem is not None:
         raise Refused(f"{step.name}: {problem}")
@@ -212,8 +219,10 @@ def _resolve(case: Case, event: Resolve) -> None:
             error=None,
             outcome_unknown=False,
             # A person knows what has happened, and not what a copy of the request may still do.
-            effect=Effect.NONE if case.draft.acts_until(step.name) is None else None,
+            effect=Effect.NONE if acts_until is None else None,
         )
+        if event.fresh_key:
+            case.draft.new_round(step.name)
 
 
 def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:

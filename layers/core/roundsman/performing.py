@@ -69,6 +69,7 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
         outcome_unknown=False,
         effect=None,
         extra=0,
+        granted=0,
     )
     case.draft.note(f"{step.name}: processed")
 

@@ -182,7 +182,8 @@ class Hold:
     """Why an agent takes no work, since when and until when (epoch ms).
 
     `kind` is OPERATOR (somebody asked for it, `by` says who) or BREAKER (its circuit is open).
-    An agent may be held for both reasons at once. `reason` is for people.
+    An agent may be held for both reasons at once. `reason` is for people. One that is `unreadable`
+    stands for a stored hold that cannot be read: it is in force until it is replaced or released.
     """
 
     agent: str
@@ -191,6 +192,7 @@ class Hold:
     until: int
     reason: str
     by: str
+    unreadable: bool = False
 
 
 OPERATOR, BREAKER = "operator", "breaker"

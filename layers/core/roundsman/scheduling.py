@@ -32,6 +32,7 @@ from roundsman.events import (
     StartTask,
 )
 from roundsman.history import refusal
+from roundsman.lookahead import delay_until
 from roundsman.machine import decide
 from roundsman.messages import AgentRequest, Reply
 from roundsman.order_rows import OrderRows
@@ -261,6 +262,7 @@ class Scheduler:
             reporter=self._reporter,
         )
         self._send_inspects(decision)
+        self._send_end(before, decision.task)
         unnoted = self._reporter.ended(before, decision.task, plan)
         return Handled(decision.reason, decision.task, before, requests, delivered, unnoted)
 
@@ -312,6 +314,20 @@ class Scheduler:
                 delay = max(0, command.at - self._clock())
                 if delay <= LONGEST_DELAY:
                     self._try_inspect(decision.task.task_id, delay)
+
+    def _send_end(self, before: Task, task: Task) -> None:
+        """Where a task's time begins now, or a person has changed it: look when it is over.
+
+        That may be before a supervisor has seen its due entry.
+        """
+        changed = task.complete_by != before.complete_by
+        by_command = changed and task.command_ids != before.command_ids
+        begins = before.state is TaskState.SCHEDULED and task.state is not TaskState.SCHEDULED
+        if task.ending is not None or not (by_command or begins):
+            return
+        delay = delay_until(task.complete_by, self._clock())
+        if delay is not None:
+            self._try_inspect(task.task_id, delay)
 
     def _try_inspect(self, task_id: str, delay: int) -> None:
         """A lost Inspect is late, not lost: the due entry stands behind it."""

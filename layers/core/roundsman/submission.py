@@ -10,9 +10,10 @@ from roundsman.commands import command_of
 from roundsman.delivery import Delivered, deliver_owed
 from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.events import Asked, Cancel
+from roundsman.lookahead import delay_until
 from roundsman.messages import status_body
 from roundsman.plan import Plan
-from roundsman.ports import LONGEST_DELAY, Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
+from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.task import Owed, Task
 from roundsman.values import Json
 
@@ -118,6 +119,7 @@ class Submission:
         """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
         delivered = self._deliver_received(task)
         self._send_start(task)
+        self._send_end(task)
         return delivered
 
     def _announce_again(self, task: Task) -> Delivered:
@@ -128,6 +130,7 @@ class Submission:
             self._repeat_received(task, task.reply_to)
         if not task.ended:
             self._send_start(task)
+            self._send_end(task)
         return delivered
 
     def _deliver_received(self, task: Task) -> Delivered:
@@ -152,6 +155,18 @@ class Submission:
 
     def _send_start(self, task: Task) -> None:
         """What starts later than SQS can delay is found through its due entry."""
-        delay = max(0, task.start_at - self._clock())
-        if delay <= LONGEST_DELAY:
+        now = self._clock()
+        delay = 0 if task.start_at <= now else delay_until(task.start_at, now)
+        if delay is not None:
             self._outbox.send_start(task.task_id, delay=delay)
+
+    def _send_end(self, task: Task) -> None:
+        """Have a task that has little time looked at when it is over: a supervisor may see it too
+        late. A lost Inspect is late, not lost: the due entry stands behind it."""
+        delay = delay_until(task.complete_by, self._clock())
+        if delay is None:
+            return
+        try:
+            self._outbox.send_inspect(task.task_id, delay=delay)
+        except TryAgain:
+            return

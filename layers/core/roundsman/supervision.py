@@ -4,6 +4,10 @@ It never claims: what can go on is sent to the scheduler. A pass costs what is d
 one, not what is stored. It stops when its time is over, and needs no mark of how far it came: what
 was handled has left the front of its shard. Two passes at once are safe, since every write is
 conditional on the version it read; leases keep them from doing the same work twice.
+
+A call that is refused says nothing about the record it was made for: a right is lost, or a table
+or a queue. Nothing is postponed for it. What the supervisor may not read it may not read for any
+task, so the pass visits no other; it goes on to send ahead what falls due, which needs no record.
 """
 
 from collections.abc import Callable
@@ -11,7 +15,7 @@ from dataclasses import dataclass, field, replace
 
 from roundsman.delivery import Delivered, deliver_owed
 from roundsman.due import Lane, due, lane_key, settled
-from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
+from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.events import Decision, Inspect, InspectAt, StartTask
 from roundsman.group_rounds import GroupRounds, GroupsReport
 from roundsman.leases import Round
@@ -34,7 +38,10 @@ from roundsman.reporting import Reporter
 from roundsman.task import Task
 from roundsman.values import MINUTE
 
-LONGEST_POSTPONEMENT = 6 * 60 * MINUTE
+LONGEST_POSTPONEMENT = 15 * MINUTE
+"""How long a record that cannot be handled is left alone: so long after its repair, or the end of
+whatever made it look broken, and an interval more, every task has been looked at."""
+
 UNDONE_COUNT = 20
 
 
@@ -45,8 +52,10 @@ class PassReport:
     `ahead` counts the Inspects sent for what falls due before the next pass. `left_to_others`
     are shards that other supervisors hold or have just been through. `unleased` says why the
     pass went on without leases, if it did. `put_off` are entries that stand at the front of
-    their shard still, since nothing could be done about them for now. `groups` is what was done
-    about failure groups.
+    their shard still, since nothing could be done about them for now. `refused` says which call
+    AWS refused first, if it did any; `blind` that it was a read, so that no task was visited from
+    then on. `unreadable_plans` are named by their rows. `groups` is what was done about failure
+    groups.
     """
 
     looked_at: int = 0
@@ -61,6 +70,9 @@ class PassReport:
     deferred: int = 0
     lag: int = 0
     finished: bool = True
+    refused: str | None = None
+    blind: bool = False
+    unreadable_plans: set[str] = field(default_factory=set)
     put_off: set[DueEntry] = field(default_factory=set)
     groups: GroupsReport = field(default_factory=GroupsReport)
     reasons: list[tuple[str, str]] = field(default_factory=list)
@@ -81,6 +93,14 @@ class Beat:
     shards: int
     interval: int
     undone_count: int = UNDONE_COUNT
+
+
+class _PlanUnreadable(Exception):
+    """The plan's row was altered. Nothing is wrong with the records of the tasks that name it."""
+
+    def __init__(self, problem: UnreadableRecord) -> None:
+        super().__init__(str(problem))
+        self.problem = problem
 
 
 class Supervisor:
@@ -183,71 +203,72 @@ class Supervisor:
                 if not go_on():
                     return False
                 ahead += self._visit(entry, shard, report)
-            self._send_ahead([entry for entry in ahead if entry.due_at <= until], go_on, report)
-        except TryAgain as problem:
+            soon = [entry for entry in ahead if entry.due_at <= until]
+            report.ahead += self._ahead.send(soon, go_on)
+        except (TryAgain, CallRefused) as problem:
             report.finished = False  # the other shards may be readable
             report.reasons.append((lane, str(problem)))
+            if isinstance(problem, CallRefused):
+                self._refused(lane, problem, report)
             return False
-        return go_on()
+        return go_on() and not report.blind
 
-    def _send_ahead(
-        self, entries: list[DueEntry], go_on: Callable[[], bool], report: PassReport
-    ) -> None:
-        try:
-            report.ahead += self._ahead.send(entries, go_on)
-        except CallRefused as refused:
+    def _refused(self, whose: str, refused: CallRefused, report: PassReport) -> None:
+        """Report it once a pass: the next calls are refused for the same reason, as a rule."""
+        if report.refused is None:
+            report.refused = str(refused)
             report.troubled += 1
-            self._on_trouble(entries[0].task_id, refused)
-            raise TryAgain(str(refused)) from refused
+            self._on_trouble(whose, refused)
 
     def _visit(self, entry: DueEntry, shard: int, report: PassReport) -> list[DueEntry]:
         """One task by itself: whatever is wrong with it must not keep the others waiting.
 
         Its next entry, where there is one.
         """
-        report.looked_at += 1
         report.lag = max(report.lag, self._clock() - entry.due_at)
+        if report.blind:
+            report.deferred += 1
+            return []
+        report.looked_at += 1
         try:
             due_next = self._inspect(entry, report)
-        except (TryAgain, SchemaTooNew) as problem:
+        except (TryAgain, SchemaTooNew, CallRefused) as problem:
             report.deferred += 1  # the entry stays; a later pass or newer code comes back to it
             report.put_off.add(entry)
             report.reasons.append((entry.task_id, str(problem)))
+            if isinstance(problem, CallRefused):
+                self._refused(entry.task_id, problem, report)
+            return []
+        except _PlanUnreadable as unreadable:
+            report.deferred += 1  # once its plan is repaired, the next pass goes on with the task
+            report.put_off.add(entry)
+            self._tell_of_plan(entry.task_id, shard, unreadable.problem, report)
             return []
         except Exception as problem:  # noqa: BLE001 - a record may break the machine in any way
             report.troubled += 1
             self._on_trouble(entry.task_id, problem)
-            self._postpone(entry.task_id, shard, problem)
+            self._postpone(entry.task_id, shard, problem, report)
             return []
         return [] if due_next is None else [DueEntry(entry.task_id, due_next)]
 
     def _inspect(self, entry: DueEntry, report: PassReport) -> int | None:
         """Let the machine decide, store it, send what follows; when the task is due next."""
         task_id = entry.task_id
-        task = self._tasks.load(task_id, self._clock())
-        if task is None or settled(task):
-            return None  # the index lags behind the record
-        plan = self._plans.plan(task.plan)
-        now = self._clock()
-        decision = decide(
-            plan,
-            task,
-            Inspect(),
-            now,
-            order=None,
-            agents=self._board.agents(),
-            jitter=self._jitter(),
-        )
+        try:
+            task = self._tasks.load(task_id, self._clock())
+            if task is None or settled(task):
+                return None  # the index lags behind the record
+            plan, agents = self._plan_of(task), self._board.agents()
+        except CallRefused:
+            report.blind = True
+            raise
+        now, jitter = self._clock(), self._jitter()
+        decision = decide(plan, task, Inspect(), now, order=None, agents=agents, jitter=jitter)
         if decision.task is not task and not self._save(task, decision, now):
             report.superseded += 1
             return None
         self._count(task, decision, report)
-        try:
-            delivered = self._send(task, plan, decision)
-        except CallRefused as refused:  # by the stack, not for this record: nothing to postpone
-            report.troubled += 1
-            self._on_trouble(task_id, refused)
-            raise TryAgain(f"{task_id}: {refused}") from refused
+        delivered = self._send(task, plan, decision)
         report.delivered.append((task_id, delivered))
         if unnoted := self._reporter.ended(task, decision.task, plan):
             report.groups.problems.append((task_id, unnoted))
@@ -257,6 +278,12 @@ class Supervisor:
             self._tasks.rearm(task, due(task, now))
             report.rearmed += 1
         return None if decision.task.ended else due(decision.task, now)
+
+    def _plan_of(self, task: Task) -> Plan | None:
+        try:
+            return self._plans.plan(task.plan)
+        except UnreadableRecord as problem:
+            raise _PlanUnreadable(problem) from problem
 
     def _save(self, task: Task, decision: Decision, now: int) -> bool:
         """The supervisor alone may raise the due instant: it read the record just now."""
@@ -292,16 +319,43 @@ class Supervisor:
         if decision.task.ended and not before.ended:
             report.archived += 1
 
-    def _postpone(self, task_id: str, shard: int, problem: Exception) -> None:
-        """Report it, then come back later and later: doubled from a minute up to six hours."""
-        now = self._clock()
+    def _tell_of_plan(
+        self, task_id: str, shard: int, problem: UnreadableRecord, report: PassReport
+    ) -> None:
+        """Alert it, with the tasks that wait for it. Log it once a pass, and not for each."""
+        if problem.record not in report.unreadable_plans:
+            report.unreadable_plans.add(problem.record)
+            report.troubled += 1
+            self._on_trouble(task_id, problem)
+        self._alert(task_id, shard, problem, report)
+
+    def _postpone(self, task_id: str, shard: int, problem: Exception, report: PassReport) -> None:
+        """Report it, then come back later and later, doubled from a minute, up to the longest."""
+        times = self._alert(task_id, shard, problem, report)
+        if times is None:
+            return  # still due: a later pass alerts and postpones
+        wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
+        try:
+            self._tasks.postpone(task_id, self._clock() + wait)
+        except (TryAgain, CallRefused) as another:
+            self._note(task_id, another, report)
+
+    def _alert(
+        self, task_id: str, shard: int, problem: Exception, report: PassReport
+    ) -> int | None:
+        """Have the task in the group of what breaks like this; how often it has, if that worked."""
         try:
             reported = self._reporter.unreadable(task_id, problem)
-            times = self._tasks.trouble(task_id, (reported.group, shard), now)
-            wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
-            self._tasks.postpone(task_id, now + wait)
+            return self._tasks.trouble(task_id, (reported.group, shard), self._clock())
         except (TryAgain, CallRefused) as another:
-            self._on_trouble(task_id, another)  # still due: a later pass alerts and postpones
+            self._note(task_id, another, report)
+            return None
+
+    def _note(self, task_id: str, problem: TryAgain | CallRefused, report: PassReport) -> None:
+        if isinstance(problem, CallRefused):
+            self._refused(task_id, problem, report)
+        else:
+            self._on_trouble(task_id, problem)
 
 
 def keep_passing(

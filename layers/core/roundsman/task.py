@@ -71,8 +71,8 @@ class StepRecord:
     `spared` counts the time-outs in a row that were blamed on a backlog and not counted, `in_vain`
     the calls of this step in a row that found its circuit's service down and were not counted.
     `tried` are the agents that were tried before `agent`. `after_undo` says what follows the
-    step's undo where that is not Undone. `extra` is the time in ms that a person has added to the
-    attempt under way; the next claim has it.
+    step's undo where that is not Undone. `extra` is the time in ms that a person has added while
+    an attempt was under way; from the next claim on it is `granted` to each attempt.
     """
 
     process_state: ProcessState = ProcessState.PENDING
@@ -98,6 +98,7 @@ class StepRecord:
     after_undo: "AfterUndo | None" = None
     effect: "Effect | None" = None
     extra: int = 0
+    granted: int = 0
 
     @property
     def overdue_at(self) -> int | None:

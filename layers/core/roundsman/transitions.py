@@ -223,7 +223,10 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
         for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
     },
-    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE),
+    # Cancelled: its plan was missing when it was cancelled, and nothing is left to undo.
+    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
     (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
@@ -242,7 +245,8 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
     (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
     (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
-    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    # Pending or Retry: its plan was missing while a step was undone to go on, which is finished.
+    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
     (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),

@@ -99,7 +99,7 @@ class Attempt:
     def _try(self) -> Ended:
         self._tries += 1
         if self.probe is not None and self.request.outcome_unknown and not self._probed:
-            settled = self._settled(self._probe(self.probe))
+            settled = self._ask(self.probe)
             if settled is not None:
                 return settled
         try:
@@ -145,6 +145,32 @@ class Attempt:
             self.report(error)
             raise
 
+    def _ask(self, probe: Perform) -> Ended | None:
+        """How the attempt ends by the probe's word alone, or None where the function is next.
+
+        The compensation of a service that fences is right whatever happened. A probe that cannot
+        say, and could not a moment later, must not strand its undo: it is called without that word.
+        """
+        try:
+            settled = self._settled(self._probe(probe))
+        except HeldBack:
+            raise
+        except Exception as error:
+            if not self._undoes_whatever_happened or may_pass(error):
+                raise
+            if isinstance(error, PermanentError):
+                self.report(error)  # what nobody foresaw has been reported
+            self._probing, self._probed = False, True
+            return None
+        if settled is not None and settled.error is not None and self._undoes_whatever_happened:
+            self.report(PermanentError(settled.error.type, settled.error.message))
+            return None
+        return settled
+
+    @property
+    def _undoes_whatever_happened(self) -> bool:
+        return self.request.operation == "undo" and self.fences_late_performs
+
     def _probe(self, probe: Perform) -> object:
         self._probing = True
         answer = self._call(probe)
@@ -160,7 +186,7 @@ class Attempt:
         undoes = self.request.operation == "undo"
         if isinstance(answer, DidNotHappen):
             if undoes:  # the compensation of a service that fences must spend the key all the same
-                return None if self.fences_late_performs else succeeded(None)
+                return None if self._undoes_whatever_happened else succeeded(None)
             self.request = replace(self.request, outcome_unknown=False)
             return None
         if not isinstance(answer, Happened):

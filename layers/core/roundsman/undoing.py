@@ -68,6 +68,8 @@ def begin_undo(
         outcome_unknown=record.process_state is not ProcessState.PROCESSED,
         error=error or record.error,
         effect=None,
+        extra=0,
+        granted=0,
         after_undo=after_undo,
         spared=0,
     )

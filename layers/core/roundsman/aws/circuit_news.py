@@ -119,7 +119,7 @@ class CircuitNews:
     def _earlier(self) -> Hold | None:
         """The breaker's hold as it is stored, also where it has ended meanwhile."""
         for hold in self._holds.stored():
-            if (hold.agent, hold.kind) == (self._agent, BREAKER):
+            if (hold.agent, hold.kind, hold.unreadable) == (self._agent, BREAKER, False):
                 return hold
         return None
 

@@ -166,6 +166,8 @@ def _step(step: StepRecord) -> Item:
     _put(item, "Effect", step.effect)
     if step.extra:
         item["Extra"] = number(step.extra)
+    if step.granted:
+        item["Granted"] = number(step.granted)
     return item
 
 
@@ -268,6 +270,7 @@ def _read_step(reader: ItemReader) -> StepRecord:
         after_undo=_read_after_undo(reader),
         effect=_read_effect(reader),
         extra=reader.number("Extra", 0),
+        granted=reader.number("Granted", 0),
     )
 
 

@@ -17,6 +17,7 @@ from roundsman.aws.codec import Item, number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.aws.holds import DynamoHolds
 from roundsman.aws.item_reader import ItemReader
+from roundsman.aws.unreadable import Tell, tell_nobody
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.events import Agents
 from roundsman.holds import with_holds
@@ -34,7 +35,10 @@ ID = "ControlId"
 MARKS = "marks"
 LEASES = "leases"
 NO_SUCH_ROW = f"attribute_not_exists({ID})"
+VERSION_IS_NONE = "NOT attribute_type(Version, :n)"
 VERSION_IS_AS_SEEN = "Version = :seen"
+MARK_IS_NONE = "NOT attribute_type(#queue.ReadAt, :n) OR NOT attribute_type(#queue.ReadSentAt, :n)"
+MARK_IS_OLDER = "#queue.ReadAt < :read"
 KEEP_MARKS_FOR = 5 * SECOND
 """How old the marks may be that an instance decides by: as old as agents let them become."""
 
@@ -96,6 +100,9 @@ class DynamoAgentBoard:
     person's word that a service must be left alone, or a breaker's that it is down: not knowing
     is no reason to call it. Both rows are in the table that the plans are in, so this fails
     hardly anything that would not have failed already.
+
+    One attribute that is no mark, or no hold, is its own queue's or agent's trouble: without its
+    mark nothing is known of a queue, and the next one takes its place.
     """
 
     def __init__(
@@ -105,12 +112,16 @@ class DynamoAgentBoard:
         control_table: str,
         clock: Clock,
         keep_for: int = KEEP_MARKS_FOR,
+        on_unreadable: Tell = tell_nobody,
     ) -> None:
         self._client = client
         self._table = control_table
         self._clock = clock
         self._keep_for = keep_for
-        self._hold_store = DynamoHolds(client, control_table=control_table, clock=clock)
+        self._on_unreadable = on_unreadable
+        self._hold_store = DynamoHolds(
+            client, control_table=control_table, clock=clock, on_unreadable=on_unreadable
+        )
         self._read_at: int | None = None
         self._marks: dict[str, Mark] = {}
         self._holds: list[Hold] = []
@@ -132,8 +143,15 @@ class DynamoAgentBoard:
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(MARKS)}, ConsistentRead=True
             )
-        item = {name: value for name, value in found.get("Item", {}).items() if name != ID}
-        return {queue: _mark(queue, value) for queue, value in item.items()}
+        marks: dict[str, Mark] = {}
+        for queue, value in found.get("Item", {}).items():
+            if queue == ID:
+                continue
+            try:
+                marks[queue] = _mark(queue, value)
+            except UnreadableRecord as problem:
+                self._on_unreadable(problem)
+        return marks
 
 
 def _mark(queue: str, value: "Value") -> Mark:
@@ -168,7 +186,7 @@ class DynamoReadNotes:
         notebook.written(mark)
 
     def _write(self, queue: str, mark: Mark) -> None:
-        """A mark replaces only an older one; one that is overtaken by another's is not needed."""
+        """A mark replaces only an older one, or what is none. An overtaken one is not needed."""
         sent, read = number(mark.sent_at), number(mark.read_at)
         try:
             with aws_errors(f"marking what was read of {queue}"):
@@ -176,11 +194,12 @@ class DynamoReadNotes:
                     TableName=self._table,
                     Key={ID: text(MARKS)},
                     UpdateExpression="SET #queue = :mark",
-                    ConditionExpression="attribute_not_exists(#queue) OR #queue.ReadAt < :read",
+                    ConditionExpression=f"{MARK_IS_NONE} OR {MARK_IS_OLDER}",
                     ExpressionAttributeNames={"#queue": queue},
                     ExpressionAttributeValues={
                         ":mark": {"M": {"ReadSentAt": sent, "ReadAt": read}},
                         ":read": read,
+                        ":n": text("N"),
                     },
                 )
         except ConditionFailed:
@@ -190,12 +209,20 @@ class DynamoReadNotes:
 class DynamoLeases:
     """LeaseStore over one row."""
 
-    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+    def __init__(
+        self, client: "DynamoDBClient", *, control_table: str, on_unreadable: Tell = tell_nobody
+    ) -> None:
         self._client = client
         self._table = control_table
+        self._on_unreadable = on_unreadable
 
     def read(self) -> Leases:
-        """The leases; empty ones of version 0 where there is no row. Raises UnreadableRecord."""
+        """The leases; empty ones of version 0 where there is no row.
+
+        What cannot be read counts as if it were not there, and is gone with the next write: a
+        lease is for economy alone. Where it is the highest number of shards, the highest shard
+        that has a lease says how many there were.
+        """
         with aws_errors("reading the leases"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(LEASES)}, ConsistentRead=True
@@ -203,12 +230,35 @@ class DynamoLeases:
         if "Item" not in found:
             return Leases()
         reader = ItemReader(found["Item"], LEASES)
-        shards = reader.maps("Shards")
-        strange = [shard for shard in shards if not shard.isdecimal()]
-        if strange:
-            raise UnreadableRecord(LEASES, f"Shards.{strange[0]}", "is not a shard's number")
-        by_shard = {int(shard): _lease(each) for shard, each in shards.items()}
-        return Leases(reader.number("Version"), reader.number("Count"), by_shard)
+        by_shard: dict[int, Lease] = {}
+        stored = found["Item"].get("Shards", {"M": {}})
+        if "M" not in stored:
+            self._on_unreadable(UnreadableRecord(LEASES, "Shards", "is not a map"))
+        for shard, value in stored.get("M", {}).items():
+            lease = self._lease(shard, value)
+            if lease is not None:
+                by_shard[int(shard)] = lease
+        shards = self._number(reader, "Count", max(by_shard, default=-1) + 1)
+        return Leases(self._number(reader, "Version", 0), shards, by_shard)
+
+    def _number(self, reader: ItemReader, name: str, otherwise: int) -> int:
+        try:
+            return reader.number(name)
+        except UnreadableRecord as problem:
+            self._on_unreadable(problem)
+            return otherwise
+
+    def _lease(self, shard: str, value: "Value") -> Lease | None:
+        field = f"Shards.{shard}"
+        try:
+            if not (shard.isascii() and shard.isdecimal()):
+                raise UnreadableRecord(LEASES, field, "is not a shard's number")
+            if "M" not in value:
+                raise UnreadableRecord(LEASES, field, "is not a map")
+            return _lease(ItemReader(value["M"], LEASES, f"{field}."))
+        except UnreadableRecord as problem:
+            self._on_unreadable(problem)
+            return None
 
     def write(self, leases: Leases, *, seen: int) -> bool:
         """Store them on the version that was seen; False where another write came first.
@@ -226,7 +276,10 @@ class DynamoLeases:
             with aws_errors("writing the leases"):
                 if seen == 0:
                     self._client.put_item(
-                        TableName=self._table, Item=item, ConditionExpression=NO_SUCH_ROW
+                        TableName=self._table,
+                        Item=item,
+                        ConditionExpression=f"{NO_SUCH_ROW} OR {VERSION_IS_NONE}",
+                        ExpressionAttributeValues={":n": text("N")},
                     )
                 else:
                     self._client.put_item(

@@ -4,6 +4,9 @@ An attribute is named by the group's id (`f-1a2b3c4d`). All of them are one read
 supervisor's pass asks once whether there is anything to do, and a handler once in some seconds
 whether a failure's group is open. `Open` counts them, and is a part of the condition under which
 one more is opened: the row stays far below an item's 400 KB whatever fails, and however often.
+
+An attribute that is no group silences no other, and is replaced when its group is opened again. An
+`Open` that is no number is counted anew.
 """
 
 from collections.abc import Mapping
@@ -12,7 +15,8 @@ from typing import TYPE_CHECKING
 from roundsman.aws.codec import number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
 from roundsman.aws.item_reader import ItemReader
-from roundsman.errors import UnreadableRecord
+from roundsman.aws.unreadable import Tell, tell_nobody
+from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.groups import Group, room_for
 
 if TYPE_CHECKING:
@@ -23,17 +27,21 @@ ID = "ControlId"
 GROUPS = "groups"
 OPEN = "Open"
 IS_NOT_OPEN = "attribute_not_exists(#group)"
-THERE_IS_ROOM = "(attribute_not_exists(#open) OR #open < :room)"
+THERE_IS_ROOM = "(attribute_not_exists(#open) OR (attribute_type(#open, :n) AND #open < :room))"
 IS_AS_SEEN = "#group.#version = :seen"
+IS_NO_NUMBER = "attribute_exists(#open) AND NOT attribute_type(#open, :n)"
 NO_LIMIT = 1_000_000
 
 
 class DynamoGroups:
     """GroupStore over one row."""
 
-    def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
+    def __init__(
+        self, client: "DynamoDBClient", *, control_table: str, on_unreadable: Tell = tell_nobody
+    ) -> None:
         self._client = client
         self._table = control_table
+        self._on_unreadable = on_unreadable
 
     def groups(self) -> list[Group]:
         """All of them, the oldest first. What is no group is left out: it must not silence them."""
@@ -41,11 +49,18 @@ class DynamoGroups:
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(GROUPS)}, ConsistentRead=True
             )
-        read = (_read(name, value) for name, value in found.get("Item", {}).items())
-        return sorted(
-            (group for group in read if group is not None),
-            key=lambda group: (group.opened_at, group.id),
-        )
+        row = found.get("Item", {})
+        if _miscounted(row):
+            self._on_unreadable(UnreadableRecord(GROUPS, OPEN, "is not a whole number"))
+        read: list[Group] = []
+        for name, value in row.items():
+            if name in (ID, OPEN):
+                continue
+            try:
+                read.append(_group(name, value))
+            except UnreadableRecord as problem:
+                self._on_unreadable(problem)
+        return sorted(read, key=lambda group: (group.opened_at, group.id))
 
     def open(self, group: Group) -> Group | None:
         """Store a group that is not there; the group as it stands; None: there is no room.
@@ -64,17 +79,37 @@ class DynamoGroups:
                     ExpressionAttributeValues={
                         ":group": _value(group),
                         ":one": number(1),
+                        ":n": text("N"),
                         ":room": number(NO_LIMIT if room is None else room),
                     },
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailed as refused:
             row = row_of(refused)
+            if _miscounted(row):
+                self._count_anew(row)
+                raise TryAgain(f"{group.id}: how many groups are open had to be counted") from None
             if group.id not in row:
                 return None
             found = _read(group.id, row[group.id])
             return self._replace(group) if found is None else found
         return group
+
+    def _count_anew(self, row: "Mapping[str, Value]") -> None:
+        """Nothing could be opened or removed while the number of groups is none."""
+        attributes = len(row.keys() - {ID, OPEN})
+        try:
+            with aws_errors("counting the failure groups anew"):
+                self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(GROUPS)},
+                    UpdateExpression="SET #open = :open",
+                    ConditionExpression=IS_NO_NUMBER,
+                    ExpressionAttributeNames={"#open": OPEN},
+                    ExpressionAttributeValues={":open": number(attributes), ":n": text("N")},
+                )
+        except ConditionFailed:
+            return  # another has
 
     def _replace(self, group: Group) -> Group:
         with aws_errors(f"opening the failure group {group.id} anew"):
@@ -106,8 +141,9 @@ class DynamoGroups:
             f"removing the failure group {group.id}",
             "REMOVE #group ADD #open :less",
             group.id,
-            {":seen": number(group.version), ":less": number(-1)},
+            {":seen": number(group.version), ":less": number(-1), ":n": text("N")},
             names={"#open": OPEN},
+            condition=f"{IS_AS_SEEN} AND NOT ({IS_NO_NUMBER})",
         )
 
     def _write(
@@ -118,6 +154,7 @@ class DynamoGroups:
         values: "dict[str, Value]",
         *,
         names: Mapping[str, str] | None = None,
+        condition: str = IS_AS_SEEN,
         wanted: Group | None = None,
     ) -> bool:
         known = {"#group": name, "#version": "Version", **(names or {})}
@@ -127,13 +164,16 @@ class DynamoGroups:
                     TableName=self._table,
                     Key={ID: text(GROUPS)},
                     UpdateExpression=update,
-                    ConditionExpression=IS_AS_SEEN,
+                    ConditionExpression=condition,
                     ExpressionAttributeNames=known,
                     ExpressionAttributeValues=values,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailed as refused:
-            found = row_of(refused).get(name)
+            row = row_of(refused)
+            if OPEN in known.values() and _miscounted(row):
+                self._count_anew(row)  # what was to be removed is, at the next look
+            found = row.get(name)
             return wanted is not None and found is not None and _read(name, found) == wanted
         return True
 
@@ -170,36 +210,43 @@ def _value(group: Group) -> "Value":
     return {"M": found}
 
 
+def _miscounted(row: "Mapping[str, Value]") -> bool:
+    """Whether the number of open groups is none."""
+    return "N" not in row.get(OPEN, {"N": "0"})
+
+
 def _read(name: str, value: "Value") -> Group | None:
     """The group; None for an attribute that is none."""
-    if name in (ID, OPEN):
-        return None
-    reader = ItemReader(value.get("M", {}), GROUPS, f"{name}.")
     try:
-        return Group(
-            id=name,
-            workflow=reader.text("Workflow"),
-            step=reader.text("Step", ""),
-            how=reader.text("How"),
-            error_type=reader.text("Type", ""),
-            message=reader.text("Message", ""),
-            opened_by=reader.text("OpenedBy", ""),
-            opened_at=reader.number("OpenedAt"),
-            since=reader.number("Since", 0),
-            agent=reader.text("Agent", ""),
-            version=reader.number("Version"),
-            telling_until=reader.number("TellingUntil", 0),
-            told_at=reader.optional_number("ToldAt"),
-            told_count=reader.number("ToldCount", 0),
-            count=reader.number("Count", 0),
-            more=reader.flag("More"),
-            last_at=reader.number("LastAt", 0),
-            looked_at=reader.number("LookedAt", 0),
-            changed_at=reader.number("ChangedAt", 0),
-            look_at=reader.number("LookAt", 0),
-            clear_since=reader.optional_number("ClearSince"),
-            closed_at=reader.optional_number("ClosedAt"),
-            overflow=reader.flag("Overflow"),
-        )
+        return _group(name, value)
     except UnreadableRecord:
         return None
+
+
+def _group(name: str, value: "Value") -> Group:
+    reader = ItemReader(value.get("M", {}), GROUPS, f"{name}.")
+    return Group(
+        id=name,
+        workflow=reader.text("Workflow"),
+        step=reader.text("Step", ""),
+        how=reader.text("How"),
+        error_type=reader.text("Type", ""),
+        message=reader.text("Message", ""),
+        opened_by=reader.text("OpenedBy", ""),
+        opened_at=reader.number("OpenedAt"),
+        since=reader.number("Since", 0),
+        agent=reader.text("Agent", ""),
+        version=reader.number("Version"),
+        telling_until=reader.number("TellingUntil", 0),
+        told_at=reader.optional_number("ToldAt"),
+        told_count=reader.number("ToldCount", 0),
+        count=reader.number("Count", 0),
+        more=reader.flag("More"),
+        last_at=reader.number("LastAt", 0),
+        looked_at=reader.number("LookedAt", 0),
+        changed_at=reader.number("ChangedAt", 0),
+        look_at=reader.number("LookAt", 0),
+        clear_since=reader.optional_number("ClearSince"),
+        closed_at=reader.optional_number("ClosedAt"),
+        overflow=reader.flag("Overflow"),
+    )

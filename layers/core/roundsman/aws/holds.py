@@ -4,6 +4,9 @@ An attribute is named `payment/operator` or `payment/breaker`, so that the two k
 never overwrite each other, and all of them are one read of one unit for a scheduler that need not
 know which agents there are. One that has ended is not removed: readers pass it over, and the next
 of its kind takes its place.
+
+One that cannot be read holds its own agent and no other, until it is replaced or released. An
+attribute whose name is no agent's and kind is nobody's hold.
 """
 
 from collections.abc import Mapping
@@ -12,9 +15,10 @@ from typing import TYPE_CHECKING
 from roundsman.aws.codec import number, text
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.aws.item_reader import ItemReader
+from roundsman.aws.unreadable import Tell, tell_nobody
 from roundsman.errors import UnreadableRecord
-from roundsman.holds import in_force
-from roundsman.ports import BREAKER, Clock, Hold
+from roundsman.holds import in_force, unreadable_hold
+from roundsman.ports import BREAKER, OPERATOR, Clock, Hold
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -22,20 +26,33 @@ if TYPE_CHECKING:
 
 ID = "ControlId"
 HOLDS = "holds"
-NONE_LASTS_LONGER = "attribute_not_exists(#hold) OR #hold.#until <= :until"
+CAN_BE_READ = (
+    "attribute_type(#hold.#since, :n) AND attribute_type(#hold.#until, :n)"
+    " AND attribute_type(#hold.#reason, :s) AND attribute_type(#hold.#by, :s)"
+)
+NONE_LASTS_LONGER = f"NOT ({CAN_BE_READ}) OR #hold.#until <= :until"
+FIELDS = {"#since": "Since", "#until": "Until", "#reason": "Reason", "#by": "By"}
 IS_THERE = "attribute_exists(#hold)"
 
 
 class DynamoHolds:
     """HoldStore over one row."""
 
-    def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        *,
+        control_table: str,
+        clock: Clock,
+        on_unreadable: Tell = tell_nobody,
+    ) -> None:
         self._client = client
         self._table = control_table
         self._clock = clock
+        self._on_unreadable = on_unreadable
 
     def holds(self) -> list[Hold]:
-        """Those in force now, by agent and kind. Raises UnreadableRecord for what is no hold."""
+        """Those in force now, by agent and kind."""
         return in_force(self.stored(), self._clock())
 
     def stored(self) -> list[Hold]:
@@ -45,7 +62,8 @@ class DynamoHolds:
                 TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=True
             )
         item = found.get("Item", {})
-        return [_read(name, value) for name, value in item.items() if name != ID]
+        read = (self._read(name, value) for name, value in item.items() if name != ID)
+        return [hold for hold in read if hold is not None]
 
     def hold(self, hold: Hold) -> bool:
         """Store it in place of the agent's earlier one of that kind; whether none was in force.
@@ -74,8 +92,13 @@ class DynamoHolds:
                         Key=key,
                         UpdateExpression=update,
                         ConditionExpression=NONE_LASTS_LONGER,
-                        ExpressionAttributeNames={**names, "#until": "Until"},
-                        ExpressionAttributeValues={**values, ":until": number(hold.until)},
+                        ExpressionAttributeNames={**names, **FIELDS},
+                        ExpressionAttributeValues={
+                            **values,
+                            ":until": number(hold.until),
+                            ":n": text("N"),
+                            ":s": text("S"),
+                        },
                         ReturnValues="UPDATED_OLD",
                     )
         except ConditionFailed:
@@ -105,12 +128,20 @@ class DynamoHolds:
     def _was_in_force(
         self, replaced: "Mapping[str, Value]", name: str, *, unless: Hold | None = None
     ) -> bool:
-        """Whether what a write replaced was a hold in force. What cannot be read held nobody."""
-        try:
-            earlier = [_read(name, value) for value in replaced.values()]
-        except UnreadableRecord:
-            return False
+        """Whether what a write replaced was a hold in force, also one that could not be read."""
+        read = [self._read(name, value) for value in replaced.values()]
+        earlier = [hold for hold in read if hold is not None]
         return any(hold != unless for hold in in_force(earlier, self._clock()))
+
+    def _read(self, name: str, value: "Value") -> Hold | None:
+        agent, _, kind = name.partition("/")
+        try:
+            return _hold(agent, kind, value)
+        except UnreadableRecord as problem:
+            self._on_unreadable(problem)
+            if not agent or kind not in (OPERATOR, BREAKER):
+                return None  # it could be neither replaced nor released
+            return unreadable_hold(agent, kind, f"{problem.field} {problem.problem}", self._clock())
 
 
 def _name(agent: str, kind: str) -> str:
@@ -128,9 +159,8 @@ def _value(hold: Hold) -> "Value":
     }
 
 
-def _read(name: str, value: "Value") -> Hold:
-    agent, _, kind = name.partition("/")
-    reader = ItemReader(value.get("M", {}), HOLDS, f"{name}.")
+def _hold(agent: str, kind: str, value: "Value") -> Hold:
+    reader = ItemReader(value.get("M", {}), HOLDS, f"{agent}/{kind}.")
     return Hold(
         agent=agent,
         kind=kind,

@@ -8,8 +8,11 @@ from roundsman.aws.clock import now
 from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.groups import DynamoGroups
+from roundsman.aws.observability import count, logger
 from roundsman.aws.outbox import AwsOutbox
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
+from roundsman.aws.unreadable import Once
+from roundsman.errors import UnreadableRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -93,12 +96,20 @@ def _parts(
         tasks_table=settings.tasks_table,
         history_table=history_table,
     )
+    client, table, tell = clients.dynamodb, settings.control_table, Once(log_unreadable)
     return Parts(
         store=store,
-        plans=DynamoPlans(clients.dynamodb, control_table=settings.control_table),
-        board=DynamoAgentBoard(clients.dynamodb, control_table=settings.control_table, clock=now),
-        leases=DynamoLeases(clients.dynamodb, control_table=settings.control_table),
-        groups=DynamoGroups(clients.dynamodb, control_table=settings.control_table),
+        plans=DynamoPlans(client, control_table=table),
+        board=DynamoAgentBoard(client, control_table=table, clock=now, on_unreadable=tell),
+        leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
+        groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
         outbox=outbox,
         sqs=clients.sqs,
     )
+
+
+def log_unreadable(problem: UnreadableRecord) -> None:
+    """Tell of an attribute of ControlTable's rows that was passed over: `roundsman doctor` lists
+    them."""
+    count("ControlUnreadable")
+    logger().error("a part of ControlTable cannot be read", extra={"reason": str(problem)})

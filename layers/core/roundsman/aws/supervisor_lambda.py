@@ -10,6 +10,7 @@ from roundsman.aws.observability import count, log_keys, logger, measure, where
 from roundsman.aws.parts import supervisor_parts
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.aws.starting import ends_the_start
+from roundsman.errors import CallRefused
 from roundsman.supervision import Beat, PassReport, Supervisor, keep_passing
 from roundsman.values import MINUTE
 
@@ -19,7 +20,11 @@ MARGIN = 5_000
 
 @ends_the_start
 def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
-    """A handler of timer ticks; it is given the time left in ms."""
+    """A handler of timer ticks; it is given the time left in ms.
+
+    It raises CallRefused after the passes where AWS refused any of their calls: the invocation has
+    then failed, which is what an alarm watches. Until somebody repairs it, nothing is lost.
+    """
     parts = supervisor_parts(settings)
     supervisor = Supervisor(
         tasks=parts.store,
@@ -40,6 +45,13 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     )
 
     def tick(time_left: int) -> None:
+        refused: list[str] = []
+
+        def report(each: PassReport) -> None:
+            _report(each)
+            if each.refused is not None:
+                refused.append(each.refused)
+
         keep_passing(
             supervisor,
             interval=settings.interval,
@@ -47,15 +59,20 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
             stop_at=now() + time_left - MARGIN,
             clock=now,
             sleep=sleep,
-            report=_report,
+            report=report,
         )
+        if refused:
+            raise CallRefused(refused[0])
 
     return tick
 
 
 def _log_trouble(task_id: str, problem: Exception) -> None:
     with log_keys(task_id=task_id):
-        logger().error("a record could not be handled", extra=where(problem))
+        if isinstance(problem, CallRefused):
+            logger().error("a call was refused", extra={"reason": str(problem), **where(problem)})
+        else:
+            logger().error("a record could not be handled", extra=where(problem))
 
 
 def _report(report: PassReport) -> None:

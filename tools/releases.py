@@ -1,0 +1,61 @@
+"""What of CHANGELOG.md is against the rule: a release names sources that `make verify` passed on.
+
+A release is a heading with its version (`## 0.2.0`, more may follow it). Its section has a line
+`Verified: HASH`, whose hash is in docs/verified.json. What is not released yet is under
+`## Unreleased`; without such a section the sources are those of the newest release.
+"""
+
+import re
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+BEFORE_THE_RULE = {
+    "0.1.0": "handed out under no heading of its own, before releases named what was verified"
+}
+"""Versions that name no hash, and why. No other is to follow."""
+
+UNRELEASED = "Unreleased"
+_HEADING = re.compile(r"^## (\S+).*$", re.MULTILINE)
+_VERIFIED = re.compile(r"^Verified: `?([0-9a-f]{64})`?$", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """A section of the changelog; `verified` is the hash that it names, if it names one."""
+
+    version: str
+    verified: str | None
+
+
+def releases(changelog: str) -> list[Release]:
+    """The sections, newest first, that of what is not released among them."""
+    headings = list(_HEADING.finditer(changelog))
+    ends = [*(heading.start() for heading in headings[1:]), len(changelog)]
+    found = []
+    for heading, end in zip(headings, ends, strict=True):
+        named = _VERIFIED.search(changelog, heading.end(), end)
+        found.append(Release(heading[1], named[1] if named else None))
+    return found
+
+
+def problems(
+    changelog: str, *, version: str, verified: Collection[str], sources: str
+) -> Iterator[str]:
+    """What is wrong, a sentence each.
+
+    `version` is the package's; `verified` are the hashes that make verify passed on; `sources` is
+    the hash of the sources as they are.
+    """
+    sections = releases(changelog)
+    found = [each for each in sections if each.version != UNRELEASED]
+    for each in found:
+        if each.verified is None and each.version not in BEFORE_THE_RULE:
+            yield f"{each.version} names no verified sources: add a line `Verified: HASH`"
+        elif each.verified is not None and each.verified not in verified:
+            yield f"{each.version} names sources that make verify never passed on"
+    newest = found[0] if found else None
+    if version not in BEFORE_THE_RULE and (newest is None or newest.version != version):
+        yield f"the package's version is {version}, and the newest release is another"
+    if len(found) == len(sections) and newest is not None and newest.verified != sources:
+        said = f"say under `## {UNRELEASED}` what is new"
+        yield f"the sources are not those of {newest.version}: {said}"

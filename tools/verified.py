@@ -1,0 +1,244 @@
+"""Keeps account of `make verify`: what each part of it counted, and which sources they passed on.
+
+    python -m tools.verified begin [--smaller WHY]   # forget the last run's parts
+    python -m tools.verified part NAME REPORT -- COMMAND ...
+    python -m tools.verified finish                  # all parts passed: write docs/verified.json
+    python -m tools.verified status                  # how many commits nobody has verified
+
+A part is a command that writes a report: pytest's as JUnit XML, any other as one JSON object. Its
+exit code is the part's. `finish` writes nothing where a part failed or did not run, where the
+sources changed meanwhile, or where the run was a smaller one; only the last of these is a success.
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree as ET
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import cast
+
+from tools.sources import LEFT_OUT, SOURCES, NoHistory, hash_here, since
+from tools.totals import totals_of
+
+PROJECT = Path(__file__).resolve().parent.parent
+ACCOUNT = Path("docs/verified.json")
+REPORTS = Path(".cache/reports/verify")
+PARTS = ("in-process", "servers", "proof", "mutants", "soak")
+"""All that `make verify` runs; a run without one of them proves nothing."""
+
+NARROWING = ("PYTEST_ADDOPTS", "CRASH_ONLY", "EXPLORATION_RECORD")
+"""Variables of the environment that leave tests out, or let them pass."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What came of one part: whether it passed, what it counted, and in how many seconds."""
+
+    name: str
+    passed: bool
+    seconds: int
+    counts: Mapping[str, int] = field(default_factory=dict)
+
+    def said(self) -> str:
+        """A line for people."""
+        counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
+        result = "passed" if self.passed else "FAILED"
+        return f"{self.name}: {result} in {self.seconds} s: {counts or 'nothing counted'}"
+
+
+class NotVerified(Exception):
+    """Why nothing is written, in a sentence."""
+
+
+def begin(project: Path, smaller: str) -> None:
+    """Forget what is left of an earlier run, and note which sources this one is about.
+
+    `smaller` says why it proves less than a whole run, where it does.
+    """
+    smaller = " ".join([smaller, *(name for name in NARROWING if os.environ.get(name))]).strip()
+    folder = project / REPORTS
+    folder.mkdir(parents=True, exist_ok=True)
+    for old in folder.iterdir():
+        old.unlink()
+    begun = {"sources": hash_here(project), "at": time.time(), "smaller": smaller}
+    (folder / "begun.json").write_text(json.dumps(begun))
+
+
+def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> int:
+    """Run the command and keep what it counted; its exit code, or 1 where it reports no success."""
+    began = time.monotonic()
+    (project / report).unlink(missing_ok=True)
+    code = subprocess.run(command, cwd=project, check=False).returncode
+    seconds = round(time.monotonic() - began)
+    counts = counted(project / report)
+    passed = code == 0 and bool(counts) and not counts.get("failed") and not counts.get("skipped")
+    part = Part(name, passed, seconds, counts)
+    (project / REPORTS / f"{name}.part.json").write_text(json.dumps(asdict(part)))
+    print(f"verify: {part.said()}", flush=True)
+    return code or (0 if passed else 1)
+
+
+def counted(report: Path) -> dict[str, int]:
+    """What a report counts; nothing where it is missing or broken off.
+
+    Of JUnit XML the tests, and the sum of each whole number that tests have recorded by name.
+    """
+    try:
+        if report.suffix == ".xml":
+            return {**totals_of(report), **_recorded(report)}
+        told = json.loads(report.read_text())
+    except (OSError, ValueError, ET.ParseError):
+        return {}
+    return {name: count for name, count in told.items() if type(count) is int}
+
+
+def _recorded(report: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    # pytest's own report, written just before: no foreign XML is parsed.
+    for each in ET.parse(report).getroot().iter("property"):  # noqa: S314
+        name, value = each.get("name", ""), each.get("value", "")
+        if name and value.isdecimal():
+            found[name] += int(value)
+    return found
+
+
+def finish(project: Path) -> str:
+    """Write the account where all parts passed; what is to be said. Raises NotVerified."""
+    folder = project / REPORTS
+    try:
+        begun = json.loads((folder / "begun.json").read_text())
+    except OSError:
+        raise NotVerified("no run was begun: make verify does all of it") from None
+    parts = {name: _part(folder / f"{name}.part.json") for name in PARTS}
+    missing = [name for name, part in parts.items() if part is None]
+    found = [part for part in parts.values() if part is not None]
+    failed = [part.name for part in found if not part.passed]
+    if failed or missing:
+        said = [f"failed: {', '.join(failed)}"] if failed else []
+        said += [f"not run: {', '.join(missing)}"] if missing else []
+        raise NotVerified("; ".join(said))
+    sources = hash_here(project)
+    if sources != begun["sources"]:
+        raise NotVerified("the engine's sources have changed while it ran: run it again")
+    lines = [part.said() for part in found]
+    if begun["smaller"]:
+        lines.append(f"Nothing is written: this run was a smaller one ({begun['smaller']}).")
+        return "\n".join(lines)
+    seconds = round(time.time() - begun["at"])
+    _write(project, sources, seconds, found)
+    lines.append(f"All passed in {seconds / 60:.0f} min; {ACCOUNT} says so of {sources}")
+    return "\n".join(lines)
+
+
+def _part(file: Path) -> Part | None:
+    try:
+        return Part(**json.loads(file.read_text()))
+    except OSError:
+        return None
+
+
+def _write(project: Path, sources: str, seconds: int, parts: Sequence[Part]) -> None:
+    before = verified(project)
+    before.pop(sources, None)
+    account = {
+        "sources": sources,
+        "of": list(SOURCES),
+        "without": list(LEFT_OUT),
+        "date": datetime.now(UTC).date().isoformat(),
+        "seconds": seconds,
+        "parts": [
+            {"name": part.name, "seconds": part.seconds, "counts": dict(part.counts)}
+            for part in parts
+        ],
+        "before": before,
+    }
+    (project / ACCOUNT).write_text(json.dumps(account, indent=2) + "\n")
+
+
+def _account(project: Path) -> dict[str, object]:
+    try:
+        return cast("dict[str, object]", json.loads((project / ACCOUNT).read_text()))
+    except OSError:
+        return {}
+
+
+def _date(project: Path) -> str:
+    return str(_account(project).get("date", ""))
+
+
+def last_verified(project: Path) -> str | None:
+    """The hash of the sources that were verified last; None where none ever were."""
+    found = _account(project).get("sources")
+    return None if found is None else str(found)
+
+
+def verified(project: Path) -> dict[str, str]:
+    """Every hash that was verified, with the date; the last one too."""
+    account = _account(project)
+    found = dict(cast("Mapping[str, str]", account.get("before", {})))
+    if account:
+        found[str(account["sources"])] = str(account["date"])
+    return found
+
+
+def status(project: Path) -> str:
+    """How far the sources are from those that were verified last, in a sentence."""
+    last = last_verified(project)
+    if last is None:
+        told = "make verify has never passed whole"
+    elif hash_here(project) == last:
+        return f"these sources were verified on {_date(project)}"
+    else:
+        told = f"make verify passed last on {_date(project)}, with other sources"
+    try:
+        gone = since(project, last)
+    except NoHistory as problem:
+        return f"{told}; how many commits are unverified is not known: {problem}"
+    more = "" if gone.found or not gone.shallow else " at least, in this shallow clone"
+    edited = ", and changes that are not committed" if gone.edited else ""
+    commits = "1 commit" if gone.commits == 1 else f"{gone.commits} commits"
+    return f"{told}; unverified: {commits} that touch the engine's sources{more}{edited}"
+
+
+def main(arguments: Sequence[str] | None = None, project: Path = PROJECT) -> int:
+    """The command. Returns its exit code."""
+    parser = argparse.ArgumentParser(prog="python -m tools.verified", description=__doc__)
+    parser.formatter_class = argparse.RawDescriptionHelpFormatter
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    beginning = verbs.add_parser("begin")
+    beginning.add_argument(
+        "--smaller", default="", help="why this run proves less than a whole one"
+    )
+    part = verbs.add_parser("part")
+    part.add_argument("name", choices=PARTS)
+    part.add_argument("report", type=Path)
+    part.add_argument("command", nargs=argparse.REMAINDER)
+    verbs.add_parser("finish")
+    verbs.add_parser("status")
+    asked = parser.parse_args(arguments)
+    match asked.verb:
+        case "begin":
+            begin(project, asked.smaller)
+        case "part":
+            command = asked.command[1:] if asked.command[:1] == ["--"] else asked.command
+            return run_part(project, asked.name, asked.report, command)
+        case "finish":
+            try:
+                print(finish(project))
+            except NotVerified as why:
+                print(f"verify: nothing is written: {why}")
+                return 1
+        case _:
+            print(f"Verified: {status(project)}.")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
