@@ -45,8 +45,6 @@ def world(aws: Aws, monkeypatch: pytest.MonkeyPatch, fresh_circuits: None) -> It
 def asked() -> AgentRequest:
     numbered = read_request(request(lock="7f3a-0c1d.1.5"))
     return replace(numbered, sent_at=now(), complete_by=now() + 30_000)
-        read_request(request(lock="7f3a-0c1d.1.5")), sent_at=now(), complete_by=now() + 30_000
-    )
 
 
 def handle(world: World, asked: AgentRequest) -> None:
