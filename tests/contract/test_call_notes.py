@@ -13,8 +13,7 @@ from tests.contract.test_lost_answers import answered, error, first_answer_lost,
 from tests.contract.worlds import DynamoWorld, World
 
 KEY = "ord-1001/charge_card/perform"
-SENT = NOW - 40 * SECOND
-LATER = NOW - 10 * SECOND
+CLAIM, LATER = 5, 8
 
 
 def clock() -> int:
@@ -22,42 +21,42 @@ def clock() -> int:
 
 
 def test_the_first_call_is_known_from_the_others(world: World) -> None:
-    assert world.call_notes(clock).begin(KEY, SENT) is Begun.FIRST
-    assert world.call_notes(clock).begin(KEY, SENT) is Begun.AGAIN
+    assert world.call_notes(clock).begin(KEY, CLAIM) is Begun.FIRST
+    assert world.call_notes(clock).begin(KEY, CLAIM) is Begun.AGAIN
     assert world.call_notes(clock).begin(KEY, LATER) is Begun.AGAIN
-    assert world.call_notes(clock).begin(f"{KEY}/2", SENT) is Begun.FIRST
+    assert world.call_notes(clock).begin(f"{KEY}/2", CLAIM) is Begun.FIRST
 
 
 def test_no_copy_of_a_request_whose_key_was_closed_may_call(world: World) -> None:
     notes = world.call_notes(clock)
-    assert notes.close(KEY, SENT, begun=False)
-    assert notes.begin(KEY, SENT) is Begun.CLOSED
-    assert notes.begin(KEY, SENT - 1) is Begun.CLOSED
-    assert notes.begin(f"{KEY}/2", SENT) is Begun.FIRST
+    assert notes.close(KEY, CLAIM, begun=False)
+    assert notes.begin(KEY, CLAIM) is Begun.CLOSED
+    assert notes.begin(KEY, CLAIM - 1) is Begun.CLOSED
+    assert notes.begin(f"{KEY}/2", CLAIM) is Begun.FIRST
 
 
-def test_a_request_that_was_sent_after_a_closed_one_may_call_and_its_call_is_the_first(
+def test_a_request_of_a_claim_after_a_closed_one_may_call_and_its_call_is_the_first(
     world: World,
 ) -> None:
     notes = world.call_notes(clock)
-    assert notes.close(KEY, SENT, begun=False)
-    assert notes.begin(KEY, SENT + 1) is Begun.FIRST
-    assert notes.begin(KEY, SENT) is Begun.CLOSED
+    assert notes.close(KEY, CLAIM, begun=False)
+    assert notes.begin(KEY, CLAIM + 1) is Begun.FIRST
+    assert notes.begin(KEY, CLAIM) is Begun.CLOSED
 
 
 def test_where_a_call_was_noted_the_key_is_not_closed(world: World) -> None:
     notes = world.call_notes(clock)
-    notes.begin(KEY, SENT)
-    assert not notes.close(KEY, SENT, begun=False)
+    notes.begin(KEY, CLAIM)
+    assert not notes.close(KEY, CLAIM, begun=False)
     assert not notes.close(KEY, LATER, begun=False)
-    assert notes.begin(KEY, SENT) is Begun.AGAIN
+    assert notes.begin(KEY, CLAIM) is Begun.AGAIN
 
 
 def test_who_made_the_only_call_closes_the_key_where_that_call_had_no_effect(world: World) -> None:
     notes = world.call_notes(clock)
-    notes.begin(KEY, SENT)
-    assert notes.close(KEY, SENT, begun=True)
-    assert notes.begin(KEY, SENT) is Begun.CLOSED
+    notes.begin(KEY, CLAIM)
+    assert notes.close(KEY, CLAIM, begun=True)
+    assert notes.begin(KEY, CLAIM) is Begun.CLOSED
     assert notes.begin(KEY, LATER) is Begun.FIRST, "the call that had no effect is forgotten"
 
 
@@ -65,16 +64,16 @@ def test_who_called_first_does_not_close_the_key_once_a_second_call_was_noted(
     world: World,
 ) -> None:
     notes = world.call_notes(clock)
-    notes.begin(KEY, SENT)
-    notes.begin(KEY, SENT)
-    assert not notes.close(KEY, SENT, begun=True)
-    assert notes.begin(KEY, SENT) is Begun.AGAIN
+    notes.begin(KEY, CLAIM)
+    notes.begin(KEY, CLAIM)
+    assert not notes.close(KEY, CLAIM, begun=True)
+    assert notes.begin(KEY, CLAIM) is Begun.AGAIN
 
 
 def test_a_key_is_closed_again_and_further(world: World) -> None:
     notes = world.call_notes(clock)
-    assert notes.close(KEY, SENT, begun=False)
-    assert notes.close(KEY, SENT, begun=False)
+    assert notes.close(KEY, CLAIM, begun=False)
+    assert notes.close(KEY, CLAIM, begun=False)
     assert notes.close(KEY, LATER, begun=False)
     assert notes.begin(KEY, LATER) is Begun.CLOSED
 
@@ -82,22 +81,22 @@ def test_a_key_is_closed_again_and_further(world: World) -> None:
 def test_a_copy_of_an_older_request_opens_nothing_that_was_closed_since(world: World) -> None:
     notes = world.call_notes(clock)
     assert notes.close(KEY, LATER, begun=False)
-    assert notes.close(KEY, SENT, begun=False), "nothing was called, and no such copy will"
+    assert notes.close(KEY, CLAIM, begun=False), "nothing was called, and no such copy will"
     assert notes.begin(KEY, LATER) is Begun.CLOSED
 
 
 def test_a_key_that_was_called_since_it_was_closed_proves_nothing(world: World) -> None:
     notes = world.call_notes(clock)
-    notes.close(KEY, SENT, begun=False)
+    notes.close(KEY, CLAIM, begun=False)
     notes.begin(KEY, LATER)
-    assert not notes.close(KEY, SENT, begun=False)
+    assert not notes.close(KEY, CLAIM, begun=False)
     assert not notes.close(KEY, LATER, begun=False)
     assert notes.begin(KEY, LATER) is Begun.AGAIN
 
 
 def test_of_calls_at_once_one_is_the_first(atomic_world: World) -> None:
     def begin(_: int) -> Begun:
-        return atomic_world.call_notes(clock).begin(KEY, SENT)
+        return atomic_world.call_notes(clock).begin(KEY, CLAIM)
 
     with ThreadPoolExecutor(8) as pool:
         found = list(pool.map(begin, range(8)))
@@ -110,8 +109,8 @@ def test_a_call_and_a_closing_at_once_never_both_succeed(atomic_world: World) ->
     def race(number: int) -> tuple[Begun, bool]:
         key = f"{KEY}/{number}"
         with ThreadPoolExecutor(2) as pool:
-            begun = pool.submit(notes.begin, key, SENT)
-            closed = pool.submit(lambda: notes.close(key, SENT, begun=False))
+            begun = pool.submit(notes.begin, key, CLAIM)
+            closed = pool.submit(lambda: notes.close(key, CLAIM, begun=False))
             return begun.result(), closed.result()
 
     for outcome in map(race, range(10)):
@@ -124,7 +123,7 @@ def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
     table = dynamo_world.tables.control
     for agent in ("payment", "mail"):
         notes = DynamoCallNotes(agent, dynamo_world.client, control_table=table, clock=clock)
-        assert notes.begin(KEY, SENT) is Begun.FIRST
+        assert notes.begin(KEY, CLAIM) is Begun.FIRST
     found = dynamo_world.client.scan(TableName=table)["Items"]
     expires = {"N": str((NOW + KEPT_FOR) // SECOND)}
     assert sorted(found, key=str) == sorted(
@@ -138,8 +137,8 @@ def test_two_agents_notes_are_two_rows_that_expire_in_thirty_days(
 
 
 def test_a_row_that_is_written_again_is_kept_as_long_again(dynamo_world: DynamoWorld) -> None:
-    dynamo_world.call_notes(clock).begin(KEY, SENT)
-    dynamo_world.call_notes(lambda: NOW + 5 * SECOND).close(KEY, SENT, begun=True)
+    dynamo_world.call_notes(clock).begin(KEY, CLAIM)
+    dynamo_world.call_notes(lambda: NOW + 5 * SECOND).close(KEY, CLAIM, begun=True)
     [row] = dynamo_world.client.scan(TableName=dynamo_world.tables.control)["Items"]
     assert row["ExpiresAt"] == {"N": str((NOW + KEPT_FOR) // SECOND + 5)}
 
@@ -149,9 +148,9 @@ def test_a_note_whose_answer_was_lost_is_not_taken_for_the_first(
 ) -> None:
     notes = dynamo_world.call_notes(clock)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
-        assert notes.begin(KEY, SENT) is Begun.AGAIN
+        assert notes.begin(KEY, CLAIM) is Begun.AGAIN
     assert attempts == [1, 2]
-    assert not notes.close(KEY, SENT, begun=False)
+    assert not notes.close(KEY, CLAIM, begun=False)
 
 
 @pytest.mark.parametrize("begun", [False, True])
@@ -160,26 +159,26 @@ def test_a_closing_whose_answer_was_lost_finds_itself(
 ) -> None:
     notes = dynamo_world.call_notes(clock)
     if begun:
-        notes.begin(KEY, SENT)
+        notes.begin(KEY, CLAIM)
     with first_answer_lost(dynamo_world.client, "UpdateItem") as attempts:
-        assert notes.close(KEY, SENT, begun=begun)
+        assert notes.close(KEY, CLAIM, begun=begun)
     assert attempts == [1, 2]
-    assert notes.begin(KEY, SENT) is Begun.CLOSED
+    assert notes.begin(KEY, CLAIM) is Begun.CLOSED
 
 
 def test_notes_that_cannot_be_written_for_now_are_said_to_be_so(moto_world: DynamoWorld) -> None:
     notes = moto_world.call_notes(clock)
     with unreachable(moto_world.client, "UpdateItem"):
         with pytest.raises(TryAgain, match=f"noting a call under {KEY}: ConnectTimeout"):
-            notes.begin(KEY, SENT)
+            notes.begin(KEY, CLAIM)
         with pytest.raises(TryAgain, match=f"closing the key {KEY}: ConnectTimeout"):
-            notes.close(KEY, SENT, begun=False)
+            notes.close(KEY, CLAIM, begun=False)
 
 
 def test_an_agent_that_may_not_write_its_notes_is_told(moto_world: DynamoWorld) -> None:
     notes = moto_world.call_notes(clock)
     with answered(moto_world.client, "UpdateItem", 400, error("AccessDeniedException")):
         with pytest.raises(CallRefused, match=f"{KEY}: AccessDenied"):
-            notes.begin(KEY, SENT)
+            notes.begin(KEY, CLAIM)
         with pytest.raises(CallRefused, match=f"{KEY}: AccessDenied"):
-            notes.close(KEY, SENT, begun=False)
+            notes.close(KEY, CLAIM, begun=False)

@@ -29,7 +29,9 @@ from tests.unit.agent_samples import (
 T = TypeVar("T")
 
 charge = replace(charge_card, agent="", agents=("payment", "payment_backup"))
-NEVER_MADE = request(outcome_unknown=False)
+CLAIM = 5
+NEVER_MADE = request(outcome_unknown=False, lock=f"7f3a-0c1d.1.{CLAIM}")
+LATER = replace(NEVER_MADE, lock=f"7f3a-0c1d.1.{CLAIM + 2}")
 DECLINED = PermanentError("CardDeclined", "no funds")
 
 
@@ -42,13 +44,13 @@ class Notes:
     fails: dict[str, Exception] = field(default_factory=dict)
     before: Callable[[str], object] = lambda _: None
 
-    def begin(self, key: str, sent_at: int) -> Begun:
+    def begin(self, key: str, claim: int) -> Begun:
         self._ask("begin")
-        return self.inner.begin(key, sent_at)
+        return self.inner.begin(key, claim)
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
         self._ask("close")
-        return self.inner.close(key, sent_at, begun=begun)
+        return self.inner.close(key, claim, begun=begun)
 
     def _ask(self, name: str) -> None:
         self.asked.append(name)
@@ -145,9 +147,8 @@ def test_what_was_read_before_is_given_back_with_a_proof_unless_its_reader_had_n
         Effect.NONE,
         False,
     )
-    later = replace(NEVER_MADE, sent_at=NEVER_MADE.sent_at + 1)
-    notes.inner.begin(later.idempotency_key, later.sent_at)
-    reply = said(agent, clock, notes, later, guard=Held(), redelivered=True)
+    notes.inner.begin(LATER.idempotency_key, CLAIM + 2)
+    reply = said(agent, clock, notes, LATER, guard=Held(), redelivered=True)
     assert (reply.outcome, reply.effect, reply.outcome_unknown) == (Outcome.HELD, None, True)
 
 
@@ -163,8 +164,27 @@ def test_a_request_is_given_back_without_a_proof_where_a_copy_of_it_was_called(
 def test_the_next_request_under_the_key_is_called_all_the_same(clock: Clock, notes: Notes) -> None:
     agent = payment(returning(None))
     said(agent, clock, notes, guard=Held())
-    later = replace(NEVER_MADE, lock="7f3a-0c1d.3", sent_at=NEVER_MADE.sent_at + 1)
-    assert said(agent, clock, notes, later).outcome is Outcome.SUCCEEDED
+    assert said(agent, clock, notes, LATER).outcome is Outcome.SUCCEEDED
+
+
+def test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other(
+    clock: Clock, notes: Notes
+) -> None:
+    called: list[object] = []
+    agent = payment(called.append)
+    said(agent, clock, notes, guard=Held())
+    sent_again = replace(NEVER_MADE, sent_at=NEVER_MADE.sent_at + 50)
+    assert said(agent, clock, notes, sent_again).outcome is Outcome.HELD
+    assert not called
+
+
+def test_a_claim_without_a_number_is_called_and_proves_nothing(clock: Clock, notes: Notes) -> None:
+    agent = payment(returning(None))
+    numberless = replace(NEVER_MADE, lock="7f3a-0c1d.1")
+    reply = said(agent, clock, notes, numberless, guard=Held())
+    assert (reply.outcome, reply.effect) == (Outcome.HELD, None)
+    assert said(agent, clock, notes, numberless).outcome is Outcome.SUCCEEDED
+    assert said(agent, clock, notes, guard=Held()).effect is None
 
 
 def test_what_was_read_too_late_to_be_begun_is_given_back_with_a_proof(
@@ -227,7 +247,7 @@ def test_a_refusal_after_another_try_of_the_attempt_is_no_proof(
 def test_a_refusal_is_no_proof_where_another_copy_was_called_before(
     clock: Clock, notes: Notes
 ) -> None:
-    notes.inner.begin(NEVER_MADE.idempotency_key, NEVER_MADE.sent_at)
+    notes.inner.begin(NEVER_MADE.idempotency_key, CLAIM)
     reply = said(payment(raising(DECLINED)), clock, notes)
     assert (reply.outcome, reply.effect) == (Outcome.PERMANENT, None)
     assert notes.asked == ["begin"]
@@ -238,7 +258,7 @@ def test_a_refusal_is_no_proof_where_another_copy_is_called_before_the_key_is_cl
 ) -> None:
     def copy_comes(name: str) -> None:
         if name == "close":
-            notes.inner.begin(NEVER_MADE.idempotency_key, NEVER_MADE.sent_at)
+            notes.inner.begin(NEVER_MADE.idempotency_key, CLAIM)
 
     notes.before = copy_comes
     reply = said(payment(raising(DECLINED)), clock, notes)

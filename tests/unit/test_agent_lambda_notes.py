@@ -43,7 +43,8 @@ def world(aws: Aws, monkeypatch: pytest.MonkeyPatch, fresh_circuits: None) -> It
 
 
 def asked() -> AgentRequest:
-    return replace(read_request(request()), sent_at=now(), complete_by=now() + 30_000)
+    numbered = read_request(request(lock="7f3a-0c1d.1.5"))
+    return replace(numbered, sent_at=now(), complete_by=now() + 30_000)
 
 
 def handle(world: World, asked: AgentRequest) -> None:
@@ -77,7 +78,7 @@ def test_a_request_that_is_given_back_closes_its_key_and_a_copy_of_it_is_not_cal
     handle(world, replace(late, complete_by=now() + 30_000))
     assert [reply.effect for reply in world.replies()] == [Effect.NONE, Effect.NONE]
     assert not called
-    handle(world, replace(asked(), sent_at=late.sent_at + 1))
+    handle(world, replace(asked(), lock="7f3a-0c1d.1.7"))
     assert len(called) == 1
 
 

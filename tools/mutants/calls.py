@@ -59,6 +59,16 @@ CALLS = (
         why="the note of a call is gone, and its effect with it",
     ),
     Mutant(
+        name="a-claims-requests-are-closed-together",
+        file=CORE,
+        old="claim = claim_of(self.request.lock) or 0",
+        new="claim = (claim_of(self.request.lock) or 0) * 1_000 + self.request.sent_at % 1_000",
+        tests=(
+            f"{UNIT}::test_a_request_that_is_sent_twice_for_one_claim_is_closed_with_the_other",
+        ),
+        why="a request that was sent twice is done at one agent, and the step at another",
+    ),
+    Mutant(
         name="no-proof-after-the-time",
         file=CORE,
         old="or self.clock() >= self.ends_at:",
@@ -82,16 +92,16 @@ CALLS = (
     Mutant(
         name="a-closed-key-is-closed-in-memory",
         file="layers/core/roundsman/memory.py",
-        old="if self._closed_up_to.get(key, -1) >= sent_at:",
-        new="if self._closed_up_to.get(key, -1) > sent_at:",
+        old="if self._closed_up_to.get(key, -1) >= claim:",
+        new="if self._closed_up_to.get(key, -1) > claim:",
         tests=(f"{CONTRACT}::test_no_copy_of_a_request_whose_key_was_closed_may_call[memory]",),
         why="tests on the memory store prove nothing",
     ),
     Mutant(
         name="a-closed-key-is-closed",
         file=DYNAMO,
-        old='MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :sent"',
-        new='MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :sent"',
+        old='MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :claim"',
+        new='MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :claim"',
         tests=(f"{CONTRACT}::test_no_copy_of_a_request_whose_key_was_closed_may_call[moto]",),
         why="a copy of what was given back is done, and another agent does it too",
     ),
@@ -109,7 +119,7 @@ CALLS = (
     Mutant(
         name="a-key-is-never-opened-again",
         file=DYNAMO,
-        old='NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :sent)"',
+        old='NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :claim)"',
         new='NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo > :none)"',
         tests=(
             f"{CONTRACT}::test_a_copy_of_an_older_request_opens_nothing_that_was_closed_since[moto]",

@@ -3,14 +3,17 @@
 A step with several agents may act at the next one only once it is known that nothing happened at
 the first. That a request was given back uncalled does not say so: SQS may deliver a copy of it
 later, to an instance that calls. So before an attempt to perform calls the service, it notes so
-under its key; and an attempt that ends without an effect closes the key for all requests that were
-sent up to its own. Both are one conditional write to one row, so one of them comes first:
+under its key; and an attempt that ends without an effect closes the key for all requests up to
+its own. Both are one conditional write to one row, so one of them comes first:
 
 - The call was noted first: closing fails, and nothing is proved.
 - The key was closed first: no copy of these requests calls any more, and that is the proof.
 
 What is proved is what the notes know of. A request that says itself that an earlier attempt may
 have had its effect gets no proof: the note of that call may be gone by then.
+
+Which request came first is said by the number of its claim. When it was sent does not say so: the
+request of one claim may be sent twice, and clocks differ.
 """
 
 from dataclasses import dataclass, field, replace
@@ -18,7 +21,7 @@ from enum import Enum
 from typing import Protocol
 
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.events import Outcome
+from roundsman.events import Outcome, claim_of
 from roundsman.guards import NotCalled
 from roundsman.messages import AgentRequest
 from roundsman.outcomes import Ended
@@ -37,15 +40,15 @@ class Begun(Enum):
 class CallNotes(Protocol):
     """Where one agent notes its calls. A key belongs to one agent and one effect."""
 
-    def begin(self, key: str, sent_at: int) -> Begun:
-        """Note that a request that was sent at `sent_at` (epoch ms) is about to call the service.
+    def begin(self, key: str, claim: int) -> Begun:
+        """Note that a request of the claim with this number is about to call the service.
 
         Raises TryAgain and CallRefused: whether it was noted is unknown then. A write that is
         repeated because its answer was lost finds itself, and says AGAIN.
         """
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
-        """Let no request under this key that was sent up to then call any more.
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
+        """Let no request under this key of this claim, or an earlier one, call any more.
 
         Only where no call is noted; or, where `begun`, none but the caller's own, which had no
         effect and is forgotten. True is a proof, also where somebody else has closed the key;
@@ -56,11 +59,11 @@ class CallNotes(Protocol):
 class NoNotes:
     """Notes nothing and proves nothing: for steps with one agent, and where there is no table."""
 
-    def begin(self, key: str, sent_at: int) -> Begun:  # noqa: ARG002  # the shape of CallNotes
+    def begin(self, key: str, claim: int) -> Begun:  # noqa: ARG002  # the shape of CallNotes
         """The call may be made, and is none that anything could be proved of."""
         return Begun.AGAIN
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:  # noqa: ARG002
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:  # noqa: ARG002
         """Nothing is proved."""
         return False
 
@@ -86,8 +89,10 @@ class CallNote:
         """To be said before each call that may have the effect. Raises NotNoted and CallRefused."""
         if self._begun is not None:
             return
+        # Of a claim without a number nothing is proved; it is older than all that have one.
+        claim = claim_of(self.request.lock) or 0
         try:
-            begun = self.notes.begin(self.request.idempotency_key, self.request.sent_at)
+            begun = self.notes.begin(self.request.idempotency_key, claim)
         except TryAgain as error:
             raise NotNoted("its call could not be noted; not attempted") from error
         if begun is Begun.CLOSED:
@@ -110,8 +115,10 @@ class CallNote:
         return replace(ended, effect=Effect.NONE) if self._closed() else ended
 
     def _closed(self) -> bool:
-        key, sent_at = self.request.idempotency_key, self.request.sent_at
+        key, claim = self.request.idempotency_key, claim_of(self.request.lock)
+        if claim is None:
+            return False
         try:
-            return self.notes.close(key, sent_at, begun=self._begun is Begun.FIRST)
+            return self.notes.close(key, claim, begun=self._begun is Begun.FIRST)
         except (TryAgain, CallRefused):
             return False

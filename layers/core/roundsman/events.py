@@ -32,6 +32,16 @@ class Claimant:
         return token is not None and token.partition(".")[0].endswith(f"-{self.nonce}")
 
 
+def claim_of(token: str) -> int | None:
+    """The number of the claim with that lock token, higher than those before it in its task.
+
+    None where it is no token of ours.
+    """
+    number = token.rpartition(".")[2]
+    found = token.count(".") == 2 and number.isdecimal() and len(number) <= 15
+    return int(number) if found else None
+
+
 def attempt_of(token: str) -> int | None:
     """Which attempt a lock token belongs to; None where it is no token of ours."""
     _, _, numbers = token.partition(".")

@@ -340,25 +340,25 @@ class MemoryCallNotes:
         self._calls: dict[str, int] = {}
         self._closed_up_to: dict[str, int] = {}
 
-    def begin(self, key: str, sent_at: int) -> Begun:
-        """Note that a request that was sent at `sent_at` (epoch ms) is about to call."""
+    def begin(self, key: str, claim: int) -> Begun:
+        """Note that a request of the claim with this number is about to call the service."""
         with self._lock:
-            if self._closed_up_to.get(key, -1) >= sent_at:
+            if self._closed_up_to.get(key, -1) >= claim:
                 return Begun.CLOSED
             self._calls[key] = self._calls.get(key, 0) + 1
             return Begun.FIRST if self._calls[key] == 1 else Begun.AGAIN
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
-        """Let no request under this key that was sent up to then call any more.
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
+        """Let no request under this key of this claim, or an earlier one, call any more.
 
         Only where no call is noted but, where `begun`, the caller's own.
         """
         with self._lock:
             calls, closed_up_to = self._calls.get(key, 0), self._closed_up_to.get(key, -1)
-            if calls == 0 and closed_up_to >= sent_at:
+            if calls == 0 and closed_up_to >= claim:
                 return True
-            if calls != int(begun) or closed_up_to > sent_at:
+            if calls != int(begun) or closed_up_to > claim:
                 return False
             self._calls[key] = 0
-            self._closed_up_to[key] = sent_at
+            self._closed_up_to[key] = claim
             return True

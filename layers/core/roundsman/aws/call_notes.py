@@ -1,6 +1,6 @@
 """An agent's notes of its calls: one row of ControlTable for each key, `calls#<agent>#<key>`.
 
-`Calls` counts the calls that were noted and may have had an effect; requests that were sent up to
+`Calls` counts the calls that were noted and may have had an effect; requests of claims up to
 `ClosedUpTo` may not call any more. The row goes KEPT_FOR after it was written last. A key whose row
 is gone is one that was never called: no request of that time can act any more, and one that comes
 later proves nothing where the scheduler knows of an earlier attempt (see `roundsman.call_notes`).
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 KEPT_FOR = 30 * 24 * 60 * MINUTE
 """Longer than a queue and its dead letters together keep a request, 18 days."""
 
-MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :sent"
+MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :claim"
 NO_OTHER_CALL = "(attribute_not_exists(Calls) OR Calls = :calls)"
-NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :sent)"
+NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :claim)"
 
 
 class DynamoCallNotes:
@@ -42,13 +42,13 @@ class DynamoCallNotes:
         self._table = control_table
         self._clock = clock
 
-    def begin(self, key: str, sent_at: int) -> Begun:
-        """Note that a request that was sent at `sent_at` (epoch ms) is about to call the service.
+    def begin(self, key: str, claim: int) -> Begun:
+        """Note that a request of the claim with this number is about to call the service.
 
         Raises TryAgain and CallRefused.
         """
         record = self._record(key)
-        values = {":one": number(1), ":sent": number(sent_at), ":expires": self._expires()}
+        values = {":one": number(1), ":claim": number(claim), ":expires": self._expires()}
         try:
             with self._errors(f"noting a call under {key}"):
                 found = self._client.update_item(
@@ -64,8 +64,8 @@ class DynamoCallNotes:
         calls = ItemReader(found.get("Attributes", {}), record).number("Calls")
         return Begun.FIRST if calls == 1 else Begun.AGAIN
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
-        """Let no request under this key that was sent up to then call any more.
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
+        """Let no request under this key of this claim, or an earlier one, call any more.
 
         Only where no call is noted but, where `begun`, the caller's own. Raises TryAgain and
         CallRefused.
@@ -74,7 +74,7 @@ class DynamoCallNotes:
         values: Item = {
             ":calls": number(int(begun)),
             ":none": number(0),
-            ":sent": number(sent_at),
+            ":claim": number(claim),
             ":expires": self._expires(),
         }
         try:
@@ -82,7 +82,7 @@ class DynamoCallNotes:
                 self._client.update_item(
                     TableName=self._table,
                     Key={"ControlId": text(record)},
-                    UpdateExpression="SET Calls = :none, ClosedUpTo = :sent, ExpiresAt = :expires",
+                    UpdateExpression="SET Calls = :none, ClosedUpTo = :claim, ExpiresAt = :expires",
                     ConditionExpression=f"{NO_OTHER_CALL} AND {NOT_CLOSED_FURTHER}",
                     ExpressionAttributeValues=values,
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
@@ -91,7 +91,7 @@ class DynamoCallNotes:
             # A close whose answer was lost finds itself, and a copy of an older request what has
             # been closed since.
             row = ItemReader(row_of(refused), record)
-            return row.number("Calls", 0) == 0 and row.number("ClosedUpTo", 0) >= sent_at
+            return row.number("Calls", 0) == 0 and row.number("ClosedUpTo", 0) >= claim
         return True
 
     def _record(self, key: str) -> str:

@@ -399,17 +399,17 @@ class FaultyCallNotes:
         self._inner = inner
         self._faults = faults
 
-    def begin(self, key: str, sent_at: int) -> Begun:
+    def begin(self, key: str, claim: int) -> Begun:
         def write() -> Begun:
-            found.append(self._inner.begin(key, sent_at))
+            found.append(self._inner.begin(key, claim))
             return found[-1]
 
         found: list[Begun] = []
         begun = self._faults.around("note_call", write, lost=Begun.AGAIN)
         return Begun.CLOSED if Begun.CLOSED in found else begun  # then there is nothing to find
 
-    def close(self, key: str, sent_at: int, *, begun: bool) -> bool:
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
         def write() -> bool:
-            return self._inner.close(key, sent_at, begun=begun)
+            return self._inner.close(key, claim, begun=begun)
 
         return self._faults.around("close_key", write)
