@@ -6,7 +6,8 @@ what the engine is given. Three things are taken off a record:
 - *The present.* Instants are moved so that now is T0. One that is over is moved up to the latest
   instant that is as much over to every reader: an end of a right to act counts for SKEW longer,
   something owed is old after START_WITHIN, all else is over when it is reached.
-- *Names.* The nonces in lock tokens become n0, n1, ... in the order of the steps.
+- *Names.* The nonces in lock tokens become n0, n1, ... in the order of the steps, and the version
+  in them 0: a token that is given later has a later version, and is never taken for one of these.
 - *What no decision reads*, named below beside each field.
 """
 
@@ -18,11 +19,16 @@ from typing import TypeAlias
 
 from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, Lane
+from roundsman.held import SEEN_BY_NOW
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState
-from roundsman.task import Owed, StepRecord, Task
+from roundsman.task import Owed, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
+NOTICED = SEEN_BY_NOW + 5_000
+"""How long after a step began to be held the end of the hold may be noticed, rounded up to the 5 s
+that all other times here are multiples of."""
+
 VERSION = 10
 """Of every canonical record: only how many have come since matters, and readings say that."""
 
@@ -52,14 +58,15 @@ NONCES = {nonce(name): name for name in (FRESH, *NAMES)}
 @cache
 def name_of(token: str) -> str:
     """Which nonce a canonical token is of: `n0`; of any other, its nonce as it is."""
-    found = token.rpartition(".")[0].rpartition("-")[2]
+    found = token.partition(".")[0].rpartition("-")[2]
     return NONCES.get(found, found)
 
 
 @cache
 def token_of(name: str, token: str) -> str:
-    """The token with the nonce of another name."""
-    return f"{INSTANCE}-{nonce(name)}.{token.rpartition('.')[2]}"
+    """The token with the nonce of another name. Which version gave it is told apart before this."""
+    attempt, _, version = token.partition(".")[2].partition(".")
+    return f"{INSTANCE}-{nonce(name)}.{attempt}{'.0' if version else ''}"
 
 
 def over(instant: int | None, now: int, floor: int = 0) -> int | None:
@@ -68,15 +75,34 @@ def over(instant: int | None, now: int, floor: int = 0) -> int | None:
 
 
 class Records:
-    """Canonical records of one plan, by number; equal ones have one number."""
+    """Canonical records of one plan, by number; equal ones have one number.
 
-    def __init__(self, plan: Plan, *, near_end: bool) -> None:
-        """`near_end`: the task's own complete-by is within reach; else it must never come."""
+    `bounded` are the plan's steps of which it is asked how long requests may act.
+    """
+
+    def __init__(self, plan: Plan, *, near_end: bool, outcomes: bool = False) -> None:
+        """`near_end`: the task's own complete-by is within reach; else it must never come.
+
+        `outcomes`: what is known of effects decides something, as it does where a step has several
+        agents or a person may ask for a fresh key.
+        """
         self.plan = plan
         self.tasks: list[Task] = []
         self._numbers: dict[Key, int] = {}
         self._near_end = near_end
-        self._bounded = {name for name, step in plan.steps.items() if is_bounded(step)}
+        self.outcomes = outcomes
+        self.bounded = frozenset(
+            name for name, step in plan.steps.items() if outcomes or is_bounded(step)
+        )
+
+    def is_bounded(self, name: str) -> bool:
+        """Whether it matters how long requests to perform the step, or the item, may act."""
+        return step_of(name) in self.bounded
+
+    def steps(self, task: Task) -> Iterable[str]:
+        """The names of the task's records, in the order of their definition."""
+        known = [name for name in self.plan.expanded(task.fan_outs).steps if name in task.steps]
+        return known + sorted(task.steps.keys() - set(known))
 
     def number(self, task: Task) -> int:
         """The canonical record's number."""
@@ -92,14 +118,17 @@ class Records:
         names: dict[str, str] = {}
         steps = {
             name: self._step(name, task.steps[name], now, names)
-            for name in self.plan.steps
-            if name in task.steps
+            for name in self.steps(task)
         }
         return self.number(self._task(task, steps, now)), names
 
     def renamed(self, number: int, names: Mapping[str, str]) -> int:
         """The record with other names for its nonces."""
         return self.number(_with_locks(self.tasks[number], lambda name: names.get(name, name)))
+
+    def locks(self, number: int) -> set[str]:
+        """The locks that the record has."""
+        return {r.locked_by for r in self.tasks[number].steps.values() if r.locked_by}
 
     def names(self, number: int) -> Iterable[str]:
         """The nonces that the record holds, in the order of its steps."""
@@ -113,15 +142,17 @@ class Records:
         if self._near_end:
             found.add(task.complete_by)
         for name, record in task.steps.items():
-            found |= {record.complete_by or 0, record.not_before or 0}
-            if name in self._bounded:
+            found |= {record.complete_by or 0, record.not_before or 0, record.heartbeat_by or 0}
+            if record.held_since is not None:
+                found.add(record.held_since + NOTICED)
+            if self.is_bounded(name):
                 found |= {at + SKEW for at in (record.complete_by, record.acts_until) if at}
         found |= {owed.at + START_WITHIN for owed in task.owed}
         return {at for at in found if at > T0}
 
     def _step(self, name: str, record: StepRecord, now: int, names: dict[str, str]) -> StepRecord:
         state = record.process_state
-        bounded = name in self._bounded
+        bounded = self.is_bounded(name)
         settled = state in SETTLED
         ended = over(record.complete_by, now, SKEW if bounded else 0)
         acts_until = over(record.acts_until, now, SKEW) if bounded else None
@@ -139,14 +170,28 @@ class Records:
             # Nothing waits for the end of a right to act that a service fences.
             acts_until=None if acts_until is not None and acts_until <= T0 - SKEW else acts_until,
             round=record.round,
-            # finished_at, result, error and outcome_unknown are for people, for probes and for
-            # `--fresh-key`: no configuration has any of the latter two.
+            agent=record.agent,
+            tried=record.tried,
+            after_undo=record.after_undo,
+            outcome_unknown=self.outcomes and record.outcome_unknown,
+            effect=record.effect if self.outcomes else None,
+            heartbeat_by=over(record.heartbeat_by, now),
+            # Only whether the attempt was ever heard of is asked.
+            heard_at=None if record.heard_at is None else T0,
+            waiting=record.waiting,
+            # Only whether the hold began so long ago that its end would be known.
+            held_since=over(record.held_since, now, NOTICED),
+            # No backlog is known here, and no story is so long that calls in vain would count.
+            extra=record.extra,
+            granted=record.granted,
+            # finished_at, result and error are for people and for probes.
         )
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
+        assert not (self._near_end and task.held_until), "a hold moves the complete-by"
         assert self._near_end or task.complete_by - now > self.plan.complete_within // 2
         ending = task.ending
         return replace(
@@ -164,6 +209,8 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None,
             ended_at=None if task.ended_at is None else T0,
+            # It says how much of a hold was credited to a complete-by that never comes.
+            held_until=None,
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
         )
@@ -186,6 +233,8 @@ def moved(task: Task, by: int) -> Task:
             complete_by=at(record.complete_by),
             not_before=at(record.not_before),
             acts_until=at(record.acts_until),
+            heartbeat_by=at(record.heartbeat_by),
+            held_since=at(record.held_since),
         )
         for name, record in task.steps.items()
     }
@@ -238,6 +287,7 @@ def _key(task: Task) -> Key:
         task.owed,
         task.ending,
         task.command_ids,
+        tuple(task.fan_outs.items()),
         *(
             (
                 name,
@@ -249,6 +299,17 @@ def _key(task: Task) -> Key:
                 record.started_at,
                 record.acts_until,
                 record.round,
+                record.agent,
+                record.tried,
+                record.after_undo,
+                record.outcome_unknown,
+                record.effect,
+                record.extra,
+                record.granted,
+                record.heartbeat_by,
+                record.heard_at,
+                record.waiting,
+                record.held_since,
             )
             for name, record in task.steps.items()
         ),

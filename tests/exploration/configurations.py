@@ -8,7 +8,16 @@ that becomes due.
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.events import Asked, Cancel, OperatorEvent, Resubmit, RunNow, UndoAsked
+from roundsman.events import (
+    Asked,
+    Cancel,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+    UndoAsked,
+)
 from roundsman.plan import Plan, plan_of
 from roundsman.workflow import (
     Archive,
@@ -24,18 +33,25 @@ from tests.exploration.model import Configuration
 
 HALF_A_MINUTE = timedelta(seconds=30)
 TWICE = Retry(max_attempts=2, first_delay=2 * HALF_A_MINUTE)  # half of it, with the model's jitter
+ONCE = Retry(max_attempts=1, first_delay=2 * HALF_A_MINUTE)
 FEWER = ("done", "answer lost", "refused")
 UNDO_FEWER = ("done", "answer lost")
 
 
-def step(name: str, *after: Step, fenced: bool = True, on_failure: Strategy | None = None) -> Step:
+def step(
+    name: str,
+    *after: Step,
+    fenced: bool = True,
+    retry: Retry = TWICE,
+    on_failure: Strategy | None = None,
+) -> Step:
     return Step(
         name=name,
         agent="worker",
         after=after,
         complete_within=HALF_A_MINUTE,
-        retry=TWICE,
-        compensation=Compensation(retry=TWICE, fences_late_performs=fenced),
+        retry=retry,
+        compensation=Compensation(retry=retry, fences_late_performs=fenced),
         on_failure=on_failure,
     )
 
@@ -64,6 +80,11 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "undo": UndoAsked(Asked("undo", "ann")),
         "cancel": Cancel(Asked("cancel", "ann")),
         "cancel --no-undo": Cancel(Asked("stop", "ann"), undo=False),
+        "resubmit --fresh-key": Resubmit(Asked("fresh", "ann"), fresh_key=True),
+        "resolve a did": Resolve(Asked("did", "ann"), "a", did=True),
+        "resolve a did-not": Resolve(Asked("did-not", "ann"), "a", did=False),
+        "extend": Extend(Asked("extend", "ann"), 30),
+        "extend a": Extend(Asked("extend-a", "ann"), 30, "a"),
     }
     return {name: every[name] for name in names}
 
@@ -96,6 +117,58 @@ def near_end(*steps: Step) -> Configuration:
     return Configuration(plan=plan_of(made), near_end=True)
 
 
+AGENTS = ("worker", "backup")
+briefly = step("a", retry=ONCE)
+uncompensated = replace(briefly, compensation=None)
+several = replace(briefly, agent="", agents=AGENTS)
+items = replace(briefly, for_each="input.items", tolerate=0.5)
+bare_items = replace(items, compensation=None)
+beats = replace(one, complete_within=2 * HALF_A_MINUTE, heartbeat_within=HALF_A_MINUTE / 2)
+PROVED = ("done", "answer lost", "refused", "refused, and proves it")
+
+SEVERAL = Configuration(
+    plan=plan(several),
+    endings=("done", "answer lost", "refused, and proves it"),
+    undo_endings=UNDO_FEWER,
+    outcomes=True,
+)
+HANDED_OVER = replace(
+    SEVERAL, endings=("done", "given back, and proves it"), undo_endings=("done",)
+)
+HELD = replace(HANDED_OVER, held=("worker",), holds=1)
+REPAIRED = Configuration(
+    plan=plan(briefly, on_failure=Archive()),
+    endings=(*PROVED, "done, and says refused", "done, its answer too large"),
+    undo_endings=UNDO_FEWER,
+    outcomes=True,
+)
+FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
+ASKS = Configuration(
+    plan=plan(briefly), endings=("asks outside",), undo_endings=("done",), outcomes=True
+)
+BEATS = Configuration(
+    plan=plan(beats),
+    endings=("shows progress", "done"),
+    undo_endings=("done",),
+)
+ITEMS = Configuration(plan=plan(items), endings=("done", "refused"), undo_endings=("done",))
+THEN_ANOTHER = replace(ITEMS, plan=plan(bare_items, step("b", bare_items, retry=ONCE)))
+LOSES_PLAN = Configuration(
+    plan=plan(one), endings=("done", "answer lost"), undo_endings=("done",), loses_plan=True
+)
+
+
+def repeated(configuration: Configuration, *commands: str) -> Configuration:
+    """With one request that is read once more though it was answered, and one other message that
+    is handled twice; and with what a person may ask."""
+    return replace(configuration, copies=1, repeats=1, commands=asked(*commands))
+
+
+def extended(*steps: Step) -> Configuration:
+    made = replace(near_end(*steps), endings=("done",), undo_endings=("done",))
+    return replace(made, outcomes=True)
+
+
 SMALL: dict[str, Configuration] = {
     "one step, archived": KEPT,
     "one step, undone": A_STEP,
@@ -111,6 +184,20 @@ SMALL: dict[str, Configuration] = {
     "one unfenced step, every 15 s": replace(UNFENCED, tick=15_000),
     "one unfenced step, a repeated message": replace(UNFENCED, repeats=1),
     "two steps in a row": A_ROW,
+    # Of each of these a request is read twice, and another message handled twice.
+    "a step of two agents": repeated(SEVERAL),
+    "a step of two agents, handed over": repeated(HANDED_OVER),
+    "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
+    "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),
+    "a step that is said not to have happened": repeated(
+        replace(FOR_GOOD, endings=("done", "answer lost", "refused")), "resolve a did-not"
+    ),
+    "a step that is given more time": repeated(extended(briefly), "extend a"),
+    "a step that asks outside": repeated(ASKS),
+    "a step whose plan is not found": repeated(LOSES_PLAN),
+    "a step for two items": replace(ITEMS, copies=1),
+    "a step after one for two items": repeated(THEN_ANOTHER),
+    "a step with heartbeats": repeated(BEATS),
     "two steps in a row, the first for good": Configuration(plan=plan(bare, step("b", bare))),
 }
 VERIFY: dict[str, Configuration] = {
@@ -143,5 +230,67 @@ VERIFY: dict[str, Configuration] = {
         Configuration(plan=plan(one, step("b", one), step("c", one)))
     ),
     "one step after two parallel ones": Configuration(plan=plan(*pair, step("c", *pair))),
+    # Of each of these a request is read twice, and another message handled twice.
+    "two attempts at each of two agents": repeated(
+        replace(SEVERAL, plan=plan(replace(one, agent="", agents=AGENTS)))
+    ),
+    "an unfenced step of two agents": repeated(
+        replace(SEVERAL, plan=plan(replace(several, compensation=unfenced.compensation)))
+    ),
+    "a step of two agents, one of them held": repeated(HELD),
+    "a step of two agents, given back in every way": repeated(
+        replace(
+            HANDED_OVER,
+            endings=("done", "given back", "given back, and proves it", "done, and given back"),
+        )
+    ),
+    "two steps of two agents": repeated(
+        replace(
+            HANDED_OVER,
+            plan=plan(several, replace(step("b", several, retry=ONCE), agent="", agents=AGENTS)),
+        )
+    ),
+    "a step of two agents, repaired": repeated(
+        replace(SEVERAL, plan=plan(several, on_failure=Archive()), endings=PROVED),
+        "resubmit --fresh-key",
+        "resolve a did-not",
+    ),
+    "a step of two agents, undone and begun again": repeated(
+        replace(SEVERAL, plan=plan(several, on_failure=Archive())), "undo", "resubmit --again"
+    ),
+    "a step of two agents whose plan is not found": repeated(
+        replace(SEVERAL, loses_plan=True), "resubmit"
+    ),
+    "a step that is repaired in every way": repeated(
+        REPAIRED, "resubmit", "resubmit --fresh-key", "resolve a did", "resolve a did-not"
+    ),
+    "a step without undo that is repaired in every way": repeated(
+        FOR_GOOD, "resubmit", "resubmit --fresh-key", "resolve a did", "resolve a did-not"
+    ),
+    "a step that is undone, cancelled and begun again": repeated(
+        REPAIRED, "undo", "cancel", "resubmit --again"
+    ),
+    "a step and its task that are given more time": repeated(extended(one), "extend", "extend a"),
+    "a step that waits, is told to run and given more time": repeated(
+        replace(fewer(TOLD_TO_RUN), outcomes=True), "run", "extend a"
+    ),
+    "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
+    "a step that asks outside, repaired": repeated(
+        replace(ASKS, plan=plan(briefly, on_failure=Archive())), "resubmit", "resolve a did-not"
+    ),
+    "a step whose plan is not found, and what a person may ask": repeated(
+        LOSES_PLAN, "resubmit", "undo"
+    ),
+    "two steps whose plan is not found": repeated(replace(LOSES_PLAN, plan=plan(one, two))),
+    "a step for two items, each undone": repeated(ITEMS),
+    "a step after one for two items, each undone": repeated(
+        replace(ITEMS, plan=plan(items, step("b", items, retry=ONCE)))
+    ),
+    "a step for two items, resubmitted": repeated(
+        replace(ITEMS, plan=plan(replace(items, tolerate=0), on_failure=Archive())), "resubmit"
+    ),
+    "an unfenced step with heartbeats": repeated(
+        replace(BEATS, plan=plan(replace(beats, compensation=unfenced.compensation)))
+    ),
 }
 EVERY = SMALL | VERIFY

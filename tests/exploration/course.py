@@ -10,13 +10,18 @@ from typing import TYPE_CHECKING
 
 from roundsman.due import Lane
 from roundsman.testing.invariants import Invariant
+from roundsman.values import MINUTE
 from tests.exploration.canonical import T0
+from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State
 
 if TYPE_CHECKING:
     from tests.exploration.model import TaskModel
 
 MOST_ACTS = 200
+FAR = 24 * 60 * MINUTE
+"""What is next looked at so late is not looked at."""
+
 
 
 class Course:
@@ -32,7 +37,17 @@ class Course:
 
     def broken(self, state: State) -> str | None:
         """Whether the task would never come to its end from here, in words."""
-        bare = state._replace(mail=(), reads=(), repeats=0, crashes=0, commands=frozenset())
+        bare = state._replace(
+            mail=(),
+            reads=(),
+            repeats=0,
+            copies=0,
+            crashes=0,
+            commands=frozenset(),
+            holds=0,
+            held=frozenset(),
+            closed=frozenset(),
+        )
         if bare not in self._takes:
             took = self._follow(bare)
             if took is None:
@@ -56,6 +71,8 @@ class Course:
                 by = self._model.to_next_instant(state)  # it is too early: the next pass comes
                 if not by:
                     return None
+            if by > FAR:
+                return None
             if by:
                 took += by
                 state = self._model.later(state, by)
@@ -72,7 +89,7 @@ class Course:
         while state.mail:
             first = state.mail[0]
             rest = state._replace(mail=state.mail[1:])
-            if first.kind == "request":
+            if first.kind in CALLS:
                 ending = next(iter(self._model.endings(state, first)))
                 state = self._model.answered(rest, first, ending)
             else:

@@ -9,6 +9,9 @@ The engine is real (`shells`), the world around it is modelled here:
 - an agent's call lands at any time: with effect and answer, with effect and its answer lost, with
   an answer that it failed, or refused for good. Where the service does not fence late performs, it
   lands before complete-by and the skew of clocks are over, which is all that the design asks for;
+- where somebody outside is asked, who has the token may answer at any time, Yes or No, or never;
+- an agent is held, and takes work again, at any time, and a plan cannot be read;
+- a person says what is true when it is heard: that an effect stands, or that none does;
 - a process dies after any call that had an effect, while the budget lasts;
 - schedulers and supervisors read, and act on what they read while others act in between;
 - time goes on to the next instant that anything depends on, whatever else might have happened.
@@ -21,16 +24,17 @@ from typing import TypeVar
 from roundsman.birth import Wishes, new_task
 from roundsman.draft import SKEW
 from roundsman.due import Lane
-from roundsman.events import OperatorEvent, Outcome
+from roundsman.events import OperatorEvent, Resolve
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
-from roundsman.task import PERFORM, UNDO
-from tests.exploration.canonical import FRESH, NAMES, T0, Records, is_bounded
+from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from tests.exploration.answers import ENDINGS
+from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
 from tests.exploration.course import Course
 from tests.exploration.explorer import Breaks
-from tests.exploration.rules import Rules
-from tests.exploration.settling import Settling
-from tests.exploration.shells import TASK_ID, Defect, Fault, Ran, Shells
+from tests.exploration.rules import GIVEN_ONCE, Rules
+from tests.exploration.settling import CALLS, STALE, Settling
+from tests.exploration.shells import TASK_ID, Defect, Fault, Ran, Shells, World
 from tests.exploration.state import INSPECT, KEPT, PASS, START, Mail, Read, State, said
 
 REPLY_TO = "https://queue.example/replies"
@@ -40,38 +44,42 @@ HELD_FOR = 60_000
 MOST_AT_ONCE = 2
 """Decisions in one write: an inspection, and the Start that follows from it."""
 
-ENDINGS = ("done", "answer lost", "unavailable", "refused")
-HAS_EFFECT = ("done", "answer lost", "done, and says unavailable")
-SAYS = {
-    "done, and says unavailable": Outcome.TRANSIENT,
-    "done": Outcome.SUCCEEDED,
-    "unavailable": Outcome.TRANSIENT,
-    "refused": Outcome.PERMANENT,
-    "fenced": Outcome.PERMANENT,
-}
+USUAL = ("done", "answer lost", "unavailable", "refused")
+OUTSIDE = ("yes", "yes, and it is lost", "no")
+WITHIN = 60_000
+"""How long an agent says that somebody outside has."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Configuration:
     """A plan, what may go wrong with it, and how often.
 
-    `repeats` messages come again without being acknowledged, and `crashes` processes die.
+    `repeats` messages come again without being acknowledged, and `crashes` processes die. With
+    `copies`, so many requests are read once more though they were answered, and `repeats` is of
+    other messages alone.
     `schedulers` and `supervisors` are how many of them may have read and not yet written at once;
     with none, each acts in one piece. `commands` are what a person asks, each once at most.
     `near_end` says that the task's own complete-by is within reach. `tick` is the most ms that
-    pass at once, where things are to happen between the instants that matter, too.
+    pass at once, where things are to happen between the instants that matter, too. Each of the
+    agents `held` may be held, `holds` times in all; `loses_plan`: it may not be found at any time.
+    `outcomes`: what is known of effects is part of a state, see `Records`.
     """
 
     plan: Plan
-    endings: tuple[str, ...] = ENDINGS
-    undo_endings: tuple[str, ...] = ENDINGS
+    endings: tuple[str, ...] = USUAL
+    undo_endings: tuple[str, ...] = USUAL
     repeats: int = 0
+    copies: int = 0
     crashes: int = 0
     schedulers: int = 0
     supervisors: int = 0
     commands: Mapping[str, OperatorEvent] = field(default_factory=dict)
     near_end: bool = False
     tick: int | None = None
+    held: tuple[str, ...] = ()
+    holds: int = 0
+    loses_plan: bool = False
+    outcomes: bool = False
 
 
 class TaskModel:
@@ -79,18 +87,23 @@ class TaskModel:
 
     def __init__(self, configuration: Configuration) -> None:
         self.configuration = configuration
-        self.records = Records(configuration.plan, near_end=configuration.near_end)
+        self.records = Records(
+            configuration.plan, near_end=configuration.near_end, outcomes=configuration.outcomes
+        )
         self.shells = Shells(self.records, configuration.commands)
         self._rules = Rules(self.records)
         self.course = Course(self)
         steps = configuration.plan.steps
-        self._bounded = {name for name, step in steps.items() if is_bounded(step)}
         self._fenced = frozenset(
             name
             for name, step in steps.items()
             if step.compensation is not None and step.compensation.fences_late_performs
         )
-        self._settling = Settling(self.records, self.shells, self._fenced)
+        said = {
+            ENDINGS[ending].says
+            for ending in (*configuration.endings, *configuration.undo_endings, *OUTSIDE, "fenced")
+        }
+        self._settling = Settling(self.records, self.shells, self._fenced, said - {""})
 
     def start(self) -> State:
         """The task is stored and nothing has happened to it."""
@@ -106,15 +119,24 @@ class TaskModel:
             told=frozenset(),
             reads=(),
             repeats=budget.repeats,
+            copies=budget.copies,
             crashes=budget.crashes,
             commands=frozenset(budget.commands),
+            holds=budget.holds,
+            held=frozenset(),
+            closed=frozenset(),
         )
 
     def broken(self, state: State) -> str | None:
         """The invariant that does not hold."""
-        return (
-            self._rules.broken(state) or self._settling.broken(state) or self.course.broken(state)
-        )
+        try:
+            return (
+                self._rules.broken(state)
+                or self._settling.broken(state)
+                or self.course.broken(state)
+            )
+        except Defect as problem:
+            return str(problem)
 
     def said(self, state: State) -> str:
         """The record, what is on its way and what stands, in a line."""
@@ -127,16 +149,18 @@ class TaskModel:
                 yield from self._done(state, job, rest)
             yield from self._read(state)
             yield from self._acted_on(state)
+            yield from self._landed(state)
+            yield from self._held(state)
+            yield from self._later(state)
         except Defect as problem:
             raise Breaks(str(problem)) from problem
-        yield from self._landed(state)
-        yield from self._later(state)
 
     # --- Processes ---------------------------------------------------------------------------
 
     def handled(self, state: State, job: Mail, rest: State, read: Read | None = None) -> State:
         """A process reads, decides, writes, sends and acknowledges, in one piece."""
-        return self._after(rest, self.shells.run(state.record, job, read=read))
+        ran = self.shells.run(state.record, job, read=read, world=World(state.held))
+        return self._after(rest, ran)
 
     def _jobs(self, state: State) -> Iterator[tuple[Mail, State]]:
         """What a process could take up, and the state without it."""
@@ -146,17 +170,28 @@ class TaskModel:
         yield START, state
         yield INSPECT, state
         for name in sorted(state.commands):
-            yield Mail("command", name), state._replace(commands=state.commands - {name})
+            said = by_hand(task, state, self.configuration.commands[name])
+            if said is None:
+                continue
+            job = Mail("command", name)
+            if said is not state and not self.shells.run(state.record, job).effects:
+                said = state  # who is told that it is too early has done nothing
+            yield job, said._replace(commands=state.commands - {name})
         for mail in dict.fromkeys(state.mail):
-            if mail.kind != "request":
+            if mail.kind not in CALLS:
                 yield mail, without(state, mail)
 
     def _done(
         self, state: State, job: Mail, rest: State, read: Read | None = None
     ) -> Iterator[tuple[str, State]]:
         """Well; or not acknowledged; or dead after any of its effects; or one of them failed."""
-        ran = self.shells.run(state.record, job, read=read)
+        world = World(state.held)
+        ran = self.shells.run(state.record, job, read=read, world=world)
         who = _who(job if read is None else read.job._replace(name=FRESH))
+        if self.configuration.loses_plan:
+            lost = self.shells.run(state.record, job, read=read, world=world._replace(has_plan=False))
+            if not lost.comes_again and (lost.effects or job.kind == "command"):
+                yield f"{who}, and finds no plan", self._after(rest, lost)
         if ran.effects or rest.mail != state.mail or read is not None:
             yield who, self.handled(state, job, rest, read)
         if ran.effects and state.repeats and job is not PASS:
@@ -164,11 +199,11 @@ class TaskModel:
             yield f"{who}, and does not acknowledge it", self._after(kept, ran)
         for number, effect in enumerate(ran.effects, 1) if state.crashes else ():
             kept = rest._replace(crashes=state.crashes - 1)
-            cut = self.shells.run(state.record, job, Fault(after=number), read)
+            cut = self.shells.run(state.record, job, Fault(after=number), read, world)
             died = f"{who}, and dies after {effect} ({number} of {len(ran.effects)})"
             yield died, self._after(_kept(kept, job), cut)
             if effect in ("alert", "status"):
-                failed = self.shells.run(state.record, job, Fault(fails=number), read)
+                failed = self.shells.run(state.record, job, Fault(fails=number), read, world)
                 yield f"{who}, and cannot send the {effect}", self._after(kept, failed)
 
     def _read(self, state: State) -> Iterator[tuple[str, State]]:
@@ -202,6 +237,7 @@ class TaskModel:
 
     def _after(self, rest: State, ran: Ran) -> State:
         """What a run has left, with what it sent."""
+        rest = _without_locks_given_anew(rest, ran)
         ended = self.records.tasks[ran.record].ended
         told = rest.told if ended and not ran.ends_anew else frozenset[str]()
         sent = tuple(self._mail(request, ran.now) for request in ran.requests)
@@ -224,47 +260,89 @@ class TaskModel:
             request.operation,
             request.idempotency_key,
             request.lock,
-            acts_until if request.operation == PERFORM and request.step in self._bounded else 0,
+            acts_until
+            if request.operation == PERFORM and self.records.is_bounded(request.step)
+            else 0,
         )
 
     # --- Agents and their services -----------------------------------------------------------
 
     def _landed(self, state: State) -> Iterator[tuple[str, State]]:
         for request in dict.fromkeys(state.mail):
-            if request.kind != "request":
+            if request.kind not in CALLS:
                 continue
             rest = without(state, request)
+            again = self._read_again(state)
             for ending in self.endings(state, request):
                 what = f"{request.step}: {request.operation}: {ending}"
                 yield what, self.answered(rest, request, ending)
-                if state.repeats:
-                    again = rest._replace(mail=state.mail, repeats=state.repeats - 1)
+                if again is not None and request.kind == "request":
                     yield f"{what}; not acknowledged", self.answered(again, request, ending)
+
+    def _read_again(self, state: State) -> State | None:
+        """The state with one less of the copies of requests that may still come."""
+        if state.copies:
+            return state._replace(copies=state.copies - 1)
+        if state.repeats and not self.configuration.copies:
+            return state._replace(repeats=state.repeats - 1)
+        return None
 
     def endings(self, state: State, request: Mail) -> Iterable[str]:
         """How the call may end."""
+        outside = request.kind == "token"
+        if request.lock in state.closed:  # it is known what was said, and that is said again
+            return [name for name in self.configuration.endings if ENDINGS[name].proves]
         if request.operation == UNDO:
             return self.configuration.undo_endings
-        if request.step in self._fenced and request.key in state.spent:
-            return ("fenced",)
-        if (request.step, request.key) in state.standing:  # the service knows the key
-            return [ending for ending in self.configuration.endings if ending != "refused"]
-        return self.configuration.endings
+        spent = request.key in state.spent
+        if spent and step_of(request.step) in self._fenced:
+            return ("no, since it was undone",) if outside else ("fenced",)
+        if outside and request.key in state.closed:
+            return ("no",)
+        found = OUTSIDE if outside else self.configuration.endings
+        stands = (request.step, request.key) in state.standing  # the service knows the key
+        return [
+            name
+            for name in found
+            if not (stands and ENDINGS[name].refuses)
+            and not ((stands or spent) and ENDINGS[name].proves)
+            and not (request.outcome and ENDINGS[name].goes_on)
+        ]
 
     def answered(self, rest: State, request: Mail, ending: str) -> State:
         """The state after the call, and with its answer on its way."""
-        standing, spent = rest.standing, rest.spent
-        if ending in HAS_EFFECT and request.operation == PERFORM:
+        end = ENDINGS[ending]
+        standing, spent, closed = rest.standing, rest.spent, rest.closed
+        if end.acts and request.operation == PERFORM:
             standing |= {(request.step, request.key)}
-        elif ending in HAS_EFFECT:
+        elif end.acts:
             perform_key = request.key.replace(f"/{UNDO}", f"/{PERFORM}")
             standing -= {(request.step, perform_key)}
             spent |= {perform_key}
         mail = rest.mail
-        if ending in SAYS:
-            reply = request._replace(kind="reply", until=0, outcome=SAYS[ending].value)
-            mail = (*mail, reply)
-        return self._settled(rest._replace(mail=mail, standing=standing, spent=spent))
+        if end.proves:
+            closed |= {request.lock}
+            mail = tuple(m for m in mail if m.kind not in CALLS or m.key != request.key)
+        if request.kind == "token" and end.refuses:
+            closed |= {request.key}
+        if end.goes_on:
+            mail = (*mail, request._replace(outcome=end.says))
+        until = T0 + WITHIN if end.asks else 0
+        if end.asks:
+            acts_until = until + SKEW if self.records.is_bounded(request.step) else 0
+            mail = (*mail, request._replace(kind="token", until=acts_until, outcome=""))
+        if end.says:
+            mail = (*mail, request._replace(kind="reply", until=until, outcome=end.says))
+        after = rest._replace(mail=mail, standing=standing, spent=spent, closed=closed)
+        return self._settled(after)
+
+    def _held(self, state: State) -> Iterator[tuple[str, State]]:
+        for agent in self.configuration.held:
+            if agent in state.held:
+                yield f"{agent} takes work again", state._replace(held=state.held - {agent})
+            elif state.holds:
+                held = state.held | {agent}
+                yield f"{agent} is held", state._replace(held=held, holds=state.holds - 1)
 
     # --- Time --------------------------------------------------------------------------------
 
@@ -284,7 +362,7 @@ class TaskModel:
     def later(self, state: State, by: int) -> State:
         """The state when `by` ms have passed, and nothing else has happened."""
         record, names = self.records.canonical(self.records.tasks[state.record], T0 + by)
-        mail = tuple(m._replace(until=m.until - by) if m.until else m for m in state.mail)
+        mail = tuple(_later(m, by) if m.until else m for m in state.mail)
         reads = tuple(read._replace(age=read.age + by) for read in state.reads)
         return self._settled(state._replace(record=record, mail=mail, reads=reads), names)
 
@@ -303,6 +381,46 @@ def without(state: State, mail: Mail) -> State:
 def _without(items: tuple[T, ...], item: T) -> tuple[T, ...]:
     place = items.index(item)
     return items[:place] + items[place + 1 :]
+
+
+def _later(mail: Mail, by: int) -> Mail:
+    """The message when so much has passed; a wait that is over is over."""
+    until = mail.until - by
+    return mail._replace(until=max(until, T0) if mail.kind == "reply" else until)
+
+
+def by_hand(task: Task, state: State, event: OperatorEvent) -> State | None:
+    """The state in which a person can say that, and tell the truth; None where there is none.
+
+    Who says of an undo that it happened has made it by hand, as the service itself would.
+    """
+    if not isinstance(event, Resolve):
+        return state
+    record = task.step(event.step)
+    stands = any(step == event.step for step, _ in state.standing)
+    if operation_of(record) == PERFORM:
+        return state if stands == event.did else None
+    key = idempotency_key(task.task_id, event.step, PERFORM, record)
+    standing = state.standing - {(event.step, key)}
+    return state._replace(standing=standing, spent=state.spent | {key}) if event.did else None
+
+
+def _without_locks_given_anew(state: State, ran: Ran) -> State:
+    """A lock that differs in its version alone is another. Raises Breaks where one is not."""
+    if not ran.claims:
+        return state
+    given = {(step, token_of(name_of(lock), lock)) for step, lock in ran.claims}
+
+    def with_its_lock(mail: Mail) -> Mail:
+        if (mail.step, mail.lock) in ran.claims:
+            raise Breaks(GIVEN_ONCE)
+        return mail._replace(lock=STALE) if (mail.step, mail.lock) in given else mail
+
+    return state._replace(
+        mail=tuple(map(with_its_lock, state.mail)),
+        reads=tuple(read._replace(job=with_its_lock(read.job)) for read in state.reads),
+        closed=state.closed - {lock for _, lock in given},
+    )
 
 
 def _kept(state: State, job: Mail) -> State:

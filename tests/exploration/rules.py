@@ -9,15 +9,21 @@ stop is in `course`.
 from collections.abc import Iterator
 
 from roundsman.draft import SKEW, STATUSES
+from roundsman.due import START_WITHIN, Lane
+from roundsman.plan import Plan
 from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import StepRecord, Task
+from roundsman.task import Effect, StepRecord, Task, step_of
 from roundsman.testing.invariants import Invariant, of_effects, of_record
 from roundsman.testing.services import EffectKey
-from tests.exploration.canonical import T0, Records, is_bounded
+from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 
 UNDO_IN_ORDER = "an undo begins once what came after it is settled"
 FINAL = "no perform lands after its undo"
+ONE_STANDS = "at most one effect of a step stands, whichever agent or round it is of"
+KNOWN = "no effect stands of a step of which it is known that nothing happened"
+LOOKED_AT = "what is ready or under way is looked at within 30 s of when it could go on"
+GIVEN_ONCE = "a lock is given once"
 CANCELLED = "a task that was cancelled with undo has nothing standing that can be undone"
 
 
@@ -28,7 +34,7 @@ class Rules:
         self._records = records
         self._plan = records.plan
         # An instant that is over is kept by so much longer where a request may act after it.
-        self._slack = SKEW if any(map(is_bounded, self._plan.steps.values())) else 0
+        self._slack = SKEW if records.bounded else 0
         self._known: dict[tuple[int, frozenset[tuple[str, str]]], str | None] = {}
 
     def broken(self, state: State) -> str | None:
@@ -47,36 +53,90 @@ class Rules:
         effects = [EffectKey(task.task_id, step, key) for step, key in sorted(state.standing)]
         for broken in of_effects(self._plan, task, effects):
             yield broken.invariant.value
-        if not self._starts_in_order(task):
+        plan = self._plan.expanded(task.fan_outs)
+        if not _starts_in_order(plan, task):
             yield Invariant.IN_ORDER.value
-        if not self._undoes_in_order(task):
+        if not _undoes_in_order(plan, task):
             yield UNDO_IN_ORDER
         undoes = task.ending is not None and task.ending.undo
-        compensated = {s for s, _ in state.standing if self._plan.steps[s].compensation}
+        compensated = {s for s, _ in state.standing if self._plan.steps[step_of(s)].compensation}
         if task.state is TaskState.CANCELLED and undoes and compensated:
             yield CANCELLED
+        if not _at_most_one_stands(state):
+            yield ONE_STANDS
+        if self._records.outcomes and any(
+            is_called_without_effect(task.step(step)) for step, _ in state.standing
+        ):
+            yield KNOWN
+        if task.lane.startswith(Lane.OPEN) and not task.ended:
+            by = min(could_go_on(plan, task, T0), default=task.due_at) + START_WITHIN
+            if task.due_at > by + self._slack:
+                yield LOOKED_AT
 
-    def _starts_in_order(self, task: Task) -> bool:
-        return all(
-            task.step(before).process_state in DONE
-            for name, record in task.steps.items()
-            if record.process_state is ProcessState.PROCESSING
-            for before in self._plan.before(name)
-        )
 
-    def _undoes_in_order(self, task: Task) -> bool:
-        return all(
-            self._is_settled(name, task.step(name))
-            for undoing, record in task.steps.items()
-            if record.process_state is ProcessState.UNDOING and record.under_way
-            for name in self._plan.steps
-            if undoing in self._plan.before(name)
-        )
+def _starts_in_order(plan: Plan, task: Task) -> bool:
+    return all(
+        task.step(before).process_state in DONE
+        for name, record in task.steps.items()
+        if record.process_state is ProcessState.PROCESSING
+        for before in plan.before(name)
+    )
 
-    def _is_settled(self, name: str, record: StepRecord) -> bool:
-        if record.started_at is None or self._plan.steps[name].compensation is None:
-            return not record.under_way
-        return record.process_state in (ProcessState.UNDONE, ProcessState.UNDO_ERROR)
+
+def _undoes_in_order(plan: Plan, task: Task) -> bool:
+    return all(
+        _is_settled(plan, name, task.step(name))
+        for undoing, record in task.steps.items()
+        if record.process_state is ProcessState.UNDOING and record.under_way
+        for name in plan.steps
+        if undoing in plan.before(name)
+    )
+
+
+def _is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
+    """What came after it: undone, or never begun; or, of an item, left out for good."""
+    if record.started_at is None or plan.steps[name].compensation is None:
+        return not record.under_way
+    if record.process_state is ProcessState.SKIPPED and record.after_undo is not None:
+        return True
+    return record.process_state in (ProcessState.UNDONE, ProcessState.UNDO_ERROR)
+
+
+def _at_most_one_stands(state: State) -> bool:
+    return len(state.standing) == len({step for step, _ in state.standing})
+
+
+def is_called_without_effect(record: StepRecord) -> bool:
+    """Whether a repair by a person, or another agent, may take it that nothing happened."""
+    if record.effect is Effect.NONE:
+        return True
+    failed = record.process_state is ProcessState.ERROR and not record.outcome_unknown
+    return failed and record.effect is not Effect.STANDS
+
+
+def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[int]:
+    """The instants at which each step can be claimed, or what is under way is overdue.
+
+    By the plan and the states of the steps alone: not by what the record says of looking at it.
+    """
+    for name in plan.steps:
+        record = task.step(name)
+        if record.under_way:
+            ends = (record.complete_by, record.heartbeat_by)
+            yield max(now, min(at for at in ends if at is not None))
+        elif _is_ready(plan, task, name):
+            yield max(now, record.not_before or 0)
+
+
+def _is_ready(plan: Plan, task: Task, name: str) -> bool:
+    """Whether only time can keep the step from being claimed."""
+    state = task.step(name).process_state
+    if state is ProcessState.PENDING and task.ending is None:
+        return all(task.step(before).process_state in DONE for before in plan.steps[name].after)
+    if state is not ProcessState.UNDOING:
+        return False
+    later = (task.step(other) for other in plan.steps if name in plan.before(other))
+    return not any(r.under_way or r.process_state is ProcessState.UNDOING for r in later)
 
 
 def _told(task: Task, state: State) -> str | None:

@@ -14,22 +14,27 @@ from roundsman.alerts import Alert
 from roundsman.commands import INSPECT, START, Command, command_of
 from roundsman.draft import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
-from roundsman.events import HistoryRow, OperatorEvent, Outcome
+from roundsman.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
 from roundsman.groups import Group
-from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.memory import MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import AgentRequest, Reply
+from roundsman.messages import SAYS_WHY, AgentRequest, Reply
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.recording import RecordingOutbox
 from roundsman.scheduling import Scheduler
 from roundsman.supervision import Beat, Supervisor
-from roundsman.task import StepError, Task
+from roundsman.task import StepError, StepRecord, Task
 from roundsman.values import MINUTE, iso, parse_json
+from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
 from tests.exploration.state import Mail, Read
 
 TASK_ID = "ord-1"
+ORDER = {"orderId": TASK_ID, "items": [1, 2]}
 JITTER = 0.5
+HELD_FOR_NOW = 5 * MINUTE
+"""How long an agent that is held says that it will be. It may come back at any time, or never."""
+
 TELLS_AN_END = frozenset({"task_archived", *STATUSES.values()})
 
 
@@ -38,7 +43,8 @@ class Ran(NamedTuple):
 
     `names` are the record's nonces: as they were before, and as they are called in `record`.
     `tells` are what the task's present end was told by; `ends_anew` that it came to it here.
-    `now` is the instant by the clock of `requests`.
+    `now` is the instant by the clock of `requests`. `claims` are the locks that were given, each
+    with its step. `comes_again`: the message could not be handled and is in its queue still.
     """
 
     record: int
@@ -50,6 +56,18 @@ class Ran(NamedTuple):
     ends_anew: bool
     decisions: int
     starts: bool
+    claims: tuple[tuple[str, str], ...]
+    comes_again: bool
+
+
+class World(NamedTuple):
+    """What a process finds besides the record: the agents that are held, and whether its plan."""
+
+    held: frozenset[str] = frozenset()
+    has_plan: bool = True
+
+
+WELL = World()
 
 
 class Cut(BaseException):
@@ -83,15 +101,23 @@ class Shells:
         self._commands = commands
         self._plans = MemoryPlans()
         self._plans.put_plan(records.plan)
-        self._ran: dict[tuple[int, Mail, Fault, Read | None], Ran] = {}
+        self._agents = sorted({a for step in records.plan.steps.values() for a in step.agents})
+        self._ran: dict[tuple[int, Mail, Fault, Read | None, World], Ran] = {}
         self._outdated: dict[tuple[int, Read], bool] = {}
 
-    def run(self, record: int, job: Mail, fault: Fault = NO_FAULT, read: Read | None = None) -> Ran:
+    def run(
+        self,
+        record: int,
+        job: Mail,
+        fault: Fault = NO_FAULT,
+        read: Read | None = None,
+        world: World = WELL,
+    ) -> Ran:
         """What the record is after the job. Raises Defect where the engine is at a loss."""
-        key = record, job, fault, read
+        key = record, job, fault, read, world
         found = self._ran.get(key)
         if found is None:
-            found = self._ran[key] = self._make(record, job, fault, read)
+            found = self._ran[key] = self._make(record, job, fault, read, world)
         return found
 
     def outdated(self, record: int, read: Read) -> bool:
@@ -119,10 +145,14 @@ class Shells:
         desk.committed = read is not None and read.committed
         return desk
 
-    def _make(self, record: int, job: Mail, fault: Fault, read: Read | None) -> Ran:
+    def _make(
+        self, record: int, job: Mail, fault: Fault, read: Read | None, world: World
+    ) -> Ran:
         desk = self._desk(record, fault, read)
+        before = desk.tasks()[0]
+        comes_again = False
         with suppress(Cut):
-            self.handle(desk, job)
+            comes_again = not self.handle(desk, job, world)
         stored = desk.tasks()[0]
         number, names = self._records.canonical(stored, desk.now)
         saves = desk.effects.count("save")
@@ -137,33 +167,42 @@ class Shells:
             desk.ends_anew,
             decisions,
             desk.outbox.starts,
+            _claims(before, stored),
+            comes_again,
         )
 
-    def handle(self, desk: "Desk", job: Mail) -> None:
-        """Let the process at that desk do the job. Raises Defect where the engine is at a loss."""
+    def handle(self, desk: "Desk", job: Mail, world: World = WELL) -> bool:
+        """Let the process at that desk do the job; whether it is done.
+
+        Raises Defect where the engine is at a loss.
+        """
         try:
             if job.kind == "pass":
-                self._supervisor(desk).make_pass(stop_at=desk.now + MINUTE)
+                self._supervisor(desk, world).make_pass(stop_at=desk.now + MINUTE)
             elif job.kind == "reply":
-                self._scheduler(desk).reply(_reply(job), job.name)
+                self._scheduler(desk, world).reply(_reply(job), job.name)
             else:
-                self._scheduler(desk).command(self._command(job), job.name)
+                self._scheduler(desk, world).command(self._command(job), job.name)
         except TryAgain:
-            pass  # the message comes again
+            return False
         except RoundsmanError as problem:
             raise Defect(f"{type(problem).__name__}: {problem}") from problem
+        return True
 
     def _command(self, job: Mail) -> Command:
         if job.kind in (START, INSPECT):
             return Command(job.kind, TASK_ID)
         return command_of(TASK_ID, self._commands[job.step])
 
-    def _scheduler(self, desk: "Desk") -> Scheduler:
+    def _board(self, desk: "Desk", world: World) -> "Board":
+        return Board(self._agents, desk.clock(), world.held)
+
+    def _scheduler(self, desk: "Desk", world: World) -> Scheduler:
         return Scheduler(
             tasks=desk,
             orders=desk,
-            plans=self._plans,
-            board=MemoryAgentBoard(desk.clock),
+            plans=self._plans if world.has_plan else NO_PLANS,
+            board=self._board(desk, world),
             groups=desk.groups,
             outbox=desk.outbox,
             clock=desk.clock,
@@ -171,14 +210,14 @@ class Shells:
             instance=INSTANCE,
         )
 
-    def _supervisor(self, desk: "Desk") -> Supervisor:
+    def _supervisor(self, desk: "Desk", world: World) -> Supervisor:
         def defect(_: str, problem: Exception) -> None:
             raise Defect(f"{type(problem).__name__}: {problem}") from problem
 
         return Supervisor(
             tasks=desk,
-            plans=self._plans,
-            board=MemoryAgentBoard(desk.clock),
+            plans=self._plans if world.has_plan else NO_PLANS,
+            board=self._board(desk, world),
             groups=desk.groups,
             outbox=desk.outbox,
             clock=desk.clock,
@@ -186,6 +225,26 @@ class Shells:
             beat=Beat(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
             on_trouble=defect,
         )
+
+
+NO_PLANS = MemoryPlans()
+
+
+class Board:
+    """The agents' board as one process sees it: of no queue is known how far it was read."""
+
+    def __init__(self, agents: Sequence[str], now: int, held: frozenset[str]) -> None:
+        until = now + HELD_FOR_NOW
+        self._views = {
+            f"{agent}/normal": AgentView(
+                held_until=until if agent in held else None, held_why="held for now"
+            )
+            for agent in agents
+        }
+
+    def agents(self) -> Agents:
+        """By agent and priority."""
+        return self._views
 
 
 class Desk(MemoryStore):
@@ -205,7 +264,7 @@ class Desk(MemoryStore):
         self._fault = fault
         self._read: Task | None = None
         self._wrote = False
-        self.create(OrderRow(TASK_ID, {"orderId": TASK_ID}, "hash", T0), stored)
+        self.create(OrderRow(TASK_ID, ORDER, "hash", T0), stored)
         self._read = read
 
     def clock(self) -> int:
@@ -332,16 +391,35 @@ class Mailbox(RecordingOutbox):
         self._desk.effect(kind)
 
 
+def _claims(before: Task, after: Task) -> tuple[tuple[str, str], ...]:
+    """The locks of the claims that were made, each with its step."""
+
+    def claim(record: StepRecord) -> tuple[object, ...]:
+        """What differs where a lock is given again: to undo, or after an attempt not counted."""
+        return record.locked_by, record.process_state, record.granted
+
+    return tuple(
+        (name, record.locked_by)
+        for name, record in after.steps.items()
+        if record.under_way and record.locked_by and claim(record) != claim(before.step(name))
+    )
+
+
 def _reply(job: Mail) -> Reply:
-    failed = job.outcome != Outcome.SUCCEEDED
+    answer = ANSWERS[job.outcome]
+    failed = answer.outcome in SAYS_WHY
     return Reply(
         task_id=TASK_ID,
         step=job.step,
         operation=job.operation,
         lock=job.lock,
         idempotency_key=job.key,
-        outcome=Outcome(job.outcome),
+        outcome=answer.outcome,
         agent="worker",
         finished_at=T0,
-        error=StepError(job.outcome, "") if failed else None,
+        error=StepError(answer.error, "") if failed else None,
+        until=job.until if answer.outcome is Outcome.WAITING else None,
+        outcome_unknown=answer.outcome_unknown,
+        effect=answer.effect,
+        callback=answer.callback,
     )

@@ -15,7 +15,9 @@ class Mail(NamedTuple):
     """A message on its way, or a supervisor's pass; fields that its kind has no use for are empty.
 
     `name` is the id of one that was handled before and not acknowledged. `until` is the instant
-    from which a request cannot act any more, 0 where there is none.
+    from which a request, or a token outside, cannot act any more, 0 where there is none; of a
+    reply that the step waits for a callback, how long. `outcome` is the name of a reply's answer,
+    and of a request what was said while its call goes on.
     """
 
     kind: str
@@ -47,8 +49,10 @@ class Read(NamedTuple):
 class State(NamedTuple):
     """`standing` are effects, by step and key; `spent` the keys that were undone.
 
-    `told` is what the task's present end was told by. `repeats`, `crashes` and `commands` are what
-    is left of them.
+    `told` is what the task's present end was told by. `repeats`, `copies`, `crashes`, `commands`
+    and `holds` are what is left of them. `held` are the agents that take no work. `closed` are the
+    locks of claims of which it was proved that nothing happened: no request of them acts any more;
+    and the keys under which somebody outside has said No, and never says Yes.
     """
 
     record: int
@@ -58,8 +62,12 @@ class State(NamedTuple):
     told: frozenset[str]
     reads: tuple[Read, ...]
     repeats: int
+    copies: int
     crashes: int
     commands: frozenset[str]
+    holds: int
+    held: frozenset[str]
+    closed: frozenset[str]
 
 
 def said(records: Records, state: State) -> str:
@@ -75,6 +83,8 @@ def said(records: Records, state: State) -> str:
         parts.append(f"on their way: {', '.join(map(_mail, state.mail))}")
     if state.reads:
         parts.append(f"{len(state.reads)} about to act")
+    if state.held:
+        parts.append(f"held: {', '.join(sorted(state.held))}")
     if state.standing:
         parts.append(f"done: {', '.join(sorted(key for _, key in state.standing))}")
     if state.spent:
@@ -84,17 +94,23 @@ def said(records: Records, state: State) -> str:
 
 def _step(record: StepRecord) -> str:
     found = record.process_state.value
+    if record.agent:
+        found += f" at {record.agent}"
     if record.locked_by:
         found += f" by {name_of(record.locked_by)}"
     if record.failure_count:
         found += f", {record.failure_count} failed"
     if record.not_before is not None and record.not_before > T0:
         found += f", not before {(record.not_before - T0) / SECOND:g} s"
+    if record.waiting:
+        found += ", waits for its callback"
+    if record.effect is not None:
+        found += f", effect {record.effect}"
     return found
 
 
 def _mail(mail: Mail) -> str:
-    if mail.kind in ("request", "reply"):
+    if mail.kind in ("request", "reply", "token"):
         what = f"{mail.kind} {mail.outcome} to {mail.operation} {mail.step}".replace("  ", " ")
         return f"{what} ({name_of(mail.lock)})"
     return f"{mail.kind} {mail.step} ({mail.name})".replace("  ", " ")

@@ -11,31 +11,59 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman import draft, machine, performing, scheduling, standing, undoing
+from roundsman import (
+    attempts,
+    draft,
+    fan_out,
+    machine,
+    performing,
+    routing,
+    scheduling,
+    standing,
+    undoing,
+)
 from roundsman.case import Case
 from roundsman.draft import Draft
 from roundsman.due import placed
-from roundsman.events import Agents, Decision, Event, Replied
+from roundsman.events import Agents, Claimant, Decision, Event, Replied
 from roundsman.memory import MemoryStore
 from roundsman.plan import Plan, StepPlan
 from roundsman.ports import Saved, Superseded
 from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task
+from roundsman.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.testing.invariants import Invariant
+from roundsman.transitions import StepEvent
+from roundsman.undoing import begin_undo, undone
 from roundsman.values import Json
 from tests.exploration.configurations import (
     A_ROW,
     A_STEP,
+    ASKS,
+    BEATS,
+    FOR_GOOD,
+    HELD,
+    ITEMS,
+    LOSES_PLAN,
+    SEVERAL,
+    THEN_ANOTHER,
     TOLD_TO_RUN,
     UNFENCED,
     asked,
+    briefly,
     one,
     plan,
     unfenced,
 )
 from tests.exploration.explorer import explore
 from tests.exploration.model import Configuration, TaskModel
-from tests.exploration.rules import FINAL, UNDO_IN_ORDER
+from tests.exploration.rules import (
+    FINAL,
+    GIVEN_ONCE,
+    KNOWN,
+    LOOKED_AT,
+    ONE_STANDS,
+    UNDO_IN_ORDER,
+)
 
 log = logging.getLogger(__name__)
 AT_MOST = 60_000
@@ -130,14 +158,101 @@ def a_dead_claim_is_never_given_up(patch: Patch) -> None:
     patch.setattr(machine, "overdue", lambda case, step, by: None)
 
 
+def a_lock_does_not_name_its_version(patch: Patch) -> None:
+    def token(claimant: Claimant, attempt: int, _: int) -> str:
+        return f"{claimant.instance}-{claimant.nonce}.{attempt}"
+
+    patch.setattr(Claimant, "token", token)
+
+
+def an_agent_is_left_without_a_proof(patch: Patch) -> None:
+    patch.setattr(routing, "_may_leave", lambda case, step: True)
+
+
+def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
+    """Without the undo, the step begins at the next agent at once."""
+
+    def settled(
+        case: Case,
+        step: StepPlan,
+        event: StepEvent,
+        *,
+        after_undo: AfterUndo | None,
+        error: StepError | None,
+        why: str,
+    ) -> None:
+        begin_undo(case, step, event, after_undo=after_undo, error=error, why=why)
+        undone(case, step)
+
+    patch.setattr(attempts, "begin_undo", settled)
+
+
+def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
+    real = Draft.fail
+
+    def fail(
+        draft: Draft, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
+    ) -> None:
+        real(draft, name, event, error, effect)
+        if event is StepEvent.REFUSED:
+            known = replace(draft.step(name), outcome_unknown=False, effect=Effect.NONE)
+            draft.steps[name] = known
+
+    patch.setattr(Draft, "fail", fail)
+
+
+def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
+    def has_failed(record: StepRecord) -> bool:
+        return record.process_state is ProcessState.ERROR
+
+    patch.setattr(StepRecord, "refused", property(has_failed))
+
+
+def a_person_is_believed_about_what_is_to_come(patch: Patch) -> None:
+    """Nothing has happened, it is said; and no request is taken to be able to act any more."""
+    patch.setattr(Draft, "acts_until", lambda draft, name: None)
+
+
+def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
+    def overdue_at(record: StepRecord) -> int | None:
+        return None if record.waiting else record.complete_by
+
+    patch.setattr(StepRecord, "overdue_at", property(overdue_at))
+
+
+def a_heartbeat_is_not_missed(patch: Patch) -> None:
+    patch.setattr(StepRecord, "overdue_at", property(lambda record: record.complete_by))
+
+
+def a_task_without_its_plan_is_taken_for_undone(patch: Patch) -> None:
+    patch.setattr(Draft, "_end_state", lambda draft, plan, ending: ending.how)
+
+
+def an_item_is_left_out_and_not_undone(patch: Patch) -> None:
+    def left_out(case: Case, step: StepPlan, *, after_undo: AfterUndo) -> None:
+        case.draft.move(step.name, StepEvent.LEFT_OUT, after_undo=after_undo)
+
+    patch.setattr(fan_out, "begin_undo", left_out)
+
+
+def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
+    patch.setattr(machine, "expect_start", lambda case: None)
+
+
 PASSED_BY = replace(TOLD_TO_RUN, supervisors=1)
 RACED = Configuration(
     plan=plan(one), endings=("done", "unavailable"), undo_endings=("done",), schedulers=1
 )
 TOLD_AGAIN = Configuration(plan=plan(unfenced), commands=asked("undo", "resubmit --again"))
+COPIED = replace(FOR_GOOD, endings=("done", "refused"), copies=1)
+FRESH = replace(FOR_GOOD, commands=asked("resubmit --fresh-key"))
+SAID = replace(HELD, endings=("done",), commands=asked("resolve a did-not"))
+GIVEN_BACK = replace(HELD, endings=("done", "given back"), copies=1)
+REPEATED = Configuration(plan=plan(briefly), repeats=1)
 
 WATCHED = Invariant.ALWAYS_DUE.value
 LATE = FINAL
+UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot make a Undoing task Undone"
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),
@@ -162,6 +277,17 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (a_step_needs_no_predecessors, A_ROW, 1, Invariant.IN_ORDER.value),
     (a_new_round_has_the_old_keys, TOLD_AGAIN, 9, LATE),
     (a_dead_claim_is_never_given_up, A_STEP, 1, Invariant.ENDS.value),
+    (a_lock_does_not_name_its_version, REPEATED, 4, GIVEN_ONCE),
+    (an_agent_is_left_without_a_proof, GIVEN_BACK, 8, Invariant.ONCE.value),
+    (an_agent_is_left_before_it_is_undone, SEVERAL, 4, Invariant.EXPLAINED.value),
+    (a_refusal_is_taken_for_a_proof, COPIED, 4, KNOWN),
+    (a_fresh_key_is_given_without_a_proof, FRESH, 5, ONE_STANDS),
+    (a_person_is_believed_about_what_is_to_come, SAID, 5, Invariant.ONCE.value),
+    (nobody_looks_at_a_step_that_waits_for_its_callback, ASKS, 3, Invariant.ENDS.value),
+    (a_heartbeat_is_not_missed, BEATS, 3, LOOKED_AT),
+    (a_task_without_its_plan_is_taken_for_undone, LOSES_PLAN, 5, UNDONE_WITHOUT_PLAN),
+    (an_item_is_left_out_and_not_undone, ITEMS, 4, Invariant.UNDONE.value),
+    (what_an_inspection_lets_start_is_not_looked_at, THEN_ANOTHER, 5, LOOKED_AT),
 ]
 
 

@@ -19,7 +19,7 @@ from roundsman.events import AgentView, Inspect, Start, StartTask
 from roundsman.marks import Mark, Notebook, view
 from roundsman.messages import AgentRequest
 from roundsman.patience import PATIENCE
-from roundsman.states import TaskState
+from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepRecord
 from roundsman.values import MINUTE, SECOND
 from roundsman.workflow import Compensation, Retry, Undo
@@ -309,3 +309,39 @@ def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> No
         world.overdue("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert "task_archived" in [owed.name for owed in world.task.owed]
+
+
+def read(lock: str | None, *, sent_after: int = 0) -> AgentView:
+    """The queue was read up to just now; the request that was noted last had this lock."""
+    return AgentView(read_up_to=T0 + 10**9, read_lock=lock)
+
+
+def overdue_unheard(seconds: int, lock: str | None) -> World:
+    made = step("a", complete_within=timedelta(seconds=seconds), retry=Retry(max_attempts=1))
+    world = World(plan(made))
+    world.start()
+    world.agents = {"worker/normal": read(world.lock("a") if lock == "its own" else lock)}
+    world.overdue("a")
+    return world
+
+
+def test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time() -> None:
+    """Its scheduler may have died before it sent it; its message comes again after a minute."""
+    world = overdue_unheard(30, "another")
+    assert world.record("a").failure_count == 0
+    assert world.state("a") is ProcessState.PENDING
+    assert "nothing shows that its request was sent" in world.decisions[-1][2].reason
+    world.start()
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR, "an agent that dies of it is found"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lock"),
+    [(30, "its own"), (30, None), (80, "another")],
+    ids=["it was read", "marks do not say", "its message has come again"],
+)
+def test_an_attempt_that_was_sent_for_all_that_is_known_is_counted(
+    seconds: int, lock: str | None
+) -> None:
+    assert overdue_unheard(seconds, lock).state("a") is ProcessState.ERROR

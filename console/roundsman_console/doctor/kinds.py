@@ -146,8 +146,8 @@ CATALOG: Mapping[Kind, Entry] = {
     ),
     Kind.CONTROL_UNREADABLE: Entry(
         _WARNING,
-        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such a hold "
-        "holds its agent; all else is passed over, and overwritten in time.",
+        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such a "
+        "hold holds its agent; all else is passed over, and overwritten in time.",
         "Release the agent of a hold, or hold it anew. What stays for an hour, remove by hand.",
     ),
     Kind.AGENT_WITHOUT_QUEUE: Entry(

@@ -27,7 +27,7 @@ from roundsman.memory import (
     MemoryStore,
 )
 from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import Reply, read_reply, read_request
+from roundsman.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman.ports import Clock, Hold
 from roundsman.scheduling import Handled, Scheduler
 from roundsman.submission import CancelAsked, NewOrder, Submission, Submitted
@@ -259,7 +259,7 @@ class Engine:
     def _answer(self, mail: Mail, post: PostOffice) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
-        self._note_read(agent, priority, request.sent_at)
+        self._note_read(agent, priority, request)
         plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
@@ -315,10 +315,13 @@ class Engine:
                 self.services.ledger.perform(asked.effect, fenced=True)
                 self.watch.touched(reply.task_id)
 
-    def _note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """A note that cannot be written delays no request."""
         try:
-            self.faults.around("note_read", lambda: self.board.note_read(agent, priority, sent_at))
+            self.faults.around(
+                "note_read",
+                lambda: self.board.note_read(agent, priority, request.sent_at, request.lock),
+            )
         except (TryAgain, CallRefused):
             return
 

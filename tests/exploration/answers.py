@@ -1,0 +1,85 @@
+"""What an agent or an outside system may do when it is asked, and what it then says.
+
+An ending is what a call comes to; an answer is the reply that follows from it, if any.
+"""
+
+from typing import NamedTuple
+
+from roundsman.events import Outcome
+from roundsman.task import Effect
+
+
+class Answer(NamedTuple):
+    """The part of a reply that differs. `error` is the type of its error."""
+
+    outcome: Outcome
+    effect: Effect | None = None
+    outcome_unknown: bool = False
+    callback: bool = False
+    error: str = "Failed"
+
+    @property
+    def tells_of_an_effect(self) -> bool:
+        """Whether it may count for a later claim, too: the effect is the same under one key."""
+        return self.outcome is Outcome.SUCCEEDED or self.effect is Effect.STANDS or self.callback
+
+
+ANSWERS = {
+    "succeeded": Answer(Outcome.SUCCEEDED),
+    "transient": Answer(Outcome.TRANSIENT),
+    "permanent": Answer(Outcome.PERMANENT),
+    "permanent, and nothing happened": Answer(Outcome.PERMANENT, effect=Effect.NONE),
+    "permanent, though it happened": Answer(
+        Outcome.PERMANENT, effect=Effect.STANDS, error="ResultTooLarge"
+    ),
+    "held": Answer(Outcome.HELD),
+    "held, and nothing happened": Answer(Outcome.HELD, effect=Effect.NONE),
+    "held after a call": Answer(Outcome.HELD, outcome_unknown=True),
+    "progress": Answer(Outcome.PROGRESS),
+    "waiting": Answer(Outcome.WAITING),
+    "yes": Answer(Outcome.SUCCEEDED, callback=True),
+    "no": Answer(Outcome.PERMANENT, callback=True),
+}
+"""By what the model calls them."""
+
+
+class Ending(NamedTuple):
+    """What a call comes to. `says` is the answer that is sent, empty where it is lost.
+
+    `acts`: the effect comes about, or has before. `proves`: nothing has come about under this key,
+    and from here on no copy of a request that was sent under it acts any more. `refuses`: whoever
+    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet. `asks`: somebody outside acts and answers later.
+    """
+
+    says: str = ""
+    acts: bool = False
+    proves: bool = False
+    refuses: bool = False
+    goes_on: bool = False
+    asks: bool = False
+
+
+ENDINGS = {
+    "done": Ending("succeeded", acts=True),
+    "answer lost": Ending(acts=True),
+    "unavailable": Ending("transient"),
+    "refused": Ending("permanent", refuses=True),
+    "done, and says unavailable": Ending("transient", acts=True),
+    "done, and says refused": Ending("permanent", acts=True),
+    "done, its answer too large": Ending("permanent, though it happened", acts=True),
+    "refused, and proves it": Ending(
+        "permanent, and nothing happened", refuses=True, proves=True
+    ),
+    "given back": Ending("held"),
+    "given back, and proves it": Ending("held, and nothing happened", proves=True),
+    "done, and given back": Ending("held after a call", acts=True),
+    "shows progress": Ending("progress", goes_on=True),
+    "asks outside": Ending("waiting", asks=True),
+    "fenced": Ending("permanent"),
+    # Of somebody outside, who has a token:
+    "yes": Ending("yes", acts=True),
+    "yes, and it is lost": Ending(acts=True),
+    "no": Ending("no", refuses=True),
+    "no, since it was undone": Ending("no"),
+}
+"""By what happens, in words."""
