@@ -6,11 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from roundsman import standing
+from roundsman import Json, PermanentError, TransientError, standing
+from roundsman.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.memory import MemoryStore
 from roundsman.states import ProcessState
 from roundsman.task import StepRecord
+from roundsman.testing import World
 from roundsman.testing.invariants import Invariant
+from roundsman.testing.operator import Operator
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_stories import Story
 
@@ -29,7 +32,7 @@ def test_some_hundred_orders_of_random_stories_break_nothing() -> None:
 def test_a_story_is_the_same_again_from_its_seed() -> None:
     traces = []
     for _ in range(2):
-        story = Story(11)
+        story = Story(12)
         story.run()
         traces.append(str(story.world.trace))
     assert traces[0] == traces[1]
@@ -83,3 +86,54 @@ def test_the_report_has_each_count_as_one_number(tmp_path: Path) -> None:
     assert (counts["stories"], counts["violations"]) == (3, 0)
     assert counts["orders"] > 0
     assert counts["faults"] > 0
+
+
+def test_stories_have_all_that_people_and_outside_systems_do(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What is not in the stories is not shown by them."""
+    seen: set[str] = set()
+    ask, answer = Operator.ask, World.answer
+
+    def asked(self: Operator, order_id: str, event: OperatorEvent) -> None:
+        match event:
+            case Resubmit(fresh_key=True):
+                seen.add("a fresh key")
+            case Resolve(did=did):
+                seen.add("it did" if did else "it did not")
+            case Extend(step=str()):
+                seen.add("more time for a step")
+            case _:
+                pass
+        ask(self, order_id, event)
+
+    def answered(
+        self: World,
+        order_id: str,
+        step: str,
+        result: Json = None,
+        *,
+        error: PermanentError | TransientError | None = None,
+        asked: int | None = None,
+    ) -> None:
+        times = len(self.engine.tokens[order_id, step])
+        seen.add(
+            f"a {'yes' if error is None else 'no'} to the {'last' if asked == times else 'first'}"
+        )
+        answer(self, order_id, step, result, error=error, asked=asked)
+
+    monkeypatch.setattr(Operator, "ask", asked)
+    monkeypatch.setattr(World, "answer", answered)
+    run_stories(range(60))
+    assert seen == {
+        *("a fresh key", "it did", "it did not", "more time for a step"),
+        *("a yes to the last", "a yes to the first", "a no to the last", "a no to the first"),
+    }
+    stories = [Story(seed) for seed in range(60)]
+    assert {story.world.instances for story in stories} == {None, 1, 3}
+    several = [
+        s
+        for s in stories
+        if any(len(x.agents) > 1 for w in s.world.workflows.values() for x in w.steps)
+    ]
+    assert {story.world.mishaps.repeats for story in several} == {0.0, 0.05, 0.2}

@@ -55,7 +55,7 @@ def knows_no_hurry(patch: Patch, _: World) -> None:
 
 
 def counts_what_was_never_sent(patch: Patch, world: World) -> None:
-    patch.setattr(attempts, "_spared", lambda case, step: None)
+    patch.setattr(attempts, "_may_be_unsent", lambda case, step: False)
     world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
 
 
@@ -141,12 +141,12 @@ def tells_nobody(patch: Patch, _: World) -> None:
 
 def looks_and_does_nothing(patch: Patch, world: World) -> None:
     patch.setattr(machine, "_inspect", lambda case: None)
-    world.on("charge").hangs()
+    world.on("charge").hangs(FOR_EVER)
 
 
 def sleeps(patch: Patch, world: World) -> None:
     patch.setattr(Supervisor, "make_pass", lambda self, *, stop_at: PassReport())
-    world.on("mail").hangs()  # its request is over when it comes again
+    world.on("charge").hangs(FOR_EVER)
 
 
 def leaves_what_is_over(patch: Patch, _: World) -> None:

@@ -19,6 +19,7 @@ from roundsman.task import StepRecord, Task
 from roundsman.testing import Invariant, InvariantBroken, TaskState, World, engine
 from roundsman.testing.invariants import of_change
 from roundsman.testing.post import PostOffice
+from roundsman.testing.queues import REPLIES
 from roundsman.workflow import Archive, Workflow
 from tests.testing.samples import SHOP
 from tools.soak import run_stories
@@ -142,3 +143,29 @@ def test_a_soak_finds_that_good_messages_are_put_aside(monkeypatch: Patch) -> No
     found = run_stories(range(10))
     assert found.broken
     assert all("put aside: a message of replies" in why for _, why in found.broken)
+
+
+def test_an_all_clear_was_right_though_an_order_fails_alike_a_moment_later() -> None:
+    """An alert is judged by what is stored when it is published."""
+    waits = replace(SHOP.steps[1], after=(), complete_within=timedelta(minutes=15))
+    world = World(replace(ARCHIVES, name="waits", steps=(waits,)))
+    world.on("charge").refuses("CardDeclined", times=1)
+    first = world.submit()
+    world.run()
+    world.operator.resubmit(first)
+    world.run(until=lambda: world.task(first).state is TaskState.COMPLETED)
+    world.on("charge").refuses("CardDeclined", times=1)
+    world.mail(REPLIES, "CardDeclined").is_late(by=timedelta(minutes=14))
+    second = world.submit()
+    told: list[str] = []
+
+    def fails_alike(call: str) -> None:
+        if call == "remove_group" and not told:
+            told.extend(alert.subject for alert in world.post.alerts)
+            late = next(mail for mail in world.queues.waiting if "CardDeclined" in mail.body)
+            world._deliver(late)
+
+    world.faults.before_each(fails_alike)
+    world.run(for_=timedelta(minutes=13))
+    assert "clear" in told[-1].lower(), told
+    assert world.task(second).state is TaskState.ARCHIVED

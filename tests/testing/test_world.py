@@ -8,7 +8,7 @@ import pytest
 from roundsman import Agent, Callback, PermanentError, StepRequest, Workflow
 from roundsman.ports import BREAKER
 from roundsman.task import Effect, StepError
-from roundsman.testing import Fault, Faults, Mishaps, TaskState, Wishes, World
+from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, Wishes, World
 from roundsman.testing.queues import MOST_RECEIVES, REQUESTS
 from roundsman.testing.world import MORNING
 from roundsman.values import canonical_json, milliseconds
@@ -142,7 +142,7 @@ def test_clocks_that_differ_are_said_by_part() -> None:
 
 def test_an_order_is_taken_back() -> None:
     world = World(SHOP)
-    world.on("mail").hangs()
+    world.on("mail").hangs(FOR_EVER)
     world.submit(wishes=Wishes(reply_to=REPLY_TO))
     world.run(until=lambda: len(world.standing("ord-1")) == 2)
     world.cancel("ord-1")

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from roundsman.draft import SKEW
 from roundsman.events import Claimant
 from roundsman.messages import AgentRequest
 from roundsman.task import PERFORM, StepRecord, Task, operation_of
@@ -94,13 +95,13 @@ def _is_counted_as_overdue(earlier: StepRecord, record: StepRecord) -> bool:
 
 
 def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
-    """Whether the attempt is over for lack of an answer, and does not count."""
+    """Whether the attempt is over for lack of an answer, by any clock, and does not count."""
     return (
         operation_of(record) == operation_of(earlier)
         and record.failure_count == earlier.failure_count
         and record.error is earlier.error
         and earlier.overdue_at is not None
-        and earlier.overdue_at <= now
+        and earlier.overdue_at <= now + SKEW
     )
 
 

@@ -88,6 +88,7 @@ class World:
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
+        self.instances = instances
         self.chance = Random(seed)  # noqa: S311  # repeatable is what it must be
         self._application = Application(workflows, read, self._send_order, self.clock)
         self.workflows = self._application.workflows
