@@ -189,6 +189,8 @@ class Records:
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
+        is_held = any(record.held_since is not None for record in steps.values())
+        is_past = not is_held and (task.held_until or 0) < now
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
         assert not (self._near_end and task.held_until), "a hold moves the complete-by"
@@ -209,8 +211,8 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None,
             ended_at=None if task.ended_at is None else T0,
-            # It says how much of a hold was credited to a complete-by that never comes.
-            held_until=None,
+            # A hold is credited, and that is stored, from the next ms on.
+            held_until=None if is_past else over(task.held_until, now, 1),
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
         )
@@ -244,6 +246,7 @@ def moved(task: Task, by: int) -> Task:
         start_at=task.start_at + by,
         complete_by=task.complete_by + by,
         due_at=task.due_at + by,
+        held_until=at(task.held_until),
         owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
     )
 
@@ -288,6 +291,7 @@ def _key(task: Task) -> Key:
         task.ending,
         task.command_ids,
         tuple(task.fan_outs.items()),
+        task.held_until,
         *(
             (
                 name,
