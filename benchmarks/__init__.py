@@ -7,6 +7,7 @@ machine      decisions.py
 cold         cold.py
 supervisor   passes.py
 scale        scale/: plan.py is arithmetic, hot.py and rounds.py simulate, measure.py makes tables
+overload     scale/overload.py
 throughput   throughput.py, with the application (shop.py), SIGKILL of all workers (killing.py),
              and Step Functions beside it (step_functions.py, step_function_task.py)
 

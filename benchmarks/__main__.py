@@ -18,6 +18,7 @@ from benchmarks import cold, decisions, growth, money, page, passes, throughput,
 from benchmarks.recording import record
 from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
+from benchmarks.scale import overload
 from benchmarks.timing import machine
 from roundsman.values import Json
 from tools import dynamodb_local
@@ -35,6 +36,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
     "cold": (cold.measure, "cold starts against a function that does nothing"),
     "supervisor": (passes.measure, "a supervisor's pass against what is stored (--stored)"),
     "scale": (scale.measure, "what to set from 1 to 10,000 orders a second, and simulations"),
+    "overload": (overload.measure, "queues longer than their steps' time, simulated"),
     "throughput": (throughput.measure, "orders a second and latency on the emulator (--orders)"),
 }
 

@@ -6,10 +6,24 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from random import Random
 
-from roundsman import Archive, Compensation, Priority, Retry, Step, Undo, Wait, Workflow
+from roundsman import (
+    Archive,
+    Compensation,
+    PermanentError,
+    Priority,
+    Retry,
+    Step,
+    TransientError,
+    Undo,
+    Wait,
+    Workflow,
+)
 from roundsman.birth import Wishes
 from roundsman.states import ProcessState, TaskState
-from roundsman.testing import Mishaps, World
+from roundsman.task import PERFORM, idempotency_key
+from roundsman.testing import FOR_EVER, Mishaps, World
+from roundsman.testing.engine import Asked
+from roundsman.testing.services import EffectKey
 from roundsman.values import SECOND
 
 ORDERS_AT_MOST = 12
@@ -126,8 +140,13 @@ class Story:
             mishaps=random_mishaps(self.chance),
             supervisors=self.chance.randint(1, 3),
             skew={"supervisor": timedelta(seconds=self.chance.choice((-2, 0, 0, 2)))},
+            instances=self.chance.choice((None, 1, 3)),
         )
         self.sent: list[str] = []
+        self.noes: dict[EffectKey, int] = {}
+        if self.chance.random() < 0.3:  # one step is approved by somebody outside
+            asking = self.world.on(self.chance.choice(workflow.steps).name)
+            asking.asks(timedelta(seconds=self.chance.choice((40, 300))), times=FOR_EVER)
 
     def run(self) -> Account:
         """Let it all happen. Raises InvariantBroken."""
@@ -137,7 +156,9 @@ class Story:
         for _ in range(self.chance.randint(0, 6)):
             self._do_something()
             self._wait()
-        self.world.run(for_=timedelta(minutes=30))
+        for _ in range(10):
+            self._answer_some()
+            self.world.run(for_=timedelta(minutes=3))
         self.world.all_is_well()
         self._end()
         for order_id in self.sent:
@@ -191,15 +212,82 @@ class Story:
             lambda: operator.undo(order_id),
             lambda: operator.resubmit(order_id),
             lambda: operator.resubmit(order_id, again=True),
+            lambda: operator.resubmit(order_id, fresh_key=True),
             lambda: operator.extend(order_id, timedelta(minutes=5)),
+            lambda: self._extend_a_step(order_id),
+            lambda: self._resolve_a_step(order_id),
             lambda: operator.run_now(order_id),
-            lambda: self.world.hold(
-                chance.choice(sorted(self.world.post.agents)),
-                timedelta(minutes=chance.choice((1, 15))),
-                "by chance",
-            ),
+            self._hold_an_agent,
+            self._answer_some,
         ]
         chance.choice(acts)()
+
+    def _hold_an_agent(self) -> None:
+        agent = self.chance.choice(sorted(self.world.post.agents))
+        if self.chance.random() < 0.3:
+            self.world.release(agent)
+        else:
+            minutes = timedelta(minutes=self.chance.choice((1, 15)))
+            self.world.hold(agent, minutes, "by chance")
+
+    def _extend_a_step(self, order_id: str) -> None:
+        task = self.world.task(order_id)
+        under_way = [name for name, record in task.steps.items() if record.under_way]
+        if under_way:
+            more = timedelta(seconds=self.chance.choice((20, 300)))
+            self.world.operator.extend(order_id, more, self.chance.choice(under_way))
+
+    def _resolve_a_step(self, order_id: str) -> None:
+        """A person looks at the service, and says what there is.
+
+        What they say of an undo they have seen to: they may undo it by hand.
+        """
+        task = self.world.task(order_id)
+        begun = [name for name, record in task.steps.items() if record.started_at is not None]
+        if not begun:
+            return
+        step = self.chance.choice(begun)
+        record = task.step(step)
+        key = idempotency_key(order_id, step, PERFORM, record)
+        did = self._stands(EffectKey(order_id, step, key))
+        if record.process_state is ProcessState.UNDO_ERROR:
+            did = True
+        self.world.operator.resolve(order_id, step, did=did, seen=task.version)
+
+    def _stands(self, effect: EffectKey) -> bool:
+        return effect in self.world.services.ledger.standing(effect.task_id)
+
+    def _answer_some(self) -> None:
+        """Whoever was asked answers some of it, by the last token or by one of before, in time."""
+        for (order_id, step), asked in list(self.world.engine.tokens.items()):
+            waits = [n for n, one in enumerate(asked, start=1) if self._waits(asked, one)]
+            for _ in range(self.chance.choice((0, 1, 1, 1, 2)) if waits else 0):
+                self.account.commands += 1
+                self._answer(order_id, step, self.chance.choice(waits))
+
+    def _waits(self, asked: list[Asked], one: Asked) -> bool:
+        """Whether its effect was asked for, by this token or another, and not answered with No."""
+        open_now = asked[self.noes.get(one.effect, 0) :]
+        return any(o.effect == one.effect and o.until > self.world.now for o in open_now)
+
+    def _answer(self, order_id: str, step: str, number: int) -> None:
+        """A Yes, or a No where nothing was done. Who says No does nothing until asked again.
+
+        Nobody does what was undone meanwhile: a task that never heard that somebody was asked
+        cannot wait for them.
+        """
+        asked = self.world.engine.tokens[order_id, step]
+        effect = asked[number - 1].effect
+        if self._stands(effect):
+            self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
+        elif not self._waits(asked, asked[number - 1]):
+            return
+        elif self.chance.random() < 0.6 and not self.world.services.ledger.is_spent(effect.key):
+            self.world.answer(order_id, step, {"by": "somebody"}, asked=number)
+        else:
+            self.noes[effect] = len(asked)
+            no = self.chance.choice((PermanentError("No", "by chance"), TransientError("not now")))
+            self.world.answer(order_id, step, error=no, asked=number)
 
     def _repair(self, order_id: str) -> None:
         """What waits for a person is resubmitted, or what cannot be undone is done by hand."""
@@ -210,8 +298,10 @@ class Story:
         stuck = [n for n, r in task.steps.items() if r.process_state is ProcessState.UNDO_ERROR]
         if stuck and self.chance.random() < 0.5:
             self.world.operator.resolve(order_id, stuck[0], did=True)
+        elif self.chance.random() < 0.3:
+            self._resolve_a_step(order_id)
         else:
-            self.world.operator.resubmit(order_id)
+            self.world.operator.resubmit(order_id, fresh_key=self.chance.random() < 0.3)
 
     def _account(self) -> Account:
         found, world = self.account, self.world

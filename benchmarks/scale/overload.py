@@ -8,12 +8,13 @@ falls due before its next look to the scheduler, as it does.
 """
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from heapq import heappop, heappush
 from itertools import count, product
 
+from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
 from roundsman.agent import Agent, Silence
 from roundsman.birth import Wishes, new_task
@@ -28,7 +29,7 @@ from roundsman.requests import request_for
 from roundsman.states import TaskState
 from roundsman.step_request import StepRequest
 from roundsman.task import PERFORM, Task
-from roundsman.values import MINUTE, SECOND
+from roundsman.values import MINUTE, SECOND, Json
 from roundsman.workflow import Compensation, Retry, Step, Undo, Workflow
 
 T0 = 1_800_000_000_000
@@ -42,6 +43,14 @@ BURST_WITHIN = 2 * SECOND
 STEADY = 2  # so many times what the instances can do
 FUNCTION_LASTS = 15 * MINUTE
 ORDERS_LAST = timedelta(days=4)
+TITLE = (
+    "Orders in a queue that is longer than their step's time: 30 s and 900 s, "
+    "calls of a twentieth to half of that, 1 and 10 instances"
+)
+HEADINGS = (
+    *("they come", "orders", "failed", "attempts counted", "requests an order"),
+    *("at most", "looks an order", "took, of the work, at most"),
+)
 
 
 @dataclass(frozen=True)
@@ -113,25 +122,45 @@ class Found:
         return self.looks / self.orders
 
 
-GRID: Mapping[str, tuple[float, ...]] = {
-    "within": (30, 300, 900),
-    "share": (1 / 20, 1 / 5, 1 / 2),
-    "backlog": (1, 3, 10),
-    "instances": (1, 3, 10),
-}
-SMALL: Mapping[str, tuple[float, ...]] = {
-    "within": (30, 900),
-    "share": (1 / 10, 1 / 2),
-    "backlog": (3, 10),
-    "instances": (1, 4),
-}
+WITHIN = (30, 900)  # s
+SHARES = (1 / 20, 1 / 5, 1 / 2)
+BACKLOGS = (1, 3, 10)
+INSTANCES = (1, 10)
 
 
-def cells(grid: Mapping[str, tuple[float, ...]]) -> Iterator[Cell]:
-    """Each at once and steadily, with one attempt and with three, fenced and not."""
-    for within, share, backlog, instances in product(*grid.values()):
-        for fenced, steady, attempts in product((True, False), (False, True), (1, 3)):
-            yield Cell(int(within), share, backlog, int(instances), fenced, steady, attempts)
+def kinds() -> Iterator[tuple[str, list[Cell]]]:
+    """The queues that are measured, by what their orders are and how they come.
+
+    One attempt each: where none is counted, it does not matter how many there are.
+    """
+    for fenced, steady, backlog in product((True, False), (False, True), BACKLOGS):
+        how = "steadily" if steady else "at once"
+        name = f"{how}, {'fenced' if fenced else 'not fenced'}, {backlog} times ahead"
+        sizes = product(WITHIN, SHARES, INSTANCES)
+        yield name, [Cell(*size[:2], backlog, size[2], fenced, steady) for size in sizes]
+
+
+def measure(setting: Setting) -> Report:
+    """`python -m benchmarks overload`: what becomes of orders in all of these queues."""
+    rows, document = list[list[str]](), dict[str, Json]()
+    for name, cells in kinds():
+        setting.say(f"overload: {name}")
+        found = [simulated(cell) for cell in cells]
+        orders = sum(each.orders for each in found)
+        rows.append(
+            [
+                name,
+                amount(orders),
+                str(sum(each.failed for each in found)),
+                str(sum(each.counted for each in found)),
+                f"{sum(each.requests for each in found) / orders:.2f}",
+                f"{max(each.requests_an_order for each in found):.2f}",
+                f"{sum(each.looks for each in found) / orders:.1f}",
+                f"{max(each.took for each in found):.2f}",
+            ]
+        )
+        document[name] = dict(zip(HEADINGS[1:], rows[-1][1:], strict=True))
+    return Report([Table(TITLE, HEADINGS, rows)], {"overload": document})
 
 
 def simulated(cell: Cell, *, seed: int = 1) -> Found:

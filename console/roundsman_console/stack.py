@@ -18,6 +18,7 @@ from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb import DynamoStore
 from roundsman.aws.groups import DynamoGroups
 from roundsman.aws.holds import DynamoHolds
+from roundsman.errors import UnreadableRecord
 from roundsman.ports import Member
 from roundsman_console.records import Records
 from roundsman_console.sentences import ConsoleError
@@ -91,28 +92,47 @@ class Stack:
         return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
 
     @cached_property
+    def unreadable(self) -> list[UnreadableRecord]:
+        """What of the holds, marks, groups and leases could not be read so far, each time."""
+        return []
+
+    @cached_property
     def holds(self) -> DynamoHolds:
         """The holds on the stack's agents."""
         return DynamoHolds(
-            boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
         )
 
     @cached_property
     def board(self) -> DynamoAgentBoard:
         """What is known of the agents' queues."""
         return DynamoAgentBoard(
-            boto3.client("dynamodb"), control_table=self.output("ControlTableName"), clock=now
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
         )
 
     @cached_property
     def groups(self) -> DynamoGroups:
         """The failure groups that are open."""
-        return DynamoGroups(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+        return DynamoGroups(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
 
     @cached_property
     def leases(self) -> DynamoLeases:
         """The supervisors' leases, which say when each shard was last visited."""
-        return DynamoLeases(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+        return DynamoLeases(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
 
     @cached_property
     def sqs(self) -> "SQSClient":

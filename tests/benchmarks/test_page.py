@@ -20,7 +20,7 @@ TEXT, SCALE = (page.read_text(encoding="utf-8") for page in PAGES)
 SHOWN = {"units", "money", "growth", "machine", "cold", "supervisor", "throughput"}
 
 
-@pytest.mark.parametrize(("text", "parts"), [(TEXT, SHOWN), (SCALE, {"scale"})])
+@pytest.mark.parametrize(("text", "parts"), [(TEXT, SHOWN), (SCALE, {"scale", "overload"})])
 def test_a_page_shows_what_was_printed_last(text: str, parts: set[str]) -> None:
     assert {found[2] for found in BLOCK.finditer(text)} == parts
     assert parts <= LATEST["tables"].keys()

@@ -87,6 +87,12 @@ BROKEN = {
         "shard 17",
         "1 open tasks; DueShards is 16",
     ),
+    "control-unreadable": (
+        replace(WELL, unreadable_parts={("marks", "mail/normal.ReadAt"): "is missing"}),
+        WELL,
+        "marks: mail/normal.ReadAt",
+        "is missing",
+    ),
     "bulk-abandoned": (
         replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
         replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
@@ -234,6 +240,17 @@ def test_of_a_stack_that_was_just_made_no_round_is_expected() -> None:
     never = visited(0)
     assert of(replace(WELL, leases=never, stack_created_at=NOW - MINUTE)) == {}
     assert "never visited" in of(replace(WELL, leases=never))["supervisor-late"].evidence
+
+
+@pytest.mark.parametrize("kind", ["operator", "breaker"])
+def test_a_hold_that_cannot_be_read_is_found_with_its_release(kind: str) -> None:
+    parts = {("holds", f"payment/{kind}.Until"): "is not a whole number"}
+    found = of(replace(WELL, unreadable_parts=parts))["control-unreadable"]
+    assert found.where == f"holds: payment/{kind}.Until"
+    assert found.evidence == "is not a whole number"
+    assert found.command == "roundsman release payment"
+    nobodys = replace(WELL, unreadable_parts={("holds", "payment.Since"): "is missing"})
+    assert of(nobodys)["control-unreadable"].command is None
 
 
 def test_a_supervisor_on_longer_rounds_is_given_longer() -> None:

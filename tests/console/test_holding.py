@@ -265,6 +265,21 @@ def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Oper
     assert commands(operator) == [inspect("ord-2")]
 
 
+@pytest.mark.parametrize("kind", [OPERATOR, BREAKER])
+def test_a_hold_that_cannot_be_read_is_shown_and_can_be_released(
+    operator: Operator, kind: str
+) -> None:
+    world = operator.world
+    world.dynamodb.put_item(
+        TableName=world.stack.outputs["ControlTableName"],
+        Item={"ControlId": {"S": "holds"}, f"payment/{kind}": {"M": {"Until": {"S": "soon"}}}},
+    )
+    assert "its hold cannot be read" in json.dumps(operator.reads("agents"))
+    released = operator.reads("release", "payment")
+    assert (released["outcome"], released["circuit"]) == ("done", None)
+    assert holds_of(world).holds() == []
+
+
 def test_release_of_what_nobody_holds_is_refused(operator: Operator) -> None:
     result = operator.types("release", "payment")
     assert (result.exit_code, result.stdout) == (1, "")

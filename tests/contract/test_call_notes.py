@@ -86,6 +86,15 @@ def test_a_copy_of_an_older_request_opens_nothing_that_was_closed_since(world: W
     assert notes.begin(KEY, LATER) is Begun.CLOSED
 
 
+def test_a_key_that_was_called_since_it_was_closed_proves_nothing(world: World) -> None:
+    notes = world.call_notes(clock)
+    notes.close(KEY, SENT, begun=False)
+    notes.begin(KEY, LATER)
+    assert not notes.close(KEY, SENT, begun=False)
+    assert not notes.close(KEY, LATER, begun=False)
+    assert notes.begin(KEY, LATER) is Begun.AGAIN
+
+
 def test_of_calls_at_once_one_is_the_first(atomic_world: World) -> None:
     def begin(_: int) -> Begun:
         return atomic_world.call_notes(clock).begin(KEY, SENT)

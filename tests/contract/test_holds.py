@@ -216,6 +216,7 @@ def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> Non
     agents = board.agents()
     assert agents["payment/normal"] == AgentView(
         lag=40 * SECOND,
+        reads=NOW - 40 * SECOND,
         read_up_to=NOW - 40 * SECOND + DOUBT,
         held_until=CIRCUIT.until,
         held_why=f"its circuit is open until {clock_time(CIRCUIT.until)}: 5 calls in a row failed",

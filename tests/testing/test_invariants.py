@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import performing, undoing
+from roundsman import attempts, due, machine, performing, undoing
 from roundsman.alerts import Alert
 from roundsman.case import Case
 from roundsman.events import Claimant, HistoryRow
@@ -19,7 +19,15 @@ from roundsman.scheduling import Scheduler
 from roundsman.states import ProcessState, TaskState
 from roundsman.supervision import PassReport, Supervisor
 from roundsman.task import Task
-from roundsman.testing import Invariant, InvariantBroken, Mishaps, Wishes, World
+from roundsman.testing import (
+    FOR_EVER,
+    Fault,
+    Invariant,
+    InvariantBroken,
+    Mishaps,
+    Wishes,
+    World,
+)
 from roundsman.testing.agents import Visit
 from roundsman.testing.post import PostOffice
 from roundsman.testing.services import EffectKey, Ledger
@@ -42,12 +50,35 @@ def stores(patch: Patch, change: Change) -> None:
     patch.setattr(MemoryStore, "save", changed)
 
 
+def knows_no_hurry(patch: Patch, _: World) -> None:
+    patch.setattr(due, "START_WITHIN", 10 * MINUTE)
+
+
+def counts_what_was_never_sent(patch: Patch, world: World) -> None:
+    patch.setattr(attempts, "_spared", lambda case, step: None)
+    world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
+
+
+def takes_silence_for_a_no(patch: Patch, world: World) -> None:
+    def known(task: Task) -> Task:
+        steps = {
+            name: replace(record, outcome_unknown=False, effect=None)
+            if record.process_state is ProcessState.ERROR
+            else record
+            for name, record in task.steps.items()
+        }
+        return replace(task, steps=steps)
+
+    stores(patch, known)
+    world.on("mail").loses_answer(times=FOR_EVER)
+
+
 def looks_late(patch: Patch, _: World) -> None:
     stores(patch, lambda task: replace(task, due_at=task.due_at + 10 * MINUTE))
 
 
 def gives_one_lock_twice(patch: Patch, world: World) -> None:
-    patch.setattr(Claimant, "token", lambda self, attempt: "the-lock.1")
+    patch.setattr(Claimant, "token", lambda self, attempt, version: "the-lock.1.1")
     world.on("reserve").hangs()
 
 
@@ -108,6 +139,11 @@ def tells_nobody(patch: Patch, _: World) -> None:
     patch.setattr(PostOffice, "send_status", lambda self, queue_url, body: True)
 
 
+def looks_and_does_nothing(patch: Patch, world: World) -> None:
+    patch.setattr(machine, "_inspect", lambda case: None)
+    world.on("charge").hangs()
+
+
 def sleeps(patch: Patch, world: World) -> None:
     patch.setattr(Supervisor, "make_pass", lambda self, *, stop_at: PassReport())
     world.on("charge").hangs()
@@ -130,17 +166,21 @@ def raises(patch: Patch, _: World) -> None:
 
 BREAK = {
     Invariant.ALWAYS_DUE: looks_late,
+    Invariant.READY: knows_no_hurry,
+    Invariant.LOOKED_AT: sleeps,
+    Invariant.SENT: counts_what_was_never_sent,
     Invariant.ONE_LOCK: gives_one_lock_twice,
     Invariant.IN_ORDER: starts_everything,
     Invariant.UNDO_IN_ORDER: undoes_in_any_order,
     Invariant.EXPLAINED: forgets_what_it_saves,
     Invariant.ONCE: repeats_what_it_did,
+    Invariant.KNOWN: takes_silence_for_a_no,
     Invariant.UNDONE: knows_no_fence,
     Invariant.COMPLETED: completes_at_once,
     Invariant.ALERTED: alerts_nobody,
     Invariant.CAUSED: alerts_for_nothing,
     Invariant.TOLD: tells_nobody,
-    Invariant.ENDS: sleeps,
+    Invariant.ENDS: looks_and_does_nothing,
     Invariant.AGREES: completes_at_once,
     Invariant.NOT_LOST: counts_no_version,
     Invariant.HANDLED: raises,

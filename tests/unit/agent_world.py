@@ -72,7 +72,7 @@ class Notes:
     found: list[tuple[str, str, int]] = field(default_factory=list)
     error: Exception | None = None
 
-    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         if self.error:
             raise self.error
         self.found.append((agent, priority, sent_at))

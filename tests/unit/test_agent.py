@@ -142,6 +142,50 @@ def test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unat
         assert "read with 29 s of its 60 s left, since its queue is behind" in said.error.message
 
 
+@pytest.mark.parametrize(("left", "outcome"), [(60_000, "succeeded"), (59_999, "held")])
+def test_a_request_that_was_given_time_for_its_queue_is_begun_with_its_steps_whole_time_only(
+    payment: Agent, clock: Clock, left: int, outcome: str
+) -> None:
+    payment.performs(charge_card)(lambda _: None)
+    late = request(sent_at=NOW - 660_000 + left, complete_by=NOW + left)
+    assert reply(payment, clock, late).outcome.value == outcome
+
+
+def test_an_attempt_has_its_steps_time_from_when_it_begins_and_no_more(
+    payment: Agent, clock: Clock
+) -> None:
+    seen: list[timedelta] = []
+    payment.performs(charge_card)(lambda asked: seen.append(asked.time_left()))
+    reply(payment, clock, request(sent_at=NOW - 200_000, complete_by=NOW + 460_000))
+    assert seen == [timedelta(seconds=59)]
+
+
+@pytest.mark.parametrize(
+    ("left", "waited", "takes", "outcome"),
+    [
+        (44_999, 20_000, 60_000, Outcome.HELD),
+        (45_000, 20_000, 60_000, Outcome.TRANSIENT),
+        (44_999, 20_000, 43_000, Outcome.TRANSIENT),
+        (44_000, 0, 60_000, Outcome.TRANSIENT),
+    ],
+    ids=["cut off", "had its time", "failed by itself", "of its task's end"],
+)
+def test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is_cut_off(
+    payment: Agent, clock: Clock, left: int, waited: int, takes: int, outcome: Outcome
+) -> None:
+    @payment.performs(charge_card)
+    def charge(asked: StepRequest) -> None:
+        clock.now += min(takes, asked.time_left() // timedelta(milliseconds=1))
+        raise TransientError("not answered in time")
+
+    said = reply(payment, clock, request(sent_at=NOW - waited, complete_by=NOW + left))
+    assert said.outcome is outcome
+    if outcome is Outcome.HELD:
+        assert said.outcome_unknown
+        assert said.error is not None
+        assert said.error.message == "its queue left it too little time: not answered in time"
+
+
 def test_a_request_whose_task_left_it_little_time_is_attempted_with_what_it_has(
     payment: Agent, clock: Clock
 ) -> None:

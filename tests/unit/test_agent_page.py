@@ -51,7 +51,7 @@ def test_every_fault_in_the_table_has_its_test_and_every_test_is_in_the_table() 
 
 
 def test_every_metric_of_an_agents_function_is_on_the_page() -> None:
-    callers = ("agent_lambda", "batch", "dead_letters", "guarding")
+    callers = ("agent_lambda", "batch", "call_notes", "dead_letters", "guarding")
     sources = (*callers, "breaker", "circuit_news", "rate")
     counted = {f"StepAttempts{outcome.capitalize()}" for outcome in Outcome} - PROGRESS
     for name in sources:

@@ -14,13 +14,15 @@ from itertools import count
 import pytest
 
 from roundsman.attempts import SPARED_AT_MOST
+from roundsman.draft import SKEW
 from roundsman.events import AgentView, Inspect, Start, StartTask
 from roundsman.marks import Mark, Notebook, view
 from roundsman.messages import AgentRequest
-from roundsman.states import TaskState
+from roundsman.patience import PATIENCE
+from roundsman.states import ProcessState, TaskState
 from roundsman.task import StepRecord
 from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Compensation, Retry
+from roundsman.workflow import Compensation, Retry, Undo
 from tests.unit.machine_world import T0, World, plan, step
 from tests.unit.undone_samples import request
 
@@ -192,3 +194,154 @@ def test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog() -> Non
     assert world.record("a").complete_by == T0 + 60 * SECOND
     behind(world, 29 * SECOND).overdue("a")
     assert world.record("a").failure_count == 1
+
+
+# --- a request that waits in a long queue is not sent again ---------------------------------------
+
+PATIENT = Compensation(fences_late_performs=True)
+
+
+def reading(world: World, *, lag: int, sent: int) -> World:
+    """The queue is being read, at a request that was sent `sent` ms after the step's."""
+    reads = T0 + sent
+    world.agents = {
+        "worker/normal": AgentView(lag=lag, reads=reads, read_up_to=reads + 10 * SECOND)
+    }
+    return world
+
+
+def test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_again() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    lock = world.record("a").locked_by
+    decision = reading(world, lag=28 * SECOND, sent=0).overdue("a")
+    record = world.record("a")
+    assert (record.locked_by, record.failure_count, record.spared) == (lock, 0, 0)
+    assert record.complete_by == T0 + (28 + 30) * SECOND, "when it is read, and its own time"
+    assert decision.commands == ()
+    assert "its queue is behind; it has until 08:00:58" in decision.reason
+    assert world.succeeds("a").task.state is TaskState.COMPLETED
+
+
+def test_it_has_more_time_until_its_request_ends_and_is_sent_again_then_uncounted() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    ends_at = T0 + (1 + PATIENCE) * 30 * SECOND
+    assert request(world, "a").complete_by == ends_at
+    while world.record("a").under_way:
+        reading(world, lag=world.now - T0 + 20 * SECOND, sent=0).overdue("a")
+        assert world.now <= ends_at
+    assert world.now >= ends_at - 30 * SECOND
+    assert world.record("a").failure_count == 0
+
+
+def test_news_that_are_seconds_old_excuse_nothing() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    reading(world, lag=5 * SECOND - 1, sent=0).overdue("a")
+    assert world.record("a").failure_count == 1
+
+
+def test_a_request_that_was_read_by_all_signs_is_waited_for_three_times() -> None:
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    for spared in range(1, SPARED_AT_MOST + 1):
+        reading(world, lag=world.now - T0 + 30 * SECOND, sent=11 * SECOND).overdue("a")
+        assert (world.record("a").spared, world.record("a").under_way) == (spared, True)
+    reading(world, lag=world.now - T0 + 30 * SECOND, sent=11 * SECOND).overdue("a")
+    assert world.record("a").failure_count == 1
+
+
+def test_a_request_of_a_queue_that_nobody_reads_is_sent_again_at_its_complete_by() -> None:
+    """It may be lost, and a copy is all that brings it back."""
+    world = World(plan(step("a", compensation=PATIENT)))
+    world.start()
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
+    decision = world.overdue("a")
+    assert world.now == T0 + 30 * SECOND
+    assert StartTask() in decision.commands
+    assert world.record("a").failure_count == 0
+
+
+def test_no_perform_has_more_patience_than_its_task_has_time() -> None:
+    world = World(plan(step("a", compensation=PATIENT), complete_within=timedelta(minutes=2)))
+    world.start()
+    assert request(world, "a").complete_by == world.task.complete_by == T0 + 120 * SECOND
+
+
+# --- what an undo waits for -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lag", [7 * SECOND, 8 * SECOND])
+def test_an_undo_that_is_not_fenced_waits_for_the_very_end_of_its_performs_request(
+    lag: int,
+) -> None:
+    """In a queue that is known to be behind a request has more time, and its undo waits for it."""
+    world = World(
+        plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=1)), on_failure=Undo())
+    )
+    world.agents = {"worker/normal": AgentView(lag=lag, read_up_to=T0)}
+    world.start()
+    ends_at = request(world, "a").complete_by
+    patience = 0 if lag < 30 * SECOND / 4 else PATIENCE * 30 * SECOND
+    assert ends_at == T0 + lag + 30 * SECOND + patience
+    world.wait(1).is_refused("a")
+    assert world.record("a").not_before == ends_at + SKEW
+
+
+def test_a_step_of_several_agents_may_go_to_another_once_its_complete_by_is_over() -> None:
+    world = World(plan(step("a", agents=("worker", "other"))))
+    world.agents = {f"{agent}/normal": AgentView(lag=MINUTE) for agent in ("worker", "other")}
+    world.start()
+    assert request(world, "a").complete_by == world.record("a").complete_by
+
+
+def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> None:
+    compensation = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
+    world = World(plan(step("a", compensation=compensation), on_failure=Undo()))
+    world.start()
+    world.ask_undo()
+    world.is_refused("a")
+    for _ in range(SPARED_AT_MOST + 2):
+        world.start()
+        assert world.task.state is TaskState.UNDOING
+        world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
+        world.overdue("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert "task_archived" in [owed.name for owed in world.task.owed]
+
+
+def read(lock: str | None, *, sent_after: int = 0) -> AgentView:
+    """The queue was read up to just now; the request that was noted last had this lock."""
+    return AgentView(read_up_to=T0 + 10**9, read_lock=lock)
+
+
+def overdue_unheard(seconds: int, lock: str | None) -> World:
+    made = step("a", complete_within=timedelta(seconds=seconds), retry=Retry(max_attempts=1))
+    world = World(plan(made))
+    world.start()
+    world.agents = {"worker/normal": read(world.lock("a") if lock == "its own" else lock)}
+    world.overdue("a")
+    return world
+
+
+def test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time() -> None:
+    """Its scheduler may have died before it sent it; its message comes again after a minute."""
+    world = overdue_unheard(30, "another")
+    assert world.record("a").failure_count == 0
+    assert world.state("a") is ProcessState.PENDING
+    assert "nothing shows that its request was sent" in world.decisions[-1][2].reason
+    world.start()
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR, "an agent that dies of it is found"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "lock"),
+    [(30, "its own"), (30, None), (80, "another")],
+    ids=["it was read", "marks do not say", "its message has come again"],
+)
+def test_an_attempt_that_was_sent_for_all_that_is_known_is_counted(
+    seconds: int, lock: str | None
+) -> None:
+    assert overdue_unheard(seconds, lock).state("a") is ProcessState.ERROR

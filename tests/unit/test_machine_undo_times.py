@@ -52,13 +52,13 @@ def test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act(outcome: st
 def test_an_unfenced_undo_waits_for_the_latest_request_ever_sent_not_for_the_last() -> None:
     """The first was answered early and may have a copy; the second was given a later time."""
     world = of(step("a", compensation=UNFENCED, retry=Retry(max_attempts=3)))
-    world.agents = {"worker/normal": AgentView(lag=60 * SECOND)}
+    world.agents = {"worker/normal": AgentView(lag=5 * SECOND)}
     world.fails("a", retry_after=0)
     world.agents = {}
     world.fails("a", retry_after=0)
     assert world.record("a").complete_by == T0 + 30 * SECOND
     world.fails("a")
-    assert world.record("a").not_before == T0 + 90 * SECOND + SKEW
+    assert world.record("a").not_before == T0 + 35 * SECOND + SKEW
 
 
 def test_an_unfenced_undo_waits_after_a_transient_reply_that_came_early() -> None:

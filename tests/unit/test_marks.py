@@ -68,3 +68,35 @@ def test_one_old_redelivered_request_does_not_speak_for_its_queue() -> None:
     assert notebook.read(READ - 60 * MINUTE, READ + 5 * SECOND) == Mark(
         READ + 4 * SECOND, READ + 5 * SECOND
     )
+
+
+def test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again() -> None:
+    """Its calls take ten minutes: between two of them nobody else says how long the queue is."""
+    notebook = Notebook()
+    assert notebook.read(READ, READ) == Mark(READ, READ)
+    second = READ + 10 * MINUTE
+    mark = notebook.read(READ, second)
+    assert mark == Mark(READ, second, news_for=20 * MINUTE)
+    assert view(mark, second + 20 * MINUTE).lag == 10 * MINUTE
+    assert view(mark, second + 20 * MINUTE).reads == READ
+    assert view(mark, second + 20 * MINUTE + 1).lag == 0
+    assert view(mark, second + 20 * MINUTE + 1).reads is None
+
+
+def test_a_reader_that_was_idle_before_says_nothing_for_longer_than_its_request_had_waited() -> (
+    None
+):
+    notebook = Notebook()
+    notebook.read(READ, READ)
+    later = READ + 60 * MINUTE
+    assert notebook.read(later - SECOND, later) == Mark(later - SECOND, later)
+    again = later + 60 * MINUTE
+    assert notebook.read(again - 5 * MINUTE, again) == Mark(again - 5 * MINUTE, again, 10 * MINUTE)
+
+
+def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
+    notebook = Notebook()
+    notebook.read(READ, READ)
+    mark = notebook.read(READ, READ + 20 * 60 * MINUTE)
+    assert mark is not None
+    assert mark.news_for == 30 * MINUTE

@@ -1,6 +1,7 @@
 """The guards that `tools.mutation_check` takes out, one at a time."""
 
 from tools.mutants.agents import AGENTS
+from tools.mutants.calls import CALLS
 from tools.mutants.doctor import DOCTOR
 from tools.mutants.ends import ENDS
 from tools.mutants.groups import GROUPS
@@ -18,6 +19,7 @@ MUTANTS: tuple[Mutant, ...] = (
     *ENDS,
     *STORES,
     *SENDING,
+    *CALLS,
     *LETTERS,
     *LOOKING,
     *GROUPS,

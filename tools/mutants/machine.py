@@ -88,8 +88,8 @@ MACHINE = (
     Mutant(
         name="never-read-is-not-counted",
         file="layers/core/roundsman/attempts.py",
-        old=("    if started_at > view.read_up_to:\n        return record.spared\n"),
-        new="",
+        old="return excused if operation_of(record) == UNDO else record.spared\n",
+        new="return None\n",
         tests=(
             "tests/unit/test_machine_inspect.py::test_a_request_that_its_agent_never_read_is_sent_again_without_counting",
         ),
@@ -194,5 +194,88 @@ MACHINE = (
             "tests/unit/test_machine_routing.py::test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing",
         ),
         why="two services know two effects by one key",
+    ),
+    Mutant(
+        name="a-long-queue-is-waited-for",
+        file="layers/core/roundsman/attempts.py",
+        old="    until = started_at + view.lag + given\n",
+        new="    until = started_at + given\n",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_again",
+            "tests/benchmarks/test_overload.py::test_a_request_whose_undo_waits_for_nothing_is_sent_once",
+        ),
+        why="each order of a backlog is sent again and again",
+    ),
+    Mutant(
+        name="what-was-read-is-not-waited-for-without-end",
+        file="layers/core/roundsman/attempts.py",
+        old="if _was_read(record, view) and record.spared >= SPARED_AT_MOST:\n",
+        new="if _was_read(record, view) and not SPARED_AT_MOST:\n",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_a_request_that_was_read_by_all_signs_is_waited_for_three_times",
+        ),
+        why="an agent that dies at an order in a growing queue is found late",
+    ),
+    Mutant(
+        name="an-undo-that-nobody-reads-ends",
+        file="layers/core/roundsman/attempts.py",
+        old="return excused if operation_of(record) == UNDO else record.spared\n",
+        new="return record.spared\n",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told",
+        ),
+        why="an undo is sent for ever, and nobody hears of it",
+    ),
+    Mutant(
+        name="patience-only-where-nothing-waits-for-it",
+        file="layers/core/roundsman/patience.py",
+        old="return step.compensation is None or step.compensation.fences_late_performs",
+        new="return True",
+        tests=(
+            "tests/unit/test_machine_undo_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
+        ),
+        why="every undo that is not fenced waits ten times as long",
+    ),
+    Mutant(
+        name="a-patient-request-is-waited-for-to-its-end",
+        file="layers/core/roundsman/patience.py",
+        old="return max(by, min(at, task_ends_at), record.acts_until or 0)",
+        new="return max(by, min(at, task_ends_at))",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_an_undo_that_is_not_fenced_waits_for_the_very_end_of_its_performs_request",
+        ),
+        why="a request that was to wait in a long queue dies in it",
+    ),
+    Mutant(
+        name="an-undo-knows-that-a-request-has-patience",
+        file="layers/core/roundsman/attempts.py",
+        old="        acts_until = max(acts_until or 0, ends_by)\n",
+        new="        acts_until = max(acts_until or 0, complete_by)\n",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_an_undo_that_is_not_fenced_waits_for_the_very_end_of_its_performs_request",
+            "tests/benchmarks/test_overload.py::test_what_is_not_fenced_is_sent_fewer_than_three_times",
+        ),
+        why="what is not fenced is sent for each complete-by that its queue is long",
+    ),
+    Mutant(
+        name="a-copy-may-act-until-its-patience-ends",
+        file="layers/core/roundsman/draft.py",
+        old="return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)",
+        new="return record.complete_by",
+        tests=(
+            "tests/unit/test_machine_resubmit.py::test_no_fresh_key_while_a_copy_of_the_refused_request_may_act",
+        ),
+        why="an effect happens under two keys",
+    ),
+    Mutant(
+        name="a-slow-readers-lag-is-news",
+        file="layers/core/roundsman/marks.py",
+        old="min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)",
+        new="NEWS_FOR",
+        tests=(
+            "tests/unit/test_marks.py::test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again",
+            "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
+        ),
+        why="the queue of a slow service is taken for empty",
     ),
 )

@@ -117,7 +117,7 @@ REFUSED = (
         old="            return unreadable_hold(",
         new="            return None and unreadable_hold(",
         tests=(
-            f"{HOLD_TESTS}::test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released",
+            f"{HOLD_TESTS}::test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released[moto-empty-operator]",
         ),
         why="a service that a person has put on hold is called",
     ),
@@ -127,7 +127,7 @@ REFUSED = (
         old="            if not agent or kind not in (OPERATOR, BREAKER):\n",
         new="            if False:\n",
         tests=(
-            f"{HOLD_TESTS}::test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told",
+            f"{HOLD_TESTS}::test_a_name_that_is_no_agents_and_kind_holds_nobody_and_each_is_told[moto]",
         ),
         why="an agent is held for ever",
     ),
@@ -136,7 +136,9 @@ REFUSED = (
         file=HOLDS,
         old='NONE_LASTS_LONGER = f"NOT ({CAN_BE_READ}) OR ',
         new='NONE_LASTS_LONGER = f"(attribute_not_exists(#hold) AND NOT ({CAN_BE_READ})) OR ',
-        tests=(f"{HOLD_TESTS}::test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind",),
+        tests=(
+            f"{HOLD_TESTS}::test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind[moto-empty-breaker]",
+        ),
         why="a breaker can never hold its agent again",
     ),
     Mutant(

@@ -203,7 +203,7 @@ SENDING = (
     Mutant(
         name="a-starved-request-is-given-back",
         file="layers/core/roundsman/agent.py",
-        old="    if left * LEAST_SHARE >= whole:\n",
+        old="    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):\n",
         new="    if left > 0:\n",
         tests=(
             "tests/unit/test_agent.py::test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unattempted",
@@ -211,9 +211,29 @@ SENDING = (
         why="a call is begun that cannot end in time",
     ),
     Mutant(
+        name="an-attempt-has-its-own-time",
+        file="layers/core/roundsman/agent.py",
+        old="    by = min(request.complete_by, now + within)\n",
+        new="    by = max(request.complete_by, now)\n",
+        tests=(
+            "tests/unit/test_agent.py::test_an_attempt_has_its_steps_time_from_when_it_begins_and_no_more",
+        ),
+        why="a call that hangs takes all the time that was for the queue",
+    ),
+    Mutant(
+        name="what-its-queue-cut-off-is-given-back",
+        file="layers/core/roundsman/agent.py",
+        old="return request.complete_by - now < enough <= request.complete_by - request.sent_at\n",
+        new="return not enough\n",
+        tests=(
+            "tests/unit/test_agent.py::test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is_cut_off",
+        ),
+        why="an order fails of having waited",
+    ),
+    Mutant(
         name="a-redelivery-is-unknown",
         file="layers/core/roundsman/agent.py",
-        old="said = answer(replace(request, outcome_unknown=True))",
+        old="said = answer(replace(request, read_before=True))",
         new="said = answer(request)",
         tests=(
             "tests/unit/test_agent_lambda.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",

@@ -27,6 +27,7 @@ OF_THE_STACK: Sequence[Check] = (
     stack_checks.supervisors,
     stack_checks.leases,
     stack_checks.shards_beyond,
+    stack_checks.control_rows,
     stack_checks.bulk_runs,
     stack_checks.functions,
     stack_checks.timeouts,

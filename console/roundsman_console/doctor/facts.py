@@ -211,6 +211,8 @@ class Facts:
     """How many entries of the open lanes were found in each shard."""
     plans: Mapping[str, Plan | None] = field(default_factory=dict)
     unreadable_plans: Mapping[str, str] = field(default_factory=dict)
+    unreadable_parts: Mapping[tuple[str, str], str] = field(default_factory=dict)
+    """What is wrong, by row of the ControlTable and attribute."""
     holds: Sequence[Hold] | None = None
     agents: Collection[str] | None = None
     groups: Sequence[Group] | None = None

@@ -83,7 +83,10 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
         bulk=_bulk(stack, looking),
         groups=_groups(stack, looking),
     )
-    return Gathered(facts, walked)
+    with looking.at("marks"):
+        stack.board.agents()
+    unreadable = {(each.record, each.field): each.problem for each in stack.unreadable}
+    return Gathered(replace(facts, unreadable_parts=unreadable), walked)
 
 
 def _leases(stack: Stack, looking: Looking) -> Leases | None:

@@ -30,6 +30,7 @@ class Kind(StrEnum):
     RECORD_TROUBLED = "record-troubled"
     PLAN_MISSING = "plan-missing"
     PLAN_UNREADABLE = "plan-unreadable"
+    CONTROL_UNREADABLE = "control-unreadable"
     AGENT_WITHOUT_QUEUE = "agent-without-queue"
     HELD_WITHOUT_HOLD = "held-without-hold"
     UNGROUPED = "ungrouped"
@@ -142,6 +143,12 @@ CATALOG: Mapping[Kind, Entry] = {
         _CRITICAL,
         "A stored plan was altered: its tasks stand still.",
         "Restore the row of the ControlTable from its backup.",
+    ),
+    Kind.CONTROL_UNREADABLE: Entry(
+        _WARNING,
+        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such a "
+        "hold holds its agent; all else is passed over, and overwritten in time.",
+        "Release the agent of a hold, or hold it anew. What stays for an hour, remove by hand.",
     ),
     Kind.AGENT_WITHOUT_QUEUE: Entry(
         _CRITICAL,

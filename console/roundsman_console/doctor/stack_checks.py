@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+from roundsman.aws.holds import HOLDS
+from roundsman.ports import BREAKER, OPERATOR
 from roundsman.values import MINUTE, SECOND, spoken
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
 from roundsman_console.doctor.instants import when
@@ -51,6 +53,15 @@ def shards_beyond(facts: Facts) -> Iterator[Finding]:
     if beyond:
         evidence = f"{sum(beyond.values())} open tasks; DueShards is {facts.shards}"
         yield Finding(Kind.SHARDS_BEYOND, f"shard {spans(beyond)}", evidence)
+
+
+def control_rows(facts: Facts) -> Iterator[Finding]:
+    """Attributes of the ControlTable's rows that cannot be read."""
+    for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
+        agent, _, kind = attribute.partition("/")
+        is_hold = row == HOLDS and kind.partition(".")[0] in (OPERATOR, BREAKER)
+        command = f"roundsman release {agent}" if is_hold else None
+        yield Finding(Kind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
 
 
 def bulk_runs(facts: Facts) -> Iterator[Finding]:

@@ -19,7 +19,11 @@ from roundsman.states import ProcessState
 from roundsman.task import PERFORM, UNDO, AfterUndo, StepError, StepRecord, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.undoing import begin_undo
-from roundsman.values import clock_time, spoken
+from roundsman.values import SECOND, clock_time, spoken
+
+COMES_AGAIN_WITHIN = 75 * SECOND
+"""When a scheduler's message that was not handled to its end has come again: its queue's
+visibility time-out of 60 s, and the time of a function."""
 
 SPARED_AT_MOST = 3
 """Time-outs in a row that a backlog excuses: an agent that dies at each attempt is found then."""
@@ -175,7 +179,13 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
             return
         spared = _spared(case, step)
         if spared is not None:
-            _send_again(case, step, spared)
+            never_read = _never_read(record, case.agent(step))
+            said = "its request was never read" if never_read else "its agent is far behind"
+            _send_again(case, step, spared, said)
+            return
+        if _may_be_unsent(case, step):
+            said = "nothing shows that its request was sent"
+            _send_again(case, step, record.spared + 1, said)
             return
     silence = _silence(case, record)
     tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {spoken(by)}"
@@ -321,15 +331,13 @@ def _wait_on(case: Case, step: StepPlan, until: int) -> None:
     case.draft.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
 
 
-def _send_again(case: Case, step: StepPlan, spared: int) -> None:
-    """A new request, whose time allows for the queue. No attempt is counted."""
+def _send_again(case: Case, step: StepPlan, spared: int, said: str) -> None:
+    """A new request, whose time allows for the queue. No attempt is counted, for what is said."""
     record = case.draft.step(step.name)
     # Not even what was never read is a proof: marks are seconds old, and queues keep no order.
     unknown = _unknown_after(record)
     case.draft.requeue(step.name, StepEvent.UNREAD, outcome_unknown=unknown, spared=spared)
     what, count = _what(step, operation_of(record)), record.failure_count + 1
-    never_read = _never_read(record, case.agent(step))
-    said = "its request was never read" if never_read else "its agent is far behind"
     why = f"{what}: {said}; sent again, no attempt counted"
     case.draft.record("requeued", step.name, count, why)
 
@@ -353,6 +361,21 @@ def _spared(case: Case, step: StepPlan) -> int | None:
     if _never_read(record, view):
         return excused if operation_of(record) == UNDO else record.spared
     return excused if 2 * view.lag >= due - started_at else None
+
+
+def _may_be_unsent(case: Case, step: StepPlan) -> bool:
+    """Whether the request may never have been sent, as far as is known.
+
+    The process that claims a step may die before it sends the request. Its message comes again a
+    minute later and sends it; an attempt that is overdue before that, and of which neither its
+    agent nor a mark says that it was read, is not counted the first time.
+    """
+    record, view = case.draft.step(step.name), case.agent(step)
+    if record.heard_at is not None or record.started_at is None or record.spared:
+        return False
+    if view.read_lock is None or view.read_lock == record.locked_by:
+        return False
+    return case.now - record.started_at < COMES_AGAIN_WITHIN
 
 
 def _never_read(record: StepRecord, view: AgentView) -> bool:

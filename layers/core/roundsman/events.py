@@ -169,6 +169,7 @@ class AgentView:
 
     `lag` is the age in ms of the request that was last read, and `reads` when that one was sent;
     0 and None where that is no news. A request sent later than `read_up_to` has not been read.
+    `read_lock` is the lock of the request that was noted last; None where that is not known.
     `held_until` (epoch ms) is set while the agent takes no work, because an operator holds it or
     its breaker is open; `held_why` says which, in words.
     """
@@ -176,6 +177,7 @@ class AgentView:
     lag: int = 0
     reads: int | None = None
     read_up_to: int | None = None
+    read_lock: str | None = None
     held_until: int | None = None
     held_why: str = ""
 

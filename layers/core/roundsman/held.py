@@ -119,6 +119,7 @@ def _wait(
     record = draft.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
+    acts_until = draft.acts_until(step.name)  # by the task's end as it was when that was claimed
     at = max(until, case.now + 1) + int(case.jitter * RAMP)
     if draft.ending is None:
         credit(draft, case.now if record.held_since is None else record.held_since, at)
@@ -128,7 +129,7 @@ def _wait(
         locked_by=None,
         not_before=at,
         complete_by=draft.start_by(at),
-        acts_until=draft.acts_until(step.name),
+        acts_until=acts_until,
         held_since=case.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,

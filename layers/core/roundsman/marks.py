@@ -42,18 +42,20 @@ NEWS_FOR_AT_MOST = 30 * MINUTE
 class Mark:
     """A request that was sent at `sent_at` was read at `read_at` (epoch ms).
 
-    For `news_for` ms after that its lag is taken for the queue's.
+    For `news_for` ms after that its lag is taken for the queue's. `lock` is that of the claim
+    whose request was read then; None where a mark of older code does not say.
     """
 
     sent_at: int
     read_at: int
     news_for: int = NEWS_FOR
+    lock: str | None = None
 
 
 class ReadNotes(Protocol):
     """Where an agent notes what it reads."""
 
-    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
 
         Written at most every NOTE_EVERY a queue. It never fails: without news, overload is
@@ -71,9 +73,9 @@ def view(mark: Mark, now: int) -> AgentView:
     age = now - mark.read_at
     known = mark.sent_at if age <= DOUBT else mark.read_at
     if age > mark.news_for:
-        return AgentView(read_up_to=known + DOUBT)
+        return AgentView(read_up_to=known + DOUBT, read_lock=mark.lock)
     lag = max(0, mark.read_at - mark.sent_at)
-    return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT)
+    return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT, read_lock=mark.lock)
 
 
 class Notebook:
@@ -84,7 +86,7 @@ class Notebook:
         self._read_at: int | None = None
         self._latest_sent = 0
 
-    def read(self, sent_at: int, now: int) -> Mark | None:
+    def read(self, sent_at: int, now: int, lock: str | None = None) -> Mark | None:
         """Note a read; the mark to write where one is due.
 
         The latest send time since the last mark speaks for the queue: a redelivered request is
@@ -98,7 +100,7 @@ class Notebook:
             return None
         waited = now - self._latest_sent
         news_for = min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)
-        return Mark(self._latest_sent, now, news_for)
+        return Mark(self._latest_sent, now, news_for, lock)
 
     def written(self, mark: Mark) -> None:
         """The mark is stored; begin anew."""

@@ -302,11 +302,11 @@ class MemoryAgentBoard:
         views = {queue: view(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds.holds() if self._holds else (), now)
 
-    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now."""
         queue = queue_key(agent, priority)
         notebook = self._notebooks.setdefault(queue, Notebook())
-        mark = notebook.read(sent_at, self._clock())
+        mark = notebook.read(sent_at, self._clock(), lock)
         if mark is not None:
             self._marks[queue] = mark
             notebook.written(mark)

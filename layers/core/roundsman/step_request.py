@@ -48,9 +48,9 @@ class StepRequest:
     def time_left(self) -> timedelta:
         """What is left for the work; zero when it is over.
 
-        It ends a little before `complete_by` (a tenth of what there was, a second at most), so
-        that a call that hangs ends in a reason that can still be said, and two seconds before the
-        function itself ends.
+        It is the step's own time from when the attempt began, and ends before `complete_by`. It
+        ends a little early (a tenth of what there was, a second at most), so that a call that hangs
+        ends in a reason that can still be said, and two seconds before the function itself ends.
         """
         return timedelta(milliseconds=max(0, self.ends_at - self.clock()))
 

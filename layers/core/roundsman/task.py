@@ -56,9 +56,10 @@ class StepRecord:
     """One step of one task: the pattern's own fields, and what an operator asks first.
 
     Instants are epoch ms. `locked_by` is the lock token of the request that is under way.
-    `complete_by` is, while Processing, the end of the agent's right to act; while Pending and
-    ready, the time by which the step should have been started. `started_at` is when the
-    current attempt was claimed. `agent` is set where it is not the plan's first.
+    `complete_by` is, while Processing, when the scheduler asks whether something is wrong (the end
+    of the agent's right to act may be later: `roundsman.patience`); while Pending and ready, the
+    time by which the step should have been started. `started_at` is when the current attempt was
+    claimed. `agent` is set where it is not the plan's first.
     `acts_until` is how long a copy of an earlier request may still act, where that is ahead.
     `outcome_unknown` says that an attempt ended without a definite answer, and of a step that is
     undone that its effect was never confirmed.

@@ -186,7 +186,7 @@ class AgentFunction:
 
         with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
             read_at = self.clock()
-            self._note_read(message.queue, request.sent_at)
+            self._note_read(message.queue, request)
             try:
                 again = message.redelivered
                 answer = answer_again(request, attempt) if again else attempt(request)
@@ -240,9 +240,10 @@ class AgentFunction:
             }
             logger().warning("silent", extra=extra)
 
-    def _note_read(self, queue: str, sent_at: int) -> None:
+    def _note_read(self, queue: str, request: AgentRequest) -> None:
         try:
-            self.notes.note_read(self.agent.name, _priority_of(queue), sent_at)
+            priority = _priority_of(queue)
+            self.notes.note_read(self.agent.name, priority, request.sent_at, request.lock)
         except Exception as error:  # noqa: BLE001  # without news of its lag an agent still works
             count("MarksFailed")
             logger().warning("how far the queue was read could not be noted", extra=where(error))

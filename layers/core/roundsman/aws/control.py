@@ -158,7 +158,8 @@ def _mark(queue: str, value: "Value") -> Mark:
     reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
     news_for = reader.optional_number("NewsFor")  # marks of older code have none
     sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
-    return Mark(sent_at, read_at, NEWS_FOR if news_for is None else news_for)
+    lock = reader.optional_text("Lock")
+    return Mark(sent_at, read_at, NEWS_FOR if news_for is None else news_for, lock)
 
 
 class DynamoReadNotes:
@@ -170,7 +171,7 @@ class DynamoReadNotes:
         self._clock = clock
         self._notebooks: dict[str, Notebook] = {}
 
-    def note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
 
         What fails for now is written with a later read, and delays no request. Raises
@@ -178,7 +179,7 @@ class DynamoReadNotes:
         """
         queue = queue_key(agent, priority)
         notebook = self._notebooks.setdefault(queue, Notebook())
-        mark = notebook.read(sent_at, self._clock())
+        mark = notebook.read(sent_at, self._clock(), lock)
         if mark is None:
             return
         try:
@@ -190,7 +191,9 @@ class DynamoReadNotes:
     def _write(self, queue: str, mark: Mark) -> None:
         """A mark replaces only an older one, or what is none. An overtaken one is not needed."""
         sent, read = number(mark.sent_at), number(mark.read_at)
-        news_for = number(mark.news_for)
+        stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.news_for)}
+        if mark.lock is not None:
+            stored["Lock"] = text(mark.lock)
         try:
             with aws_errors(f"marking what was read of {queue}"):
                 self._client.update_item(
@@ -200,7 +203,7 @@ class DynamoReadNotes:
                     ConditionExpression=f"{MARK_IS_NONE} OR {MARK_IS_OLDER}",
                     ExpressionAttributeNames={"#queue": queue},
                     ExpressionAttributeValues={
-                        ":mark": {"M": {"ReadSentAt": sent, "ReadAt": read, "NewsFor": news_for}},
+                        ":mark": {"M": stored},
                         ":read": read,
                         ":n": text("N"),
                     },

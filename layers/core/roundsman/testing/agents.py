@@ -141,11 +141,11 @@ class Visit:
         """Call the author's function, and let the call end as the service's script has it."""
         end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
+        if end.waits is not None:
+            return self._hand_on(end)
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
-        if end.waits is not None:
-            return self._hand_on(end)
         value = function(request)
         if not (operation == PROBE or isinstance(value, Callback)):
             self.leave_effect()
@@ -157,7 +157,8 @@ class Visit:
 
     def _hand_on(self, end: End) -> Callback:
         """As the function would that hands its work on; it is done outside, and answered then."""
-        self.leave_effect()
+        if end.done:
+            self.leave_effect()
         self.answers_in = end.answers_in
         return Callback(within=timedelta(milliseconds=end.waits or 0))
 

@@ -1,14 +1,17 @@
 """The application that uses a world's stack: it sends orders and cancellations.
 
 What it sends is a text in the orders' queue. Without a `read` of the user's own, the text is only
-a name here, and what it stands for goes to submission as it is.
+a name here, and what it stands for goes to submission as it is, or is put aside there where no
+submission would take it.
 """
 
 from collections.abc import Callable, Collection, Mapping
 from itertools import count
-from typing import TypeAlias, cast
+from typing import TypeAlias
 
 from roundsman.birth import Wishes
+from roundsman.errors import Problem, RejectedOrder
+from roundsman.messages import TASK_ID
 from roundsman.plan import plan_of
 from roundsman.ports import Clock
 from roundsman.submission import CancelAsked, NewOrder
@@ -20,13 +23,39 @@ ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrde
 """What submission reads events with: given a text, the present, and what is wrong with a URL."""
 
 
-def _as_json(order: Mapping[str, Json]) -> dict[str, Json]:
-    """What arrives of an order: a text's worth, which the test that sent it cannot change."""
+LARGEST_ORDER = 200 * 1024
+"""Bytes of an order event: with its results, a task and its order fit into two items."""
+
+
+def _as_text(order: Mapping[str, Json]) -> str:
+    """What is sent of an order: a text, which the test that sent it cannot change."""
     try:
-        arrives = parse_json(canonical_json(dict(order)))
+        return canonical_json(dict(order))
     except (TypeError, ValueError) as problem:
         raise ValueError(f"an order must be a JSON object: {problem}") from problem
-    return cast("dict[str, Json]", arrives)
+
+
+def problems_of(order_id: str, text: str) -> list[Problem]:
+    """Why no submission takes an order, whatever its fields are; empty where it does.
+
+    A stack's own `read` says the same of its events, and more.
+    """
+    found: list[Problem] = []
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if size > LARGEST_ORDER:
+        found.append(
+            Problem("", f"the event has {size} bytes; at most {LARGEST_ORDER} are allowed")
+        )
+    if not TASK_ID.fullmatch(order_id):
+        found.append(Problem("orderId", "must be 1 to 128 letters, digits or any of . _ ~ -"))
+    try:
+        text.encode()
+        parse_json(text)
+    except UnicodeEncodeError:
+        found.append(Problem("", "a string has half of a surrogate pair"))
+    except ValueError as error:
+        found.append(Problem("", f"not JSON: {error}"))
+    return found
 
 
 class Application:
@@ -48,28 +77,33 @@ class Application:
         self._read = read
         self._send = send
         self._clock = clock
-        self._sent: dict[str, NewOrder | CancelAsked] = {}
+        self._sent: dict[str, NewOrder | CancelAsked | RejectedOrder] = {}
         self._numbers = count(1)
 
     def submit(
         self, order: Mapping[str, Json] | None, workflow: str | None, wishes: Wishes | None
     ) -> str:
         """Send it; its id. Raises ValueError for what cannot be sent."""
-        content = _as_json(order or {})
-        order_id = content.setdefault("orderId", f"ord-{next(self._numbers)}")
+        event = dict(order or {})
+        order_id = event.setdefault("orderId", f"ord-{next(self._numbers)}")
         if not isinstance(order_id, str):
             raise ValueError(f"orderId must be a text, not {order_id!r}")
+        text = _as_text(event)
         if self._read is not None:
             if workflow is not None or wishes is not None:
                 raise ValueError("with read, the event itself says the workflow and the wishes")
-            self._send(canonical_json(content))
+            self._send(text)
+            return order_id
+        plan, wishes = plan_of(self._workflow(workflow)), wishes or Wishes()
+        if problems := problems_of(order_id, text):
+            self._send_as(order_id, RejectedOrder(problems, order_id=order_id))
             return order_id
         new = NewOrder(
             order_id=order_id,
-            content=content,
-            content_hash=sha256(canonical_json(content)),
-            plan=plan_of(self._workflow(workflow)),
-            wishes=wishes or Wishes(),
+            content=parse_json(text),
+            content_hash=sha256(text),
+            plan=plan,
+            wishes=wishes,
         )
         self._send_as(order_id, new)
         return order_id
@@ -99,12 +133,18 @@ class Application:
         """Take an order back."""
         self._send_as(asked.order_id, asked)
 
-    def _send_as(self, order_id: str, what: NewOrder | CancelAsked) -> None:
+    def _send_as(self, order_id: str, what: NewOrder | CancelAsked | RejectedOrder) -> None:
         self._sent[text := f"{order_id} #{len(self._sent)}"] = what
         self._send(text)
 
     def read(self, body: str) -> NewOrder | CancelAsked:
-        """What a text in the orders' queue says. Raises what the user's own `read` raises."""
+        """What a text in the orders' queue says.
+
+        Raises RejectedOrder for what no submission takes, and what the user's own `read` raises.
+        """
         if body in self._sent or self._read is None:
-            return self._sent[body]
+            said = self._sent[body]
+            if isinstance(said, RejectedOrder):
+                raise said.with_traceback(None)
+            return said
         return self._read(body, self._clock(), lambda _: None)

@@ -5,6 +5,7 @@ An engine handles one message, or makes one pass, as the functions do. When, it 
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from itertools import count
 from random import Random
@@ -26,7 +27,7 @@ from roundsman.memory import (
     MemoryStore,
 )
 from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import Reply, read_reply, read_request
+from roundsman.messages import AgentRequest, Reply, read_reply, read_request
 from roundsman.ports import Clock, Hold
 from roundsman.scheduling import Handled, Scheduler
 from roundsman.submission import CancelAsked, NewOrder, Submission, Submitted
@@ -47,7 +48,7 @@ from roundsman.testing.post import PostOffice
 from roundsman.testing.queues import EFFECTS, REPLIES, Mail
 from roundsman.testing.services import EffectKey, Services
 from roundsman.testing.watch import Watch
-from roundsman.values import MINUTE
+from roundsman.values import MINUTE, sha256
 
 SHARDS = 4
 
@@ -62,8 +63,12 @@ CLOCKS = ("submission", "scheduler", "supervisor")
 """The parts whose clocks may differ from the world's."""
 
 
-def check_settings(supervisors: int, interval: timedelta, skew: Mapping[str, timedelta]) -> None:
+def check_settings(
+    supervisors: int, interval: timedelta, skew: Mapping[str, timedelta], instances: int | None
+) -> None:
     """Raises ValueError for what nothing would come of."""
+    if instances is not None and instances < 1:
+        raise ValueError(f"instances must be 1 or more, or None for no kept one, not {instances}")
     if supervisors < 1 or interval <= timedelta():
         raise ValueError(
             f"a world needs a supervisor and an interval, not {supervisors}, {interval}"
@@ -72,9 +77,24 @@ def check_settings(supervisors: int, interval: timedelta, skew: Mapping[str, tim
         raise ValueError(f"no part {strange[0]!r} has a clock; there are {', '.join(CLOCKS)}")
 
 
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A callback that an agent's function has asked for: by which attempt, and until when.
+
+    `effect` is what whoever answers does, `fenced` whether it is refused under a spent key.
+    """
+
+    lock: str
+    token: str
+    until: int
+    effect: EffectKey
+    fenced: bool
+
+
 class Engine:
     """The stack's parts. `skew` is by how many ms the clocks of a part are ahead of the world's:
-    of `submission`, `scheduler`, `supervisor`.
+    of `submission`, `scheduler`, `supervisor`. So many `instances` of the scheduler live on between
+    messages, each with what it keeps, until they die; None: each message has a new one.
     """
 
     def __init__(
@@ -87,17 +107,18 @@ class Engine:
         clock: Clock,
         interval: int,
         skew: Mapping[str, int],
+        instances: int | None = None,
     ) -> None:
         self.faults = faults
         self.services = services
         self.plans = MemoryPlans()
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
-        self.watch = Watch(self.plans.plan, services.ledger, clock, slack=slack)
+        self.watch = Watch(self.plans.plan, services.ledger, clock, interval=interval, slack=slack)
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
         self.board = MemoryAgentBoard(clock, self.holds)
-        self.tokens: dict[tuple[str, str], str] = {}
+        self.tokens: dict[tuple[str, str], list[Asked]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups()
         self.watch.groups = self.groups.groups
@@ -108,8 +129,11 @@ class Engine:
         self._interval = interval
         self._skew = skew
         self._instances = count(1)
+        self._kept = instances
+        self._schedulers: dict[int, Scheduler] = {}
         self._supervisors: dict[int, Supervisor] = {}
         self._faulty_store = FaultyStore(self.store, faults, lambda: None)
+        self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
         self._faulty_plans = FaultyPlans(self.plans, faults)
         self._faulty_board = FaultyBoard(self.board, faults)
         self._faulty_call_notes = FaultyCallNotes(MemoryCallNotes(), faults)
@@ -127,10 +151,11 @@ class Engine:
                     return self._submit(mail, post, read).reason
                 case queues.COMMANDS:
                     command = read_command(mail.body)
-                    return _said(self._scheduler(post).command(command, mail.message_id))
+                    return self._schedule(post, lambda s: s.command(command, mail.message_id))
                 case queues.REPLIES:
                     reply = read_reply(mail.body)
-                    return _said(self._scheduler(post).reply(reply, mail.message_id))
+                    self._note_answer(reply)
+                    return self._schedule(post, lambda s: s.reply(reply, mail.message_id))
                 case queues.EFFECTS:
                     return self._land(mail)
                 case _:
@@ -152,15 +177,35 @@ class Engine:
             return submission.submit(asked)
         return submission.cancel(asked, mail.message_id)
 
+    def handling_failed(self, mail: Mail) -> None:
+        """The message comes again, unless it came too often."""
+        self.watch.claims.handling_failed(sha256(mail.message_id)[:10])  # as a Scheduler has it
+
+    def _schedule(self, post: PostOffice, handle: Callable[[Scheduler], Handled]) -> str:
+        """Let an instance handle a message: one of those that are kept, or else a new one.
+
+        An instance handles one message at a time, and is gone where its process dies.
+        """
+        if self._kept is None:
+            return _said(handle(self._scheduler(post)))
+        number = self._chance.randrange(self._kept) if self._kept > 1 else 0
+        scheduler = self._schedulers.pop(number, None) or self._scheduler(post)
+        try:
+            said = _said(handle(scheduler))
+        except Exception:
+            self._schedulers[number] = scheduler  # the handling has failed; the process lives on
+            raise
+        self._schedulers[number] = scheduler
+        return said
+
     def _scheduler(self, post: PostOffice) -> Scheduler:
-        """A new instance for every message: nothing may be kept between two."""
         return Scheduler(
-            tasks=self._faulty_store,
+            tasks=self._looked_at,
             orders=self._faulty_store,
             plans=self._faulty_plans,
             board=self._faulty_board,
             groups=FaultyGroups(self.groups, self.faults),
-            outbox=FaultyOutbox(post, self.faults),
+            outbox=FaultyOutbox(post, self.faults, self.watch.claims.accepted),
             clock=self._clock_of("scheduler"),
             jitter=self._chance.random,
             instance=f"{next(self._instances):04x}",
@@ -176,7 +221,7 @@ class Engine:
     def _supervisor(self, post: PostOffice) -> Supervisor:
         leases = FaultyLeases(self._leases, self.faults)
         return Supervisor(
-            tasks=self._faulty_store,
+            tasks=self._looked_at,
             plans=self._faulty_plans,
             board=self._faulty_board,
             groups=FaultyGroups(self.groups, self.faults),
@@ -214,7 +259,7 @@ class Engine:
     def _answer(self, mail: Mail, post: PostOffice) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
-        self._note_read(agent, priority, request.sent_at)
+        self._note_read(agent, priority, request)
         plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
@@ -245,7 +290,7 @@ class Engine:
             return f"{agent} says nothing of {request.step}: {answer.reason}"
         if answer.outcome is Outcome.WAITING:
             token = callback_token(request, agent)
-            self.tokens[request.task_id, request.step] = token
+            self._note_asked(visit, token, answer.until or 0)
             if visit.answers_in is not None:
                 body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
                 post.post(REPLIES, body, visit.spent + visit.answers_in, "")
@@ -255,10 +300,28 @@ class Engine:
             why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
 
-    def _note_read(self, agent: str, priority: str, sent_at: int) -> None:
+    def _note_asked(self, visit: Visit, token: str, until: int) -> None:
+        """A request that is delivered twice gives the same token twice: it asks once."""
+        request = visit.request
+        asked = self.tokens.setdefault((request.task_id, request.step), [])
+        if request.lock not in (other.lock for other in asked):
+            asked.append(Asked(request.lock, token, until, visit.effect, visit.fenced))
+
+    def _note_answer(self, reply: Reply) -> None:
+        """Whoever answers a callback with a success has done it, though a test that puts the
+        answer into the queue itself did nothing. What was undone since is not done again."""
+        for asked in self.tokens.get((reply.task_id, reply.step), ()):
+            if reply.outcome is Outcome.SUCCEEDED and reply.lock == asked.lock:
+                self.services.ledger.perform(asked.effect, fenced=True)
+                self.watch.touched(reply.task_id)
+
+    def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """A note that cannot be written delays no request."""
         try:
-            self.faults.around("note_read", lambda: self.board.note_read(agent, priority, sent_at))
+            self.faults.around(
+                "note_read",
+                lambda: self.board.note_read(agent, priority, request.sent_at, request.lock),
+            )
         except (TryAgain, CallRefused):
             return
 

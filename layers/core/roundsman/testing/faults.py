@@ -146,11 +146,12 @@ class Faults:
         *,
         lost: T | None = None,
         stale: Callable[[], T] | None = None,
+        swallowed: Callable[[], None] = lambda: None,
     ) -> T:
         """Make the call, or let it fail.
 
         `lost` is what a lost answer turns into; `stale` makes the call as one that need not find
-        the latest.
+        the latest; `swallowed` is told that a message was accepted and lost.
         """
         self._before_each(name)
         self.calls.append(name)
@@ -172,6 +173,7 @@ class Faults:
         if fault is Fault.REFUSED:
             raise CallRefused(f"{name}: AccessDenied", "AccessDenied")
         if fault is Fault.SWALLOWED:
+            swallowed()
             return None  # type: ignore[return-value]  # what these return
         answer = stale() if fault is Fault.STALE and stale is not None else call()
         if fault is Fault.CRASH_AFTER:
@@ -194,12 +196,22 @@ def _check_number(number: int) -> None:
 
 
 class FaultyStore:
-    """TaskStore and OrderStore over the memory's; `look` is called after every write."""
+    """TaskStore and OrderStore over the memory's; `look` is called after every write.
 
-    def __init__(self, inner: MemoryStore, faults: Faults, look: Callable[[], None]) -> None:
+    `on_load` is told each task that was read.
+    """
+
+    def __init__(
+        self,
+        inner: MemoryStore,
+        faults: Faults,
+        look: Callable[[], None],
+        on_load: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._inner = inner
         self._faults = faults
         self._look = look
+        self._on_load = on_load
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
         def write() -> Created | Exists:
@@ -209,12 +221,15 @@ class FaultyStore:
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
         if latest:
-            return self._faults.around("load", lambda: self._inner.load(task_id, now))
-        return self._faults.around(
-            "load_eventually",
-            lambda: self._inner.load(task_id, now, latest=False),
-            stale=lambda: self._inner.load_before(task_id, now),
-        )
+            found = self._faults.around("load", lambda: self._inner.load(task_id, now))
+        else:
+            found = self._faults.around(
+                "load_eventually",
+                lambda: self._inner.load(task_id, now, latest=False),
+                stale=lambda: self._inner.load_before(task_id, now),
+            )
+        self._on_load(task_id)
+        return found
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
@@ -314,14 +329,31 @@ class FaultyGroups:
 
 
 class FaultyOutbox:
-    """Outbox over another one."""
+    """Outbox over another one.
 
-    def __init__(self, inner: Outbox, faults: Faults) -> None:
+    `on_accepted` is told each request that a queue took, be it lost later.
+    """
+
+    def __init__(
+        self,
+        inner: Outbox,
+        faults: Faults,
+        on_accepted: Callable[[AgentRequest], None] = lambda _: None,
+    ) -> None:
         self._inner = inner
         self._faults = faults
+        self._on_accepted = on_accepted
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        self._faults.around("send_requests", lambda: self._inner.send_requests(requests))
+        def accepted() -> None:
+            for _, _, request in requests:
+                self._on_accepted(request)
+
+        def send() -> None:
+            accepted()  # what no queue is there for fails by that, and not for lack of time
+            self._inner.send_requests(requests)
+
+        self._faults.around("send_requests", send, swallowed=accepted)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         self._faults.around("send_start", lambda: self._inner.send_start(task_id, delay=delay))

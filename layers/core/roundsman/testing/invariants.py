@@ -5,17 +5,18 @@ it, `of_ended` at what was said of its end. Each yields what is broken, in words
 raised. The rules are the promises of the pattern and of docs/lifecycle.md.
 """
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
 from roundsman.alerts import Alert
 from roundsman.draft import STATUSES
-from roundsman.due import Lane, due, lane_key, settled
+from roundsman.due import Lane, lane_key, settled
 from roundsman.groups import Group, News
 from roundsman.plan import Plan
 from roundsman.states import DONE, END_STATES, ProcessState, TaskState
-from roundsman.task import PERFORM, StepRecord, Task, idempotency_key, step_of
+from roundsman.task import PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
+from roundsman.testing.needs import Need, needs, undo_is_settled
 from roundsman.testing.services import EffectKey
 
 
@@ -23,11 +24,15 @@ class Invariant(StrEnum):
     """The names, each of which is its sentence."""
 
     ALWAYS_DUE = "an open task has a due entry, and it is early enough"
+    READY = "a step that can be started is looked at within half a minute"
+    LOOKED_AT = "once faults stop, what is due is looked at within a quarter of an hour"
+    SENT = "an attempt is counted as overdue only if its queue has taken its request"
     ONE_LOCK = "a step has one current lock, and a lock is given once"
     IN_ORDER = "a step starts only after its predecessors"
     UNDO_IN_ORDER = "an undo begins once what came after it is settled"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
+    KNOWN = "no step is said to be without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
     COMPLETED = "Completed means that every step is Processed or Skipped"
     ALERTED = "every Archived task is in a failure group that is alerted, or owes that"
@@ -52,7 +57,7 @@ class Broken:
 
 
 IDLE = frozenset({ProcessState.PENDING, ProcessState.ERROR, ProcessState.UNDO_ERROR})
-SETTLED = frozenset({ProcessState.UNDONE, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
+NEVER: Mapping[str, int] = {}
 NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 
 
@@ -82,9 +87,23 @@ def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
         return
     if task.lane != lane_key(Lane.OPEN, task.shard):
         yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"{task.state} in lane {task.lane}")
-    elif task.due_at > due(task, now) + slack:
-        late = task.due_at - due(task, now)
-        yield Broken(Invariant.ALWAYS_DUE, task.task_id, f"looked at {late} ms too late")
+        return
+    for need in needs(task, now):
+        if task.due_at > need.at + slack:
+            yield Broken(Invariant.ALWAYS_DUE, task.task_id, _too_late(task, need))
+
+
+def _of_ready(plan: Plan, task: Task, now: int, slack: int) -> Iterator[Broken]:
+    """What could be claimed may have lost its Start: the entry stands for it."""
+    if settled(task):
+        return
+    for need in needs(task, now, plan):
+        if need.ready and task.due_at > need.at + slack:
+            yield Broken(Invariant.READY, task.task_id, _too_late(task, need))
+
+
+def _too_late(task: Task, need: Need) -> str:
+    return f"{need.what}: looked at {task.due_at - need.at} ms too late"
 
 
 def _of_locks(task: Task) -> Iterator[Broken]:
@@ -111,6 +130,7 @@ def of_change(
 ) -> Iterator[Broken]:
     """What holds for two records of a task that follow each other; `before` is None at birth."""
     yield from of_record(after, now, slack=slack)
+    yield from _of_ready(plan, after, now, slack)
     yield from _of_completed(plan, after)
     if before is None or before.created_at != after.created_at:
         return
@@ -141,16 +161,10 @@ def of_change(
 def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
     """An undo that was just claimed. One that lets its task go on has nothing after it."""
     later = [other for other in plan.steps if name in plan.before(other)]
-    ahead = [other for other in later if not _is_settled(plan, other, task.step(other))]
+    ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
     if ahead:
         what = f"{name} is undone before {' and '.join(ahead)}"
         yield Broken(Invariant.UNDO_IN_ORDER, task.task_id, what)
-
-
-def _is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
-    if record.started_at is None or plan.steps[name].compensation is None:
-        return not record.under_way
-    return record.process_state in SETTLED
 
 
 def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
@@ -173,8 +187,17 @@ def _of_version(before: Task, after: Task) -> Iterator[Broken]:
         yield Broken(Invariant.NOT_LOST, after.task_id, what)
 
 
-def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
-    """What holds between a record and what stands of it at the services."""
+def of_effects(
+    plan: Plan,
+    task: Task,
+    standing: Sequence[EffectKey],
+    begun_anew: Mapping[str, int] = NEVER,
+) -> Iterator[Broken]:
+    """What holds between a record and what stands of it at the services.
+
+    `begun_anew` says of each step in which round a person last had it all begun anew (`--again`):
+    what no compensation undoes and was done before may stand beside what is done since.
+    """
     expanded = plan.expanded(task.fan_outs)
     taken_back = task.state is TaskState.CANCELLED and task.ending is not None and task.ending.undo
     is_undone = task.state is TaskState.UNDONE or taken_back
@@ -191,9 +214,14 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
             yield Broken(Invariant.EXPLAINED, task.task_id, f"{name} stands and was never claimed")
             continue
         if step.compensation is None:
+            since = begun_anew.get(name, 1)
+            now = [key for key in keys if round_of(task.task_id, name, key) >= since]
+        else:
+            now = keys
+        if len(now) > 1:
+            yield Broken(Invariant.ONCE, task.task_id, f"{name} stands as {' and '.join(now)}")
+        if step.compensation is None:
             continue
-        if len(keys) > 1:
-            yield Broken(Invariant.ONCE, task.task_id, f"{name} stands as {' and '.join(keys)}")
         if is_undone or record.process_state in NOTHING_STANDS:
             yield Broken(Invariant.UNDONE, task.task_id, f"{name} is undone and stands")
     for name, record in task.steps.items():
@@ -202,6 +230,29 @@ def of_effects(plan: Plan, task: Task, standing: Sequence[EffectKey]) -> Iterato
             if key not in by_step.get(name, ()):
                 what = f"{name} is Processed, and {key} does not stand"
                 yield Broken(Invariant.EXPLAINED, task.task_id, what)
+
+
+def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
+    """What holds between what a record says is known of each step's effect, and what stands."""
+    keys = {effect.key for effect in standing}
+    for name, record in task.steps.items():
+        key = idempotency_key(task.task_id, name, PERFORM, record)
+        if key in keys and _is_said_to_be_none(record):
+            what = f"{name} is {record.process_state}, without effect as it says, and {key} stands"
+            yield Broken(Invariant.KNOWN, task.task_id, what)
+
+
+def _is_said_to_be_none(record: StepRecord) -> bool:
+    """Whether the record lets its step be done under another key, or at another agent."""
+    if record.effect is not None:
+        return record.effect is Effect.NONE
+    return record.process_state is ProcessState.ERROR and not record.outcome_unknown
+
+
+def round_of(task_id: str, step: str, key: str) -> int:
+    """The round of a perform's key (`roundsman.task.idempotency_key`)."""
+    parts = key.removeprefix(f"{task_id}/{step}/{PERFORM}").split("/")
+    return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 1
 
 
 def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iterator[Broken]:

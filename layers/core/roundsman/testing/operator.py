@@ -74,7 +74,15 @@ class Operator:
         """Wait no longer."""
         self.ask(order_id, RunNow(self.asked()))
 
-    def resolve(self, order_id: str, step: str, *, did: bool, result: Json = None) -> None:
+    def resolve(
+        self,
+        order_id: str,
+        step: str,
+        *,
+        did: bool,
+        result: Json = None,
+        seen: int | None = None,
+    ) -> None:
         """Say how a step ended. What the person says, they have seen to at the service first.
 
         Raises ValueError for a step that was never begun.
@@ -90,4 +98,4 @@ class Operator:
             self._ledger.undo(order_id, key)
         elif did:
             self._ledger.perform(EffectKey(order_id, step, key), fenced=False)
-        self.ask(order_id, Resolve(self.asked(), step, did, result))
+        self.ask(order_id, Resolve(self.asked(seen=seen), step, did, result))

@@ -42,6 +42,7 @@ class PostOffice:
     """Outbox of every part. What leaves the stack is kept here, in the order of sending.
 
     `agents` are those that have queues. `dead_queues` are reply queues that take nothing.
+    `on_alert` is told each alert as it is published.
     """
 
     post: Post
@@ -51,6 +52,7 @@ class PostOffice:
     alerts: list[Alert] = field(default_factory=list)
     put_aside: list[PutAside] = field(default_factory=list)
     told: dict[str, set[str]] = field(default_factory=dict)
+    on_alert: Callable[[Alert], None] = lambda _: None
 
     def reopened(self, task_id: str) -> None:
         """Its end was none: the next one is to be told anew."""
@@ -101,6 +103,7 @@ class PostOffice:
     def publish(self, alert: Alert) -> None:
         """Keep it."""
         self.alerts.append(alert)
+        self.on_alert(alert)
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Keep it."""

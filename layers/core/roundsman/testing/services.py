@@ -28,7 +28,8 @@ class End:
     `error` is raised in place of an answer. `dies` says that the agent's process is gone before it
     could answer, `lands_in` that the work is done that much later (ms), when nobody listens.
     `takes` is how long the call lasts (ms). `waits` says that the work goes on outside for at
-    most so long (ms), and that its answer comes `answers_in` ms from now, or never.
+    most so long (ms), and that its answer comes `answers_in` ms from now, or never; where it is
+    not `done`, whoever answers does it.
     """
 
     done: bool = True
@@ -130,6 +131,13 @@ class Script:
         later = None if answers_in is None else milliseconds(answers_in)
         return self.add(End(waits=milliseconds(within), answers_in=later), times)
 
+    def asks(self, within: timedelta, times: int = 1) -> "Script":
+        """The function returns a Callback and nothing is done yet, as where somebody is to approve.
+
+        Whoever answers with a result, by `World.answer`, does it then.
+        """
+        return self.add(End(done=False, waits=milliseconds(within)), times)
+
 
 class _Endless(deque[End]):
     """Some ends, and one that is never used up."""
@@ -175,6 +183,10 @@ class Ledger:
         """What that perform did, if anything, is undone; its key is spent."""
         self._standing.get(task_id, {}).pop(perform_key, None)
         self._spent.add(perform_key)
+
+    def is_spent(self, key: str) -> bool:
+        """Whether an undo has spent the key of a perform."""
+        return key in self._spent
 
     def standing(self, task_id: str) -> list[EffectKey]:
         """What stands of a task, in the order in which it was done."""

@@ -3,21 +3,29 @@
 from collections.abc import Callable, Sequence
 from itertools import chain
 
+from roundsman.alerts import Alert
 from roundsman.due import settled
 from roundsman.groups import Group, News
 from roundsman.plan import Plan
 from roundsman.states import TaskState
-from roundsman.task import Task, operation_of
+from roundsman.task import Task
+from roundsman.testing.claims import Claims
 from roundsman.testing.invariants import (
+    NEVER,
     Broken,
     Invariant,
     of_alert,
     of_change,
     of_effects,
     of_ended,
+    of_knowledge,
 )
+from roundsman.testing.looks import Looks
 from roundsman.testing.post import PostOffice
 from roundsman.testing.services import Ledger
+
+BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
+"""What only `resubmit --again` makes go on."""
 
 
 class Watch:
@@ -33,15 +41,18 @@ class Watch:
         ledger: Ledger,
         clock: Callable[[], int],
         *,
+        interval: int,
         slack: int = 0,
     ) -> None:
-        """`slack` is how late (ms) a due entry may be where clocks differ."""
+        """`interval` (ms) is the supervisors'; `slack` how late (ms) a due entry may be where
+        clocks differ."""
         self._slack = slack
         self._plan_of = plan_of
         self._ledger = ledger
         self._clock = clock
         self._dirty: dict[str, None] = {}
-        self._locks: dict[tuple[str, str, str], list[str]] = {}
+        self.claims = Claims()
+        self.looks = Looks(interval)
         self.tasks: dict[str, Task] = {}
         self.due: dict[str, int] = {}
         self.broken: list[Broken] = []
@@ -49,8 +60,8 @@ class Watch:
         self.groups: Callable[[], Sequence[Group]] = tuple
         self._open: set[str] = set()
         self._failed: dict[str, set[str]] = {}
-        self._alerts = 0
         self._alerted: set[str] = set()
+        self._begun_anew: dict[str, dict[str, int]] = {}
 
     def on_write(self, task: Task) -> None:
         """A record is stored, or removed as it is."""
@@ -65,26 +76,31 @@ class Watch:
         self._dirty[task.task_id] = None
         if task.failure is not None:
             self._failed.setdefault(task.failure, set()).add(task.task_id)
-        plan = self._plan_of(task.plan)
+        plan, now = self._plan_of(task.plan), self._clock()
+        self.looks.written(plan, task, now, is_open=task.task_id in self.due)
         if plan is not None:
-            self.broken += of_change(plan, before, task, self._clock(), slack=self._slack)
-        self._note_locks(before, task)
+            self.broken += of_change(plan, before, task, now, slack=self._slack)
+        self.broken += self.claims.of_change(before, task, now)
+        if before is not None and before.state in BEGUN_ANEW and not task.ended:
+            rounds = {name: record.round for name, record in task.steps.items()}
+            self._begun_anew[task.task_id] = rounds
 
     def touched(self, task_id: str) -> None:
         """Something was done, or undone, for this task."""
         self._dirty[task_id] = None
 
-    def _note_locks(self, before: Task | None, task: Task) -> None:
-        """A lock that was given, and taken away, is never given again."""
-        for name, record in task.steps.items():
-            token = record.locked_by
-            if token is None or (before is not None and before.step(name).locked_by == token):
-                continue
-            given = self._locks.setdefault((task.task_id, name, operation_of(record)), [])
-            if token in given:
-                what = f"{name}: the lock {token} was given before"
-                self.broken.append(Broken(Invariant.ONE_LOCK, task.task_id, what))
-            given.append(token)
+    def on_load(self, task_id: str) -> None:
+        """A scheduler or a supervisor has read this task."""
+        self.broken += self.looks.looked(task_id, self._clock())
+
+    def on_alert(self, alert: Alert) -> None:
+        """An alert is published: judged by what is stored now, since that may change at once."""
+        group = alert.attributes.get("group", "")
+        self.broken += of_alert(alert, self._failed.get(group, ()), self._standing_in(group))
+        if alert.attributes.get("news") == News.CLEAR:
+            self._alerted.discard(group)
+        else:
+            self._alerted.add(group)
 
     def look(self, post: PostOffice) -> None:
         """After an event: hold what was touched against the services and what was said."""
@@ -94,13 +110,6 @@ class Watch:
             self._dirty.update(dict.fromkeys(self._standing_in(group)))
             self._alerted.discard(group)
         self._open = is_open
-        for alert in post.alerts[self._alerts :]:
-            group = alert.attributes.get("group", "")
-            failed = self._failed.get(group, ())
-            self.broken += of_alert(alert, failed, self._standing_in(group))
-            if alert.attributes.get("news") != News.CLEAR:
-                self._alerted.add(group)
-        self._alerts = len(post.alerts)
         for told in groups:
             if told.id in is_open - self._alerted and told.told_at is not None:
                 what = f"{told.id} counts as told, and no alert was sent"
@@ -112,7 +121,8 @@ class Watch:
                 continue
             standing = self._ledger.standing(task_id)
             self.broken += chain(
-                of_effects(plan, task, standing),
+                of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
+                of_knowledge(task, standing),
                 of_ended(task, post.told.get(task_id, ()), is_open),
             )
             self.broken += [

@@ -20,13 +20,14 @@ from roundsman.birth import Wishes
 from roundsman.callbacks import failed_reply, succeeded_reply
 from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
 from roundsman.events import HistoryRow
+from roundsman.messages import TASK_ID
 from roundsman.ports import BREAKER, OPERATOR, Hold
 from roundsman.submission import CancelAsked
 from roundsman.task import PERFORM, Task
 from roundsman.testing.agents import all_agents
 from roundsman.testing.application import Application, ReadEvent
 from roundsman.testing.engine import Engine, check_settings
-from roundsman.testing.faults import Crash, Faults
+from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants import Broken, Invariant, of_open
 from roundsman.testing.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.operator import Operator
@@ -41,9 +42,9 @@ from roundsman.testing.queues import (
     Mail,
     Queues,
 )
-from roundsman.testing.services import EffectKey, Script
+from roundsman.testing.services import Script
 from roundsman.testing.trace import InvariantBroken, Trace
-from roundsman.values import Json, milliseconds, parse_json
+from roundsman.values import Json, milliseconds
 from roundsman.workflow import Workflow
 
 MORNING = 1_800_000_000_000
@@ -63,7 +64,8 @@ class World:
     said by `on`. `read` is what submission reads events with (`functions/submission/app.py`);
     without one, any JSON object is an order. Durations of `interval` and `skew` are timedeltas:
     how often supervisors come, and by how much the clocks of `submission`, `scheduler` or
-    `supervisor` are ahead.
+    `supervisor` are ahead. Each message has a new instance of the scheduler; with `instances`, so
+    many live on from message to message, with what they keep, until their process dies.
     """
 
     def __init__(
@@ -77,11 +79,12 @@ class World:
         interval: timedelta = timedelta(minutes=1),
         skew: Mapping[str, timedelta] | None = None,
         read: ReadEvent | None = None,
+        instances: int | None = None,
     ) -> None:
         """Raises ValueError for no workflow, two of one name, or mishaps of calls beside faults."""
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
-        check_settings(supervisors, interval, skew or {})
+        check_settings(supervisors, interval, skew or {}, instances)
         self.now = MORNING
         self.seed = seed
         self.mishaps = mishaps
@@ -103,14 +106,16 @@ class World:
             clock=self.clock,
             interval=milliseconds(interval),
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
+            instances=instances,
         )
         self.engine.watch.on_reopened = self.post.reopened
+        self.post.on_alert = self.engine.watch.on_alert
         self.operator = Operator(self._send_command, self.task, self.services.ledger)
         self._supervisors = supervisors
         self._ticked_at = self.now
         self._depth = 0
         self._cause: Exception | None = None
-        self.faults.on_hit(lambda hit: self.trace.note(self.now, "  call {}, {}: {}", *hit))
+        self.faults.on_hit(self._note_hit)
         if mishaps.meetings:
             self.faults.before_each(self._meet)
 
@@ -158,21 +163,29 @@ class World:
         result: Json = None,
         *,
         error: PermanentError | TransientError | None = None,
+        asked: int | None = None,
     ) -> None:
         """What an outside system answers to a step that waits for its callback.
 
-        Raises ValueError for a step that never waited (`waits_for_answer`).
+        A step that is attempted again asks again, with another token: `asked` says which time is
+        answered, counted from 1; without it, the last. With a result, the outside system does at
+        this moment what it was asked for; where it fences and an undo came first, it says so.
+
+        Raises ValueError for a step that never waited (`waits_for_answer`), or not so often.
         """
-        if not self.waits_for_answer(order_id, step):
+        tokens = self.engine.tokens.get((order_id, step), [])
+        if not tokens:
             raise ValueError(f"{step} of {order_id} has returned no Callback so far")
-        token = self.engine.tokens[order_id, step]
+        if asked is not None and not 1 <= asked <= len(tokens):
+            raise ValueError(f"{step} of {order_id} has asked {len(tokens)} times, not {asked}")
+        one = tokens[-1 if asked is None else asked - 1]
+        if error is None and not self.services.ledger.perform(one.effect, fenced=one.fenced):
+            error = PermanentError("KeyUndone", "an undo has spent this key")
         if error is not None:
-            self._post(REPLIES, failed_reply(token, error, clock=self.clock))
+            self._post(REPLIES, failed_reply(one.token, error, clock=self.clock))
             return
-        reply = succeeded_reply(token, result, clock=self.clock)
-        key = str(parse_json(reply)["idempotencyKey"])  # type: ignore[index, call-overload]
-        self.services.ledger.perform(EffectKey(order_id, step, key), fenced=False)
-        self._post(REPLIES, reply)
+        self.engine.watch.touched(order_id)
+        self._post(REPLIES, succeeded_reply(one.token, result, clock=self.clock))
 
     def waits_for_answer(self, order_id: str, step: str) -> bool:
         """Whether the step's agent has asked an outside system, and returned a Callback."""
@@ -236,6 +249,7 @@ class World:
                 self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
         if end is not None:
             self.now = max(self.now, end)
+            self._check()
         return self
 
     def _step(self, end: int | None) -> bool:
@@ -280,6 +294,8 @@ class World:
         self.trace.note(self.now, "{}", mail)
         if self._survives(lambda: self._handle(mail), mail):
             self._delete(mail)
+        else:
+            self.engine.handling_failed(mail)
 
     def _handle(self, mail: Mail) -> None:
         said = self.engine.handle(mail, self.post, self._application.read)
@@ -306,6 +322,10 @@ class World:
             self._note_trouble(str(who), problem)
             return False
         return True
+
+    def _note_hit(self, hit: Hit) -> None:
+        self.engine.watch.looks.failed(self.now)
+        self.trace.note(self.now, "  call {}, {}: {}", *hit)
 
     def _note_trouble(self, where: str, problem: Exception) -> None:
         self._cause = problem
@@ -343,6 +363,7 @@ class World:
     def _check(self) -> None:
         watch = self.engine.watch
         watch.look(self.post)
+        watch.broken += watch.looks.late(self.now)
         for task_id, problem in self.engine.troubles:
             if not isinstance(problem, CallRefused | TryAgain):
                 self._note_trouble(task_id, problem)
@@ -374,7 +395,8 @@ class World:
         if order_id not in self.engine.watch.tasks:
             aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
             waits = "; run() has it taken" if self.queues.waiting and not aside else ""
-            raise LookupError(f"{order_id} was never taken{aside}{waits}")
+            name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
+            raise LookupError(f"{name} was never taken{aside}{waits}")
         return self.engine.watch.tasks[order_id]
 
     def history(self, order_id: str) -> list[HistoryRow]:
