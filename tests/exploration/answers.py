@@ -67,9 +67,7 @@ ENDINGS = {
     "done, and says unavailable": Ending("transient", acts=True),
     "done, and says refused": Ending("permanent", acts=True),
     "done, its answer too large": Ending("permanent, though it happened", acts=True),
-    "refused, and proves it": Ending(
-        "permanent, and nothing happened", refuses=True, proves=True
-    ),
+    "refused, and proves it": Ending("permanent, and nothing happened", refuses=True, proves=True),
     "given back": Ending("held"),
     "given back, and proves it": Ending("held, and nothing happened", proves=True),
     "done, and given back": Ending("held after a call", acts=True),

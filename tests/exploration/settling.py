@@ -116,7 +116,9 @@ class Settling:
             return token_of(name, m.lock) in seen
 
         # Where it was proved that nothing happened, a request of that claim can say no more.
-        kept = [m for m in mail if m.kind != "request" or m.lock not in state.closed or is_anyones(m)]
+        kept = [
+            m for m in mail if m.kind != "request" or m.lock not in state.closed or is_anyones(m)
+        ]
         return [m if not m.lock or is_anyones(m) else m._replace(lock=STALE) for m in kept]
 
     def _is_dead(self, state: State, mail: Mail) -> bool:

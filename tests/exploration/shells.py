@@ -145,9 +145,7 @@ class Shells:
         desk.committed = read is not None and read.committed
         return desk
 
-    def _make(
-        self, record: int, job: Mail, fault: Fault, read: Read | None, world: World
-    ) -> Ran:
+    def _make(self, record: int, job: Mail, fault: Fault, read: Read | None, world: World) -> Ran:
         desk = self._desk(record, fault, read)
         before = desk.tasks()[0]
         comes_again = False

@@ -43,7 +43,21 @@ PLANS = (
     plan(items, step("b", items)),
 )
 HELD = ((), (), (), ("worker",), AGENTS)
-WAITS = (0, 1, 10_000, 10_001, 15_000, SKEW - 1, SKEW, SKEW + 1, 12_345, 29_999, 30_000, 30_001, 61_000)
+WAITS = (
+    0,
+    1,
+    10_000,
+    10_001,
+    15_000,
+    SKEW - 1,
+    SKEW,
+    SKEW + 1,
+    12_345,
+    29_999,
+    30_000,
+    30_001,
+    61_000,
+)
 OUTCOMES = ("succeeded", "succeeded", *ANSWERS)
 JUDGED = {
     "process_state",
@@ -122,9 +136,7 @@ class Life:
             known = names.get(name_of(lock))
             lock = STALE if known is None else token_of(known, lock)
         by = job.until
-        ran = self.shells.run(
-            number, job._replace(lock=lock, until=by and T0 + by), world=world
-        )
+        ran = self.shells.run(number, job._replace(lock=lock, until=by and T0 + by), world=world)
         desk = Desk(self.task, self.now)
         self.messages += 1
         mine = job._replace(name=f"message {self.messages}", until=by and self.now + by)
