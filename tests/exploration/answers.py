@@ -48,7 +48,8 @@ class Ending(NamedTuple):
 
     `acts`: the effect comes about, or has before. `proves`: nothing has come about under this key,
     and from here on no copy of a request that was sent under it acts any more. `refuses`: whoever
-    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet. `asks`: somebody outside acts and answers later.
+    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet.
+    `asks`: somebody outside acts and answers later.
     """
 
     says: str = ""

@@ -125,11 +125,9 @@ class Settling:
         """Whether nothing can come of the message any more, whatever happens."""
         if mail.kind == "reply":
             return mail.name == FRESH and self._never_counts(state.record, mail)
-        if mail.kind not in CALLS:
-            return False
         if mail.until and mail.until <= T0:
             return True
-        if mail.until and mail.kind == "request":
+        if mail.kind not in CALLS or (mail.until and mail.kind == "request"):
             return False
         perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
         stands, spent = (mail.step, perform_key) in state.standing, perform_key in state.spent
