@@ -238,15 +238,17 @@ VERIFY: dict[str, Configuration] = {
     "an unfenced step of two agents": repeated(
         replace(SEVERAL, plan=plan(replace(several, compensation=unfenced.compensation)))
     ),
-    "a step of two agents, one of them held": replace(HELD, copies=1),
+    "a step of two agents, one of them held": HELD,
+    "a step of two agents, one of them held, and a copy": replace(
+        HELD, endings=("done",), copies=1
+    ),
     "a step of two agents, one of them held, and said not to have happened": replace(
         HELD, endings=("done",), commands=asked("resolve a did-not")
     ),
-    "a step of two agents, given back in every way": repeated(
-        replace(
-            HANDED_OVER,
-            endings=("done", "given back", "given back, and proves it", "done, and given back"),
-        )
+    "a step of two agents, given back in every way": replace(
+        HANDED_OVER,
+        endings=("done", "given back", "given back, and proves it", "done, and given back"),
+        copies=1,
     ),
     "a step of two agents, repaired": replace(
         SEVERAL,
