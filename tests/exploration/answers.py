@@ -48,7 +48,8 @@ class Ending(NamedTuple):
 
     `acts`: the effect comes about, or has before. `proves`: nothing has come about under this key,
     and from here on no copy of a request that was sent under it acts any more. `refuses`: whoever
-    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet. `asks`: somebody outside acts and answers later.
+    knows the key, and that it was done, does not say so. `goes_on`: the call is not over yet.
+    `asks`: somebody outside acts and answers later.
     """
 
     says: str = ""
@@ -67,9 +68,7 @@ ENDINGS = {
     "done, and says unavailable": Ending("transient", acts=True),
     "done, and says refused": Ending("permanent", acts=True),
     "done, its answer too large": Ending("permanent, though it happened", acts=True),
-    "refused, and proves it": Ending(
-        "permanent, and nothing happened", refuses=True, proves=True
-    ),
+    "refused, and proves it": Ending("permanent, and nothing happened", refuses=True, proves=True),
     "given back": Ending("held"),
     "given back, and proves it": Ending("held, and nothing happened", proves=True),
     "done, and given back": Ending("held after a call", acts=True),

@@ -20,9 +20,10 @@ from typing import TypeAlias
 from roundsman.draft import SKEW
 from roundsman.due import START_WITHIN, Lane
 from roundsman.held import SEEN_BY_NOW
+from roundsman.patience import patience_of
 from roundsman.plan import Plan, StepPlan
 from roundsman.states import ProcessState
-from roundsman.task import Owed, StepRecord, Task, step_of
+from roundsman.task import PERFORM, Owed, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = SEEN_BY_NOW + 5_000
@@ -99,6 +100,10 @@ class Records:
         """Whether it matters how long requests to perform the step, or the item, may act."""
         return step_of(name) in self.bounded
 
+    def patience(self, name: str) -> int:
+        """How much later than its record's complete-by a request to perform the step ends."""
+        return patience_of(self.plan.steps[step_of(name)], PERFORM)
+
     def steps(self, task: Task) -> Iterable[str]:
         """The names of the task's records, in the order of their definition."""
         known = [name for name in self.plan.expanded(task.fan_outs).steps if name in task.steps]
@@ -116,10 +121,7 @@ class Records:
     def canonical(self, task: Task, now: int) -> tuple[int, Mapping[str, str]]:
         """The number of the record as it is at `now`, and the names of the nonces it holds."""
         names: dict[str, str] = {}
-        steps = {
-            name: self._step(name, task.steps[name], now, names)
-            for name in self.steps(task)
-        }
+        steps = {name: self._step(name, task.steps[name], now, names) for name in self.steps(task)}
         return self.number(self._task(task, steps, now)), names
 
     def renamed(self, number: int, names: Mapping[str, str]) -> int:
@@ -146,7 +148,8 @@ class Records:
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
-                found |= {at + SKEW for at in (record.complete_by, record.acts_until) if at}
+                ends_by = record.complete_by and record.complete_by + self.patience(name)
+                found |= {at + SKEW for at in (ends_by, record.acts_until) if at}
         found |= {owed.at + START_WITHIN for owed in task.owed}
         return {at for at in found if at > T0}
 
@@ -154,7 +157,7 @@ class Records:
         state = record.process_state
         bounded = self.is_bounded(name)
         settled = state in SETTLED
-        ended = over(record.complete_by, now, SKEW if bounded else 0)
+        ended = over(record.complete_by, now, SKEW + self.patience(name) if bounded else 0)
         acts_until = over(record.acts_until, now, SKEW) if bounded else None
         return StepRecord(
             process_state=state,
@@ -189,6 +192,8 @@ class Records:
 
     def _task(self, task: Task, steps: Mapping[str, StepRecord], now: int) -> Task:
         is_open = task.lane.startswith(Lane.OPEN)
+        is_held = any(record.held_since is not None for record in steps.values())
+        is_past = not is_held and (task.held_until or 0) < now
         far = T0 + self.plan.complete_within
         complete_by = max(T0 + task.complete_by - now, T0) if self._near_end else far
         assert not (self._near_end and task.held_until), "a hold moves the complete-by"
@@ -209,8 +214,8 @@ class Records:
             ending=ending and replace(ending, why="", step=None, error=None),
             failure=None,
             ended_at=None if task.ended_at is None else T0,
-            # It says how much of a hold was credited to a complete-by that never comes.
-            held_until=None,
+            # A hold is credited, and that is stored, from the next ms on.
+            held_until=None if is_past else over(task.held_until, now, 1),
             # Retention is longer than any story here.
             expires_at=None if task.expires_at is None else T0 + task.retain_for,
         )
@@ -244,6 +249,7 @@ def moved(task: Task, by: int) -> Task:
         start_at=task.start_at + by,
         complete_by=task.complete_by + by,
         due_at=task.due_at + by,
+        held_until=at(task.held_until),
         owed=tuple(replace(owed, at=owed.at + by) for owed in task.owed),
     )
 
@@ -288,6 +294,7 @@ def _key(task: Task) -> Key:
         task.ending,
         task.command_ids,
         tuple(task.fan_outs.items()),
+        task.held_until,
         *(
             (
                 name,

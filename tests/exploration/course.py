@@ -23,7 +23,6 @@ FAR = 24 * 60 * MINUTE
 """What is next looked at so late is not looked at."""
 
 
-
 class Course:
     """Follows the course of things from a state to its end; equal ones are followed once.
 

@@ -189,7 +189,9 @@ class TaskModel:
         ran = self.shells.run(state.record, job, read=read, world=world)
         who = _who(job if read is None else read.job._replace(name=FRESH))
         if self.configuration.loses_plan:
-            lost = self.shells.run(state.record, job, read=read, world=world._replace(has_plan=False))
+            lost = self.shells.run(
+                state.record, job, read=read, world=world._replace(has_plan=False)
+            )
             if not lost.comes_again and (lost.effects or job.kind == "command"):
                 yield f"{who}, and finds no plan", self._after(rest, lost)
         if ran.effects or rest.mail != state.mail or read is not None:

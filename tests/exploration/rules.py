@@ -34,7 +34,8 @@ class Rules:
         self._records = records
         self._plan = records.plan
         # An instant that is over is kept by so much longer where a request may act after it.
-        self._slack = SKEW if records.bounded else 0
+        kept_by = [SKEW + records.patience(name) for name in records.bounded]
+        self._slack = max(kept_by, default=0)
         self._known: dict[tuple[int, frozenset[tuple[str, str]]], str | None] = {}
 
     def broken(self, state: State) -> str | None:
@@ -70,7 +71,7 @@ class Rules:
             yield KNOWN
         if task.lane.startswith(Lane.OPEN) and not task.ended:
             by = min(could_go_on(plan, task, T0), default=task.due_at) + START_WITHIN
-            if task.due_at > by + self._slack:
+            if task.due_at > by:
                 yield LOOKED_AT
 
 

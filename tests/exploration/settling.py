@@ -116,18 +116,18 @@ class Settling:
             return token_of(name, m.lock) in seen
 
         # Where it was proved that nothing happened, a request of that claim can say no more.
-        kept = [m for m in mail if m.kind != "request" or m.lock not in state.closed or is_anyones(m)]
+        kept = [
+            m for m in mail if m.kind != "request" or m.lock not in state.closed or is_anyones(m)
+        ]
         return [m if not m.lock or is_anyones(m) else m._replace(lock=STALE) for m in kept]
 
     def _is_dead(self, state: State, mail: Mail) -> bool:
         """Whether nothing can come of the message any more, whatever happens."""
         if mail.kind == "reply":
             return mail.name == FRESH and self._never_counts(state.record, mail)
-        if mail.kind not in CALLS:
-            return False
         if mail.until and mail.until <= T0:
             return True
-        if mail.until and mail.kind == "request":
+        if mail.kind not in CALLS or (mail.until and mail.kind == "request"):
             return False
         perform_key = mail.key.replace(f"/{UNDO}", f"/{PERFORM}")
         stands, spent = (mail.step, perform_key) in state.standing, perform_key in state.spent

@@ -24,13 +24,13 @@ from roundsman.recording import RecordingOutbox
 from roundsman.scheduling import Scheduler
 from roundsman.supervision import Beat, Supervisor
 from roundsman.task import StepError, StepRecord, Task
-from roundsman.values import MINUTE, iso, parse_json
+from roundsman.values import MINUTE, Json, iso, parse_json
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
 from tests.exploration.state import Mail, Read
 
 TASK_ID = "ord-1"
-ORDER = {"orderId": TASK_ID, "items": [1, 2]}
+ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
 JITTER = 0.5
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
@@ -145,9 +145,7 @@ class Shells:
         desk.committed = read is not None and read.committed
         return desk
 
-    def _make(
-        self, record: int, job: Mail, fault: Fault, read: Read | None, world: World
-    ) -> Ran:
+    def _make(self, record: int, job: Mail, fault: Fault, read: Read | None, world: World) -> Ran:
         desk = self._desk(record, fault, read)
         before = desk.tasks()[0]
         comes_again = False

@@ -4,33 +4,93 @@ The explorer decides on canonical records only. Here a task lives on as it is st
 instant, beside its canonical record, and both must come to the same.
 """
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.birth import Wishes, new_task
 from roundsman.draft import SKEW
-from roundsman.events import Outcome
 from roundsman.messages import AgentRequest
 from roundsman.plan import Plan
-from roundsman.task import Task
+from roundsman.task import StepRecord, Task
+from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import T0, Records, name_of, token_of
-from tests.exploration.configurations import plan, row, unfenced, unfenced_row, waits
-from tests.exploration.model import REPLY_TO
+from tests.exploration.configurations import (
+    AGENTS,
+    beats,
+    items,
+    plan,
+    row,
+    several,
+    step,
+    unfenced,
+    unfenced_row,
+    waits,
+)
+from tests.exploration.model import REPLY_TO, WITHIN
 from tests.exploration.settling import STALE
-from tests.exploration.shells import TASK_ID, Desk, Shells
+from tests.exploration.shells import TASK_ID, Desk, Shells, World
 from tests.exploration.state import INSPECT, PASS, START, Mail
 
-PLANS = (plan(*row), plan(*unfenced_row), plan(waits), plan(unfenced))
-WAITS = (0, 1, SKEW - 1, SKEW, SKEW + 1, 12_345, 29_999, 30_000, 30_001, 61_000)
-OUTCOMES = (Outcome.SUCCEEDED, Outcome.SUCCEEDED, Outcome.TRANSIENT, Outcome.PERMANENT)
+PLANS = (
+    plan(*row),
+    plan(*unfenced_row),
+    plan(waits),
+    plan(unfenced),
+    plan(several),
+    plan(replace(several, heartbeat_within=beats.heartbeat_within)),
+    plan(items, step("b", items)),
+)
+HELD = ((), (), (), ("worker",), AGENTS)
+WAITS = (
+    0,
+    1,
+    10_000,
+    10_001,
+    15_000,
+    SKEW - 1,
+    SKEW,
+    SKEW + 1,
+    12_345,
+    29_999,
+    30_000,
+    30_001,
+    61_000,
+)
+OUTCOMES = ("succeeded", "succeeded", *ANSWERS)
+JUDGED = {
+    "process_state",
+    "locked_by",
+    "complete_by",
+    "failure_count",
+    "not_before",
+    "started_at",
+    "agent",
+    "round",
+    "acts_until",
+    "outcome_unknown",
+    "held_since",
+    "heartbeat_by",
+    "heard_at",
+    "waiting",
+    "tried",
+    "after_undo",
+    "effect",
+    "extra",
+    "granted",
+}
+"""The fields of a step's record that a canonical one has."""
+
+NOT_KEPT = {"finished_at", "result", "error", "spared", "in_vain"}
+"""Those that it has not, each with its reason there."""
 
 acts = st.tuples(
     st.sampled_from(WAITS),
     st.sampled_from(["start", "inspect", "pass", "reply", "reply", "reply"]),
     st.integers(0, 5),
     st.sampled_from(OUTCOMES),
+    st.sampled_from(HELD),
 )
 
 
@@ -38,7 +98,7 @@ class Life:
     """One task as it is stored, what its agents were asked, and its canonical records."""
 
     def __init__(self, made: Plan) -> None:
-        self.records = Records(made, near_end=False)
+        self.records = Records(made, near_end=False, outcomes=True)
         self.shells = Shells(self.records, {})
         self.task: Task = replace(
             new_task(made, TASK_ID, Wishes(reply_to=REPLY_TO), T0, shards=1), owed=()
@@ -54,7 +114,7 @@ class Life:
         after, _ = self.records.canonical(self.task, self.now)
         assert self.records.canonical(self.records.tasks[before], T0 + by)[0] == after
 
-    def job(self, kind: str, which: int, outcome: Outcome) -> Mail:
+    def job(self, kind: str, which: int, outcome: str) -> Mail:
         if kind != "reply" or not self.asked:
             return {"pass": PASS, "inspect": INSPECT}.get(kind, START)
         request = self.asked[-1 - which % len(self.asked)]
@@ -64,20 +124,23 @@ class Life:
             request.operation,
             request.idempotency_key,
             request.lock,
-            outcome=outcome.value,
+            outcome=outcome,
+            until=WITHIN if outcome == "waiting" else 0,
         )
 
-    def do(self, job: Mail) -> None:
+    def do(self, job: Mail, world: World) -> None:
         """The same job on the record and on the canonical one."""
         number, names = self.records.canonical(self.task, self.now)
         lock = job.lock
         if lock:
             known = names.get(name_of(lock))
             lock = STALE if known is None else token_of(known, lock)
-        ran = self.shells.run(number, job._replace(lock=lock))
+        by = job.until
+        ran = self.shells.run(number, job._replace(lock=lock, until=by and T0 + by), world=world)
         desk = Desk(self.task, self.now)
         self.messages += 1
-        self.shells.handle(desk, job._replace(name=f"message {self.messages}"))
+        mine = job._replace(name=f"message {self.messages}", until=by and self.now + by)
+        self.shells.handle(desk, mine, world)
         self.task = desk.tasks()[0]
         self.asked += desk.outbox.requests
         assert self.records.canonical(self.task, self.now)[0] == ran.record
@@ -94,11 +157,15 @@ class Life:
 
 
 @given(st.sampled_from(PLANS), st.lists(acts, max_size=40))
-@example(PLANS[1], [(0, "start", 0, OUTCOMES[0]), (30_000, "inspect", 0, OUTCOMES[0])])
+@example(PLANS[1], [(0, "start", 0, OUTCOMES[0], ()), (30_000, "inspect", 0, OUTCOMES[0], ())])
 def test_a_record_and_its_canonical_one_come_to_the_same(
-    made: Plan, story: list[tuple[int, str, int, Outcome]]
+    made: Plan, story: list[tuple[int, str, int, str, tuple[str, ...]]]
 ) -> None:
     life = Life(made)
-    for wait, kind, which, outcome in story:
+    for wait, kind, which, outcome, held in story:
         life.wait(wait)
-        life.do(life.job(kind, which, outcome))
+        life.do(life.job(kind, which, outcome), World(frozenset(held)))
+
+
+def test_each_field_of_a_steps_record_is_kept_or_left_out_for_a_reason() -> None:
+    assert {field.name for field in fields(StepRecord)} == JUDGED | NOT_KEPT
