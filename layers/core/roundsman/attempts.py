@@ -195,13 +195,15 @@ def overdue(case: Case, step: StepPlan, by: int) -> None:
     if _is_last(case, step, operation, count):
         _exhausted(case, step, error, tried)
         return
+    # An undo that nobody reads is excused so often in all, and then ends in an alert.
+    never_read = operation == UNDO and _never_read(record, case.agent(step))
     case.draft.requeue(
         step.name,
         StepEvent.OVERDUE,
         failure_count=count,
         error=error,
         outcome_unknown=_unknown_after(record),
-        spared=record.spared if operation == UNDO else 0,  # one that nobody reads ends in an alert
+        spared=record.spared if never_read else 0,
     )
     at = clock_time(case.now)
     case.draft.record("requeued", step.name, count, f"{tried}; retried at {at}")
