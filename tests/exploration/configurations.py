@@ -196,6 +196,7 @@ SMALL: dict[str, Configuration] = {
         extended(briefly), repeats=1, commands=asked("extend a")
     ),
     "a step that asks outside": repeated(ASKS),
+    "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
     "a step after one for two items": repeated(THEN_ANOTHER),
     "a step with heartbeats": repeated(BEATS),
@@ -258,6 +259,11 @@ VERIFY: dict[str, Configuration] = {
         copies=1,
         commands=asked("resubmit --fresh-key", "resolve a did-not"),
     ),
+    "a step of two agents whose plan is not found": replace(SEVERAL, loses_plan=True, copies=1),
+    "a step whose plan is not found, and what a person may ask": replace(
+        LOSES_PLAN, copies=1, commands=asked("resubmit", "undo")
+    ),
+    "two steps whose plan is not found": repeated(replace(LOSES_PLAN, plan=plan(one, two))),
     "a step that is repaired in every way": replace(
         REPAIRED,
         endings=("done", "answer lost", "refused"),

@@ -12,7 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.errors import Refused, TryAgain
+from roundsman.events import Outcome
 from roundsman.states import ProcessState, TaskState
+from roundsman.task import Effect, StepError
 from roundsman.workflow import Archive, Compensation, Retry, Undo
 from tests.unit.coping_stories import (
     archived_in_an_undo_that_goes_on,
@@ -164,3 +166,32 @@ def test_a_plan_that_is_missing_at_any_moment_breaks_no_story(
     assert world.task.ended, "what was under way is over, and nothing goes on without its plan"
     undoing = ProcessState.UNDOING in {record.process_state for record in world.task.steps.values()}
     assert not undoing or world.task_state() is TaskState.ARCHIVED
+
+
+@pytest.mark.parametrize("outcome", list(Outcome))
+@pytest.mark.parametrize("operation", ["perform", "undo"])
+def test_a_late_reply_to_a_task_archived_while_its_undo_was_to_be_made_changes_nothing(
+    outcome: Outcome, operation: str
+) -> None:
+    """Its plan is back; what is heard of an earlier attempt ends nothing anew."""
+    world = archived_in_an_undo_that_goes_on()
+    before = world.task
+    assert before.state is TaskState.ARCHIVED
+    error = StepError("Late", "")
+    decision = world.reply("a", outcome, operation=operation, lock="an-earlier.1.1", error=error)
+    assert decision.task is before
+
+
+def test_a_late_success_of_a_failed_step_leaves_an_archived_task_archived_whatever_it_was() -> None:
+    """An undo was asked, and overdue while the plan was missing: nothing else would be left."""
+    world = World(plan(step("a", retry=Retry(max_attempts=1))))
+    world.start()
+    lock = world.lock("a")
+    world.ask_undo()
+    world.stored_plan = False
+    world.wait(60).inspect()
+    world.stored_plan = True
+    assert world.task.state is TaskState.ARCHIVED
+    world.succeeds("a", lock=lock)
+    assert world.task.state is TaskState.ARCHIVED
+    assert world.record("a").effect is Effect.STANDS

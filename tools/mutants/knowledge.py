@@ -58,8 +58,8 @@ KNOWLEDGE = (
     Mutant(
         name="late-success-is-kept",
         file="layers/core/roundsman/machine.py",
-        old="timely and record.process_state is ERROR:",
-        new="not timely and record.process_state is ERROR:",
+        old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(case, step.name):",
+        new="elif event.outcome is Outcome.HELD and timely and _has_failed(case, step.name):",
         tests=(
             "tests/unit/test_machine_replies.py::test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on",
         ),

@@ -296,7 +296,9 @@ class Draft:
             or self.steps != self.before.steps
             or self.ending != self.before.ending
         )
-        state = self._state(plan)
+        # What is heard after the end is noted, and ends nothing anew.
+        over = event is TaskEvent.REPLIED and self.before.ended
+        state = self.before.state if over else self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
         # Time alone moves a task only out of Scheduled (a wait that is over is ended by a step),
         # and a missing plan may end one whose steps nobody can undo.

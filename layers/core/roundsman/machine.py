@@ -48,7 +48,6 @@ from roundsman.undoing import begin_undos, ready_to_undo, undone
 from roundsman.values import Json, clock_time
 
 NO_AGENTS: Agents = {}
-ERROR = ProcessState.ERROR
 
 
 def decide(
@@ -81,8 +80,8 @@ def decide(
             raise Refused(why)
         case _:
             pass
-    if plan is None and task.ended and isinstance(event, Replied):
-        return draft.unchanged("the task has ended, and its plan is not stored")
+    if task.ended and isinstance(event, Replied):
+        return _heard_after_the_end(plan, draft, event)
     if plan is None:
         _without_plan(draft, event)
     else:
@@ -110,6 +109,22 @@ def _with_plan(case: Case, event: Event) -> None:
             if not case.draft.waits_for_its_time():
                 expect_start(case)
                 _ask_for_start(case)
+
+
+def _heard_after_the_end(plan: Plan | None, draft: Draft, event: Replied) -> Decision:
+    """The end stays as it is. That a step which has failed succeeded after all is kept."""
+    if plan is None:
+        return draft.unchanged("the task has ended, and its plan is not stored")
+    case = Case(plan, draft, order=None, agents=NO_AGENTS, jitter=0.0)
+    late_success = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
+    if _unknown_reply(case, event) or not late_success or not _has_failed(case, event.step):
+        return draft.unchanged(f"{event.step}: {event.outcome} reply ignored: the task has ended")
+    happened(case, case.plan.steps[event.step])
+    return draft.decision(case.plan, TaskEvent.REPLIED)
+
+
+def _has_failed(case: Case, step: str) -> bool:
+    return case.draft.step(step).process_state is ProcessState.ERROR
 
 
 def _without_plan(draft: Draft, event: Event) -> None:
@@ -167,7 +182,7 @@ def _replied(case: Case, event: Replied) -> None:
             undone(case, step)
         else:
             succeeded(case, step, event.result)
-    elif event.outcome is Outcome.SUCCEEDED and timely and record.process_state is ERROR:
+    elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(case, step.name):
         happened(case, step)
     elif counts:
         end_if_overdue(case)  # first, since an ending task performs nothing again
