@@ -41,7 +41,7 @@ def _facts(
         yield f"not heard of yet{_again(record)}"
     if record.spared:
         times = "1 time-out" if record.spared == 1 else f"{record.spared} time-outs"
-        yield f"{times} not counted, since its agent was behind"
+        yield f"{times} not counted: its request may not have been read"
     if record.in_vain:
         calls = "1 call" if record.in_vain == 1 else f"{record.in_vain} calls"
         yield f"{calls} in a row found its service down, not counted"

@@ -199,10 +199,8 @@ def test_extend_gives_a_step_at_its_agent_more_time(operator: Operator) -> None:
     operator.world.kill("PaymentFunction", at="UpdateItem")
     operator.world.submit(order("ord-1"))
     operator.world.run()
-    before = operator.world.task("ord-1").step("charge_card").complete_by
-    assert before is not None
     assert operator.asks("extend", "ord-1", "charge_card", "--by", "10m").exit_code == 0
-    assert operator.world.task("ord-1").step("charge_card").complete_by == before + 600_000
+    assert operator.world.task("ord-1").step("charge_card").extra == 600_000
     refused = operator.asks("extend", "ord-1", "reserve_stock", "--by", "10m")
     assert refused.exit_code == 1
     assert "reserve_stock is not at its agent" in refused.stderr

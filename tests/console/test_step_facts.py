@@ -69,10 +69,10 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             replace(WORKING, heartbeat_by=AT + 8_000),
             "not heard of yet; overdue unless it is heard of by 08:00:08",
         ),
-        (replace(WORKING, spared=1), "1 time-out not counted, since its agent was behind"),
+        (replace(WORKING, spared=1), "1 time-out not counted: its request may not have been read"),
         (replace(WORKING, in_vain=1), "1 call in a row found its service down, not counted"),
         (replace(WORKING, in_vain=9), "9 calls in a row found its service down, not counted"),
-        (replace(WORKING, spared=3), "3 time-outs not counted, since its agent was behind"),
+        (replace(WORKING, spared=3), "3 time-outs not counted: its request may not have been read"),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
             "undone first, then begun at the next agent",
