@@ -308,6 +308,7 @@ STORIES = (
         (
             f"{REPAIRS}::test_an_inspection_that_could_not_send_its_claim_sends_it_when_it_comes_again",
             f"{REDELIVERY}::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
+            f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",
             "tests/unit/test_machine_routing.py::test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again",
         ),
     ),

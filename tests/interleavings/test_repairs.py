@@ -119,6 +119,24 @@ def test_an_inspection_that_could_not_send_its_claim_sends_it_when_it_comes_agai
     assert since_morning(world) < 2 * MINUTE, "it is sent when its message comes again"
 
 
+@pytest.mark.parametrize("orders_before", [0, 3])
+@pytest.mark.parametrize("fault", [Fault.NOT_DONE, Fault.CRASH_BEFORE])
+def test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt(
+    fault: Fault, orders_before: int
+) -> None:
+    """Its message comes again after a minute, when the step of half a minute is long overdue."""
+    charge = a_step("charge", complete_within=MINUTE / 2, retry=ONCE, compensation=FENCED)
+    world = World(a_workflow(charge))
+    for _ in range(orders_before):
+        world.submit()
+    world.run(for_=SECONDS)
+    world.faults.on("send_requests", fault, nth=1)
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.task(order).step("charge").failure_count == 0
+
+
 @pytest.mark.parametrize("fault", [Fault.CRASH_BEFORE, Fault.SWALLOWED])
 def test_a_step_that_an_inspection_makes_ready_is_watched_though_its_start_is_lost(
     fault: Fault,

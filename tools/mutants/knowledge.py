@@ -177,4 +177,35 @@ KNOWLEDGE = (
         tests=(f"{RESUBMIT}::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",),
         why="a person is told that a step may have happened which has happened for certain",
     ),
+    Mutant(
+        name="perhaps-never-sent",
+        file="layers/core/roundsman/attempts.py",
+        old="return case.now - record.started_at < COMES_AGAIN_WITHIN",
+        new="return False",
+        tests=(
+            f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",
+            "tests/unit/test_machine_backlog.py::test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time",
+        ),
+        why="a process dies, and a healthy step of half a minute has lost its only attempt",
+    ),
+    Mutant(
+        name="what-was-read-is-counted",
+        file="layers/core/roundsman/attempts.py",
+        old="shown = view.read_lock is None or view.read_lock == record.locked_by",
+        new="shown = view.read_lock is None",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_an_attempt_that_was_sent_for_all_that_is_known_is_counted",
+        ),
+        why="an agent dies of an order, and its first attempt does not count",
+    ),
+    Mutant(
+        name="an-end-is-not-ended-anew",
+        file="layers/core/roundsman/machine.py",
+        old="if task.ended and isinstance(event, Replied):",
+        new="if task.ended and isinstance(event, Replied) and plan is None:",
+        tests=(
+            "tests/unit/test_machine_missing_plan.py::test_a_late_reply_to_a_task_archived_while_its_undo_was_to_be_made_changes_nothing",
+        ),
+        why="a late reply breaks its handler, since an archived task cannot go on by itself",
+    ),
 )
