@@ -134,34 +134,43 @@ def test_an_effect_whose_answer_was_lost_happens_once_and_costs_no_attempt(
 def test_an_agent_that_ends_after_its_time_says_nothing_and_the_step_is_made_again(
     world: Stack,
 ) -> None:
-    world.clock.spans = [31_000]  # the reservation is made, but answered a second too late
+    world.clock.spans = [0] * 6 + [31_000]  # the mail is sent, but answered a second too late
     world.submit(order("ord-1"))
     world.run()
     assert world.task("ord-1").state == "Active"
-    said = [c for c in world.calls if c.function == "InventoryFunction"]
+    said = [c for c in world.calls if c.function == "MailFunction"]
     assert "SendMessage" not in {call.operation for call in said}
     world.pass_time(90)
     assert world.task("ord-1").state == "Completed"
-    assert failure_counts(world, "ord-1") == {"reserve_stock": 1}
+    assert failure_counts(world, "ord-1") == {"send_confirmation": 1}
     assert world.effects("ord-1") == ALL_EFFECTS
     [row] = world.store.history("ord-1")
-    assert (row.kind, row.step, row.attempt) == ("requeued", "reserve_stock", 1)
-    assert row.reason.startswith("reserve_stock: attempt 1 of 3 overdue by ")
+    assert (row.kind, row.step, row.attempt) == ("requeued", "send_confirmation", 1)
+    assert row.reason.startswith("send_confirmation: attempt 1 of 3 overdue by ")
     world.assert_nothing_is_stuck()
 
 
+def test_a_success_that_comes_late_counts_where_no_undo_waits_for_its_time(world: Stack) -> None:
+    world.clock.spans = [31_000]
+    world.submit(order("ord-1"))
+    world.run()
+    assert world.task("ord-1").state == "Completed"
+    assert failure_counts(world, "ord-1") == {}
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
 @pytest.mark.parametrize(
-    ("function", "step", "at"),
+    ("function", "at", "counted"),
     [
-        ("InventoryFunction", "reserve_stock", "UpdateItem"),  # before its remote call
-        ("InventoryFunction", "reserve_stock", "SendMessage"),  # after it, before its reply
-        ("PaymentFunction", "charge_card", "SendMessage"),
-        ("ShippingFunction", "create_shipment", "SendMessage"),
-        ("MailFunction", "send_confirmation", "SendMessage"),
+        ("InventoryFunction", "UpdateItem", {}),  # before its reading was noted
+        ("InventoryFunction", "SendMessage", {"reserve_stock": 1}),  # after its call
+        ("PaymentFunction", "SendMessage", {"charge_card": 1}),
+        ("ShippingFunction", "SendMessage", {"create_shipment": 1}),
+        ("MailFunction", "SendMessage", {"send_confirmation": 1}),
     ],
 )
 def test_an_agent_that_dies_during_its_call_costs_one_attempt_and_no_second_effect(
-    world: Stack, function: str, step: str, at: str
+    world: Stack, function: str, at: str, counted: dict[str, int]
 ) -> None:
     world.kill(function, at=at)
     world.submit(order("ord-1"))
@@ -169,7 +178,7 @@ def test_an_agent_that_dies_during_its_call_costs_one_attempt_and_no_second_effe
     assert world.task("ord-1").state == "Active"
     world.pass_time(240)
     assert world.task("ord-1").state == "Completed"
-    assert failure_counts(world, "ord-1") == {step: 1}
+    assert failure_counts(world, "ord-1") == counted
     assert world.effects("ord-1") == ALL_EFFECTS
     before = world.item("ord-1")
     world.pass_time(1_900)  # the request that the dead function held comes again
@@ -216,7 +225,7 @@ def test_a_scheduler_that_dies_between_claim_and_send_costs_no_attempt(world: St
 def test_a_supervisor_that_dies_between_requeue_and_send_costs_no_second_attempt(
     world: Stack,
 ) -> None:
-    world.clock.spans = [31_000]
+    world.kill("InventoryFunction", at="SendMessage")
     world.submit(order("ord-1"))
     world.run()
     world.kill("SupervisorFunction", at="SendMessage")
@@ -324,7 +333,7 @@ def test_an_agent_that_never_answers_is_given_three_attempts_and_then_the_order_
     world: Stack,
 ) -> None:
     for _ in range(3):
-        world.kill("InventoryFunction", at="UpdateItem")
+        world.kill("InventoryFunction", at="GetItem")
     world.submit(order("ord-1"))
     world.pass_time(600)
     task = world.task("ord-1")

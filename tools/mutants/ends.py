@@ -32,10 +32,10 @@ ENDS = (
     Mutant(
         name="ending-requeues-nothing",
         file="layers/core/roundsman/attempts.py",
-        old="if spared is not None and not (case.draft.ending and operation == PERFORM):",
-        new="if spared is not None:",
+        old="if not (case.draft.ending and operation == PERFORM):  # else",
+        new="if operation:  # else",
         tests=(
-            "tests/unit/test_machine_ending.py::test_the_step_under_way_is_given_up_when_its_time_is_over",
+            "tests/unit/test_machine_operators.py::test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt",
         ),
         why="a request that nobody reads keeps a failed task open",
     ),

@@ -154,8 +154,8 @@ KNOWLEDGE = (
     Mutant(
         name="more-time-is-another-request",
         file="layers/core/roundsman/attempts.py",
-        old="if record.extra and not (case.draft.ending and operation == PERFORM):",
-        new="if record.extra and case.draft.ending and operation == PERFORM:",
+        old="if record.extra:",
+        new="if record.extra and record.waiting:",
         tests=(
             f"{REPAIRS}::test_more_time_for_a_step_helps_a_call_that_takes_longer_than_it_was_given",
         ),

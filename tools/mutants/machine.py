@@ -78,7 +78,7 @@ MACHINE = (
     Mutant(
         name="lag-in-complete-by",
         file="layers/core/roundsman/attempts.py",
-        old="read_at = case.now + lag(case, agent)",
+        old="read_at = case.now + behind",
         new="read_at = case.now",
         tests=(
             "tests/unit/test_machine_backlog.py::test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog",
