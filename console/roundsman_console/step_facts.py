@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from roundsman.plan import Plan, StepPlan
 from roundsman.ports import Hold
 from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, StepRecord, Task, item_place
+from roundsman.task import AfterUndo, Effect, StepRecord, Task, item_place
 from roundsman.values import clock_time, spoken
 from roundsman_console.agents import hold_words
 from roundsman_console.task_view import second, step_names
@@ -15,6 +15,7 @@ _LONGEST_SPAN = 40  # characters; beyond that the items are counted, not named
 _NEXT = {
     AfterUndo.SKIPPED: "then skipped, as one of those that may fail",
     AfterUndo.NEXT_AGENT: "then begun at the next agent",
+    AfterUndo.NEW_KEY: "then begun under a new key",
 }
 
 
@@ -42,6 +43,12 @@ def _facts(
     if record.spared:
         times = "1 time-out" if record.spared == 1 else f"{record.spared} time-outs"
         yield f"{times} not counted: its request may not have been read"
+    if record.effect is Effect.STANDS:
+        yield "failed, but its effect stands"
+    if record.refused:
+        yield "failed, and it is proven that it had no effect"
+    if record.extra:
+        yield f"given {spoken(record.extra)} more, from its next attempt on"
     if record.in_vain:
         calls = "1 call" if record.in_vain == 1 else f"{record.in_vain} calls"
         yield f"{calls} in a row found its service down, not counted"

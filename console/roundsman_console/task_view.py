@@ -129,6 +129,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "inVain": record.in_vain,
         "tried": list(record.tried),
         "afterUndo": record.after_undo.value if record.after_undo else None,
+        "effect": record.effect.value if record.effect else None,
         "result": record.result,
         "error": _error(record),
     }

@@ -10,7 +10,7 @@ from rich.console import Console
 from roundsman.held import HELD
 from roundsman.ports import BREAKER, Hold
 from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, StepError, StepRecord
+from roundsman.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.showing import steps_table
 from roundsman_console.step_facts import span, step_facts
 from roundsman_console.task_view import task_document
@@ -81,6 +81,19 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
             "undone first, then skipped, as one of those that may fail",
         ),
+        (
+            StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEW_KEY),
+            "undone first, then begun under a new key",
+        ),
+        (
+            StepRecord(process_state=ProcessState.ERROR, effect=Effect.STANDS),
+            "failed, but its effect stands",
+        ),
+        (
+            StepRecord(process_state=ProcessState.ERROR, effect=Effect.NONE),
+            "failed, and it is proven that it had no effect",
+        ),
+        (replace(WORKING, extra=60_000), "given 60 s more, from its next attempt on"),
     ],
 )
 def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(

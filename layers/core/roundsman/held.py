@@ -12,7 +12,7 @@ from roundsman.case import Case
 from roundsman.draft import Draft
 from roundsman.events import InspectAt, Replied
 from roundsman.plan import StepPlan
-from roundsman.routing import candidates, untried
+from roundsman.routing import agent_now, candidates, untried
 from roundsman.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 from roundsman.transitions import StepEvent
 from roundsman.values import MINUTE, SECOND, clock_time
@@ -140,6 +140,10 @@ def _wait(
     draft.command(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
     said = f"{what}: held: {why}; looks again at {clock_time(at)}, no attempt counted"
+    if draft.steps[step.name].effect is not Effect.NONE and _another_takes_it(case, step, record):
+        said += (
+            f"; it may have happened, so it stays at {agent_now(step, record)} until that is known"
+        )
     if record.held_since is None and not (record.error and record.error.type == HELD):
         draft.record("held", step.name, record.failure_count + 1, said)
     draft.note(said)
