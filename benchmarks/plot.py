@@ -50,6 +50,10 @@ def _legend(colours: Mapping[str, str]) -> list[str]:
     return drawn
 
 
+def _label(total: float) -> str:
+    return f"{total:.2f}" if total < 10 else f"{total:.0f}"
+
+
 def _bar(bar: Bar, y: int, scale: float, colours: Mapping[str, str]) -> list[str]:
     middle = y + BAR / 2 + 5
     drawn = [
@@ -64,5 +68,5 @@ def _bar(bar: Bar, y: int, scale: float, colours: Mapping[str, str]) -> list[str
         )
         x += width
     total = sum(bar.parts.values())
-    drawn.append(f'<text x="{x + 6:.1f}" y="{middle}" {TEXT}>{total:.0f}</text>')
+    drawn.append(f'<text x="{x + 6:.1f}" y="{middle}" {TEXT}>{_label(total)}</text>')
     return drawn

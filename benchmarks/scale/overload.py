@@ -8,12 +8,14 @@ falls due before its next look to the scheduler, as it does.
 """
 
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from heapq import heappop, heappush
 from itertools import count, product
+from pathlib import Path
 
+from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
 from roundsman.agent import Agent, Silence
@@ -128,6 +130,9 @@ BACKLOGS = (1, 3, 10)
 INSTANCES = (1, 10)
 
 
+PLOT = Path(__file__).parents[1] / "results" / "overload.svg"
+
+
 def kinds() -> Iterator[tuple[str, list[Cell]]]:
     """The queues that are measured, by what their orders are and how they come.
 
@@ -160,7 +165,21 @@ def measure(setting: Setting) -> Report:
             ]
         )
         document[name] = dict(zip(HEADINGS[1:], rows[-1][1:], strict=True))
+    PLOT.write_text(plot(document), encoding="utf-8")
     return Report([Table(TITLE, HEADINGS, rows)], {"overload": document})
+
+
+def plot(document: Mapping[str, Json]) -> str:
+    """The requests an order takes on average, for each kind of queue, as a picture."""
+    bars = [
+        Bar(
+            name.replace(" times ahead", "x"),
+            {"requests an order": float(str(row["requests an order"]))},
+        )
+        for name, row in document.items()
+        if isinstance(row, Mapping)
+    ]
+    return stacked("Requests an order takes in an overloaded queue", bars)
 
 
 def simulated(cell: Cell, *, seed: int = 1) -> Found:
