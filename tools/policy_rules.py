@@ -12,8 +12,6 @@ from pathlib import PurePosixPath
 
 import yaml
 
-LONGEST_PYTHON_FILE = 400
-
 
 @dataclass(frozen=True)
 class File:
@@ -113,14 +111,6 @@ def unfinished(file: File) -> Iterator[Finding]:
     yield from _matches("unfinished", file, UNFINISHED, "finish it, or say it in an issue")
 
 
-def long_files(file: File) -> Iterator[Finding]:
-    """A Python file that is too long to hold in mind has more than one subject."""
-    length = len(file.lines)
-    if file.is_python_in() and length > LONGEST_PYTHON_FILE:
-        message = f"{length} lines, over {LONGEST_PYTHON_FILE}: split it by subject"
-        yield Finding("long-file", file.path, length, message)
-
-
 def skipped_tests(file: File) -> Iterator[Finding]:
     """A test that is skipped or expected to fail shows nothing: make it run, or take it out."""
     if not file.is_python_in("tests"):
@@ -165,7 +155,6 @@ RULES: tuple[Rule, ...] = (
     registry_hosts,
     lock_files,
     unfinished,
-    long_files,
     skipped_tests,
     prints,
     wildcard_grants,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.policy_rules import LONGEST_PYTHON_FILE, File
+from tools.policy_rules import File
 from tools.policy_scan import EXCEPTIONS, ROOT, read_repository, scan
 
 
@@ -74,13 +74,6 @@ def test_a_lock_file_that_names_hosts_is_found_by_its_name() -> None:
 @pytest.mark.parametrize("word", ["TO" + "DO", "FIX" + "ME"])
 def test_unfinished_work_is_found(word: str) -> None:
     assert rules_broken("layers/core/roundsman/machine.py", f"# {word}: undo") == ["unfinished"]
-
-
-def test_a_python_file_that_is_too_long_is_found() -> None:
-    longest = "x = 1\n" * LONGEST_PYTHON_FILE
-    assert rules_broken("console/big.py", longest) == []
-    assert rules_broken("console/big.py", longest + "x = 1\n") == ["long-file"]
-    assert rules_broken("requirements/dev.txt", longest + "x = 1\n") == []
 
 
 @pytest.mark.parametrize(
