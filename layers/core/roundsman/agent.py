@@ -87,13 +87,15 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
     return said
 
 
-def attempt_ends_at(request: AgentRequest, within: int, now: int, function_ends_at: int) -> int:
+def attempt_ends_at(
+    request: AgentRequest, now: int, function_ends_at: int, within: int | None = None
+) -> int:
     """The instant by which an attempt that begins now has ended, in time to be heard.
 
     It has `within`, its step's own time in ms, from now on: what a request is given besides is for
-    waiting in its queue.
+    waiting in its queue. None: all that the request has.
     """
-    by = min(request.complete_by, now + within)
+    by = request.complete_by if within is None else min(request.complete_by, now + within)
     said_before = min(SAID_BEFORE, (by - now) // 10)
     return min(by - said_before, function_ends_at - REPLY_WITHIN)
 
@@ -258,7 +260,7 @@ class Agent:
         now = means.clock()
         step = self._steps[name]
         within = self.time_of(request)
-        ends_at = attempt_ends_at(request, within, now, function_ends_at)
+        ends_at = attempt_ends_at(request, now, function_ends_at, within)
         note = _note(step, request, ends_at, means)
         starved = _starved(request, within, now)
         if now >= ends_at:

@@ -205,7 +205,7 @@ class AgentFunction:
         since, until, now = self._mailbag.oldest, self._mailbag.wanted_by, self.clock()
         if since is None or until is None:
             return
-        ends_at = attempt_ends_at(request, self.agent.time_of(request), now, function_ends_at)
+        ends_at = attempt_ends_at(request, now, function_ends_at, self.agent.time_of(request))
         if why := why_sent_first(since=since, until=until, attempt_ends_at=ends_at, now=now):
             logger().debug("replies sent first", extra={"reason": why})
             self.send_replies()
