@@ -147,7 +147,7 @@ def test_a_task_that_still_owes_an_alert_is_named() -> None:
         ("ord-1001", "charge_card", 1, "is 1, not 0"),
         ("ord-1002", "charge_card", 0, "is 0, not 1"),
         ("ord-1003", "charge_card", 1, "is 1, not 0"),
-        ("ord-1004", "reserve_stock", 2, "is 2, not 1"),
+        ("ord-1004", "reserve_stock", 2, "is 2, not 0 to 1"),
     ],
 )
 def test_a_failure_count_that_is_not_as_expected_is_named(

@@ -213,8 +213,8 @@ SENDING = (
     Mutant(
         name="an-attempt-has-its-own-time",
         file="layers/core/roundsman/agent.py",
-        old="    by = min(request.complete_by, now + within)\n",
-        new="    by = max(request.complete_by, now)\n",
+        old="else min(request.complete_by, now + within)",
+        new="else request.complete_by",
         tests=(
             "tests/unit/test_agent.py::test_an_attempt_has_its_steps_time_from_when_it_begins_and_no_more",
         ),
