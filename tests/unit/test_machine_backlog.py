@@ -312,7 +312,7 @@ def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> No
     assert "task_archived" in [owed.name for owed in world.task.owed]
 
 
-def read(lock: str | None, *, sent_after: int = 0) -> AgentView:
+def read(lock: str | None) -> AgentView:
     """The queue was read up to just now; the request that was noted last had this lock."""
     return AgentView(read_up_to=T0 + 10**9, read_lock=lock)
 

@@ -26,11 +26,13 @@ DOUBT is NOTE_EVERY and as much again for clocks that differ and for a write tha
 """
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from roundsman.events import Agents, AgentView
-from roundsman.plan import Plan
 from roundsman.values import MINUTE, SECOND
+
+if TYPE_CHECKING:
+    from roundsman.plan import Plan
 
 NOTE_EVERY = 5 * SECOND
 DOUBT = 2 * NOTE_EVERY
@@ -82,7 +84,7 @@ def view(mark: Mark, now: int) -> AgentView:
     return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT, read_lock=mark.lock)
 
 
-def with_unread(agents: Agents, plan: Plan, priority: str) -> Agents:
+def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
     """The views, and one for each queue of the plan's agents of which nothing was ever read."""
     queues = (queue_key(agent, priority) for step in plan.steps.values() for agent in step.agents)
     unread = {queue: UNREAD for queue in queues if queue not in agents}
