@@ -337,6 +337,27 @@ def test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time(
     assert world.state("a") is ProcessState.ERROR, "an agent that dies of it is found"
 
 
+def test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent() -> None:
+    """It was waited for, since its queue was behind; nothing was sent again by that."""
+    world = World(
+        plan(step("a", complete_within=timedelta(seconds=30), retry=Retry(max_attempts=1)))
+    )
+    world.start()
+    behind = AgentView(
+        lag=20 * SECOND, reads=T0 + 10**6, read_up_to=T0 + 10**9, read_lock="another"
+    )
+    world.agents = {"worker/normal": behind}
+    world.overdue("a")
+    assert world.state("a") is ProcessState.PROCESSING
+    assert world.record("a").spared == 1
+    world.agents = {"worker/normal": read("another")}
+    world.overdue("a")
+    assert world.state("a") is ProcessState.PENDING
+    world.start()
+    world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR, "an agent that dies of it is found"
+
+
 @pytest.mark.parametrize(
     ("seconds", "lock"),
     [(30, "its own"), (30, None), (80, "another")],

@@ -4,8 +4,12 @@ NOTED is the request whose reading was noted; THE_STEP's request is the one in q
 supervisor finds overdue. The machine takes it for never read where it was sent after `read_up_to`.
 """
 
-from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, view
+from dataclasses import replace
+
+from roundsman.events import AgentView
+from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, queue_key, view, with_unread
 from roundsman.values import MINUTE, SECOND
+from tests.unit.machine_world import plan, step
 
 READ = 1_790_000_000_000
 
@@ -100,3 +104,17 @@ def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
     mark = notebook.read(READ, READ + 20 * 60 * MINUTE)
     assert mark is not None
     assert mark.news_for == 30 * MINUTE
+
+
+def test_a_queue_of_which_only_a_hold_is_known_was_never_read() -> None:
+    """A hold makes a view without a mark; of an agent that was read, the mark says otherwise."""
+    held = AgentView(held_until=READ + MINUTE, held_why="on hold")
+    read = view(Mark(sent_at=READ, read_at=READ), READ)
+    two = plan(step("a", agents=("kitchen", "oven")), step("b", agents=("bell",)))
+    known = {queue_key("kitchen", "normal"): held, queue_key("oven", "normal"): read}
+    views = with_unread(known, two, "normal")
+    assert views == {
+        "kitchen/normal": replace(held, unread=True),
+        "oven/normal": read,
+        "bell/normal": AgentView(unread=True),
+    }

@@ -189,6 +189,16 @@ KNOWLEDGE = (
         why="a process dies, and a healthy step of half a minute has lost its only attempt",
     ),
     Mutant(
+        name="more-time-is-not-another-request",
+        file="layers/core/roundsman/attempts.py",
+        old="(SPARED_AT_MOST if _has_more_time(step, record) else 1)",
+        new="1",
+        tests=(
+            "tests/unit/test_machine_backlog.py::test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent",
+        ),
+        why="an attempt that was waited for counts, though it was never sent",
+    ),
+    Mutant(
         name="what-was-read-is-counted",
         file="layers/core/roundsman/attempts.py",
         old="shown = view.read_lock is None or view.read_lock == record.locked_by",

@@ -278,4 +278,14 @@ MACHINE = (
         ),
         why="the queue of a slow service is taken for empty",
     ),
+    Mutant(
+        name="a-hold-does-not-say-that-a-queue-was-read",
+        file="layers/core/roundsman/marks.py",
+        old="if view.read_up_to is None}",
+        new="if q not in agents}",
+        tests=(
+            "tests/unit/test_marks.py::test_a_queue_of_which_only_a_hold_is_known_was_never_read",
+        ),
+        why="an attempt on an agent that is on hold counts, though it was never sent",
+    ),
 )

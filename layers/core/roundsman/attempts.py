@@ -370,15 +370,26 @@ def _may_be_unsent(case: Case, step: StepPlan) -> bool:
 
     The process that claims a step may die before it sends the request. Its message comes again a
     minute later and sends it; an attempt that is overdue before that, and of which neither its
-    agent nor a mark says that it was read, is not counted the first time.
+    agent nor a mark says that it was read, is not counted the first time. That its queue is
+    behind, and it was given more time, is no such time: nothing was sent again.
     """
     record, view = case.draft.step(step.name), case.agent(step)
-    if record.heard_at is not None or record.started_at is None or record.spared:
+    if record.heard_at is not None or record.started_at is None:
+        return False
+    if record.spared >= (SPARED_AT_MOST if _has_more_time(step, record) else 1):
         return False
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
     return case.now - record.started_at < COMES_AGAIN_WITHIN
+
+
+def _has_more_time(step: StepPlan, record: StepRecord) -> bool:
+    """Whether the attempt was given more time than its step has."""
+    started_at, due = record.started_at, record.overdue_at
+    within = time_of(step, operation_of(record)) + record.granted
+    given = within if record.heartbeat_by is None else step.heartbeat_within or within
+    return started_at is not None and due is not None and due > started_at + given
 
 
 def _never_read(record: StepRecord, view: AgentView) -> bool:

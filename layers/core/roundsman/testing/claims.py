@@ -7,11 +7,15 @@ from typing import NamedTuple
 from roundsman.draft import SKEW
 from roundsman.events import Claimant
 from roundsman.messages import AgentRequest
-from roundsman.task import PERFORM, StepRecord, Task, operation_of
+from roundsman.task import PERFORM, UNDO, StepRecord, Task, operation_of
 from roundsman.testing.invariants import Broken, Invariant
 
 DEATHS = 2
 """So many handlings of one message in a row may have failed before its claim's time-out counts."""
+
+
+UNDO_SPARED_AT_MOST = 3
+"""So often in all an undo without an answer is let pass."""
 
 
 class Operation(NamedTuple):
@@ -66,7 +70,8 @@ class Claims:
         """An attempt whose request no queue took has not failed: its sender has died.
 
         Where that happens again to the next attempt, or to the message each time it is
-        delivered, it may count: what kills its senders must come to an end some day.
+        delivered, it may count: what kills its senders must come to an end some day. So may an
+        undo's that was let pass three times in all: an undo that never starts needs a person.
         """
         earlier, record = before.step(name), after.step(name)
         of = Operation(after.task_id, name, operation_of(earlier))
@@ -74,6 +79,8 @@ class Claims:
         spared_before = self._spared.pop(of, False)
         self._spared[of] = not counted and _is_let_pass(earlier, record, now)
         if not counted or spared_before or _ends_anyway(before, after, name):
+            return
+        if of.operation == UNDO and earlier.spared >= UNDO_SPARED_AT_MOST:
             return
         lock = earlier.locked_by or ""
         if (of, lock) in self._accepted or self._senders_died(lock):
