@@ -339,9 +339,9 @@ def test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time(
 
 def test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent() -> None:
     """It was waited for, since its queue was behind; nothing was sent again by that."""
-    world = World(
-        plan(step("a", complete_within=timedelta(seconds=30), retry=Retry(max_attempts=1)))
-    )
+    retry = Retry(max_attempts=1)
+    within = timedelta(seconds=30)
+    world = World(plan(step("a", complete_within=within, retry=retry, compensation=PATIENT)))
     world.start()
     behind = AgentView(
         lag=20 * SECOND, reads=T0 + 10**6, read_up_to=T0 + 10**9, read_lock="another"
