@@ -20,7 +20,7 @@ from benchmarks.report import Report, Setting
 from benchmarks.scale import measure as scale
 from benchmarks.scale import overload
 from benchmarks.timing import machine
-from roundsman.values import Json
+from roundsman.model.json import Json
 from tools import dynamodb_local
 from tools.runtimes import ToolError
 

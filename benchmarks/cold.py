@@ -5,7 +5,7 @@ machine's. boto3 comes with bytecode, as on Lambda, and so do the layers where t
 builds them is the runtime's; they are tried without it too. Processor time, since that is what a
 small function has too little of; the baseline imports boto3 and makes a client of SQS and one of
 DynamoDB, as anybody would: Python's garbage collector takes an eighth of it, which the functions
-keep out of their own start (`roundsman.aws.starting`).
+keep out of their own start (`roundsman.aws.cold_start`).
 """
 
 import compileall
@@ -24,7 +24,7 @@ from tempfile import TemporaryDirectory
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.stack import SERVICES, TEMPLATE
 from roundsman.testing.stack import deployed
-from roundsman.testing.stack_template import FunctionCode
+from roundsman.testing.stack.template import FunctionCode
 
 ROOT = TEMPLATE.parent
 BASELINE = "import boto3; boto3.client('sqs'); boto3.client('dynamodb')"
@@ -174,7 +174,7 @@ def _copied(code: FunctionCode, folder: Path, *, bytecode: bool) -> Path:
 
 
 def _package(module: str) -> str:
-    """`roundsman.aws.batch` by itself; of others the package, and Powertools' parts apart."""
+    """`roundsman.aws.sqs.batch` by itself; of others the package, and Powertools' parts apart."""
     parts = module.split(".")
     depth = {"roundsman": 3, "aws_lambda_powertools": 3}.get(parts[0], 1)
     return ".".join(parts[:depth])

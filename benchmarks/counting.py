@@ -10,8 +10,8 @@ from benchmarks.orders import counted, order
 from benchmarks.sizes import Value, item_bytes
 from benchmarks.stack import stack_on_the_engine
 from benchmarks.stand_ins import Shape, stand_ins
-from roundsman.testing.stack_template import mapping_of, part
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import Order, Pass, Record, Role, Standing
 
 AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances keep marks, holds and circuits for five

@@ -7,13 +7,13 @@ from time import thread_time_ns
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.sizes import item_bytes
 from benchmarks.stand_ins import Shape
-from roundsman.aws.codec import read_task, task_item
-from roundsman.birth import Wishes, new_task
-from roundsman.events import Claimant, Outcome, Replied, Start
-from roundsman.machine import decide
-from roundsman.plan import Plan, plan_of
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import PERFORM, Task, idempotency_key
+from roundsman.aws.dynamodb.codec import read_task, task_item
+from roundsman.engine.machine import decide
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.events import Claimant, Outcome, Replied, Start
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import PERFORM, Task, idempotency_key
 
 STEPS = (1, 4, 10, 20, 50, 100)
 MORNING = 1_800_000_000_000  # epoch ms: 2027-01-15T08:00:00Z

@@ -8,7 +8,7 @@ from benchmarks.orders import counted, order
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.stack import stack_on_the_engine
 from benchmarks.stand_ins import Shape, stand_ins
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.cost.prices import load_prices
 
 BY_STEPS = tuple(Shape(steps) for steps in (1, 2, 4, 10, 20, 50, 100))

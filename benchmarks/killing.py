@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from benchmarks.shop import Shop
-from roundsman.task import Task
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
 from roundsman_console.local.process import end_each
 
 GRACE = timedelta(seconds=2)  # on top of the longest complete-by

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,

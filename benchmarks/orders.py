@@ -3,7 +3,7 @@
 from math import ceil
 
 from benchmarks.meter import Counts, Meter
-from roundsman.states import TaskState
+from roundsman.model.states import TaskState
 
 THE_APPLICATION = "the application"
 AT_ONCE = 10  # messages of one SendMessageBatch

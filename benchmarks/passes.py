@@ -14,7 +14,7 @@ from benchmarks.meter import Counts, Meter, metered
 from benchmarks.orders import counted, order
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.stack import stack_on_the_engine
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value

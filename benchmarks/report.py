@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.values import Json
+from roundsman.model.json import Json
 
 
 @dataclass(frozen=True)

@@ -15,8 +15,8 @@ from unittest.mock import patch
 import workflows.registry
 from benchmarks.meter import Meter, billed
 from roundsman import Compensation, Step, Workflow
-from roundsman.events import Outcome
-from roundsman.messages import Reply, read_request
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import Reply, read_request
 
 if TYPE_CHECKING:
     from roundsman.testing.stack import Context

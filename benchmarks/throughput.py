@@ -24,8 +24,8 @@ from benchmarks.shop import Shop, completed_orders, spread, warm_up
 from benchmarks.stack import TEMPLATE
 from benchmarks.step_functions import state_machine
 from roundsman.aws.clock import now
-from roundsman.aws.dynamodb import DynamoStore
-from roundsman.values import Json
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.model.json import Json
 from roundsman_console.local import LocalAws
 from roundsman_console.services import RemoteServices
 

@@ -15,7 +15,7 @@ from benchmarks.counting import BATCHES, by_role
 from benchmarks.meter import Counts, Meter, metered
 from benchmarks.orders import counted, order
 from benchmarks.stack import stack_on_the_engine
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from roundsman_console.cost.figures import Times
 
 WARM_UP = 3

@@ -6,7 +6,7 @@ from dataclasses import asdict
 
 from benchmarks.counting import Counted, Everything, count_everything
 from benchmarks.report import Report, Setting, Table, amount
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.cost.figures import Order
 
 ORDERS = ("busy", "quiet", "cold", "statuses", "batch_5", "batch_10")

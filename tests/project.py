@@ -5,8 +5,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from roundsman.testing.stack import Clock, Services, Stack, deployed
-from roundsman.testing.stack_resources import StackOnMoto, create_stack_on_moto
-from roundsman.testing.stack_template import Document, Template
+from roundsman.testing.stack.resources import StackOnMoto, create_stack_on_moto
+from roundsman.testing.stack.template import Document, Template
 
 TEMPLATE = Path(__file__).parents[1] / "template.yaml"
 

@@ -18,13 +18,13 @@ from roundsman import (
     Wait,
     Workflow,
 )
-from roundsman.birth import Wishes
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import PERFORM, idempotency_key
+from roundsman.engine.new_task import Wishes
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import PERFORM, idempotency_key
 from roundsman.testing import FOR_EVER, Mishaps, World
-from roundsman.testing.engine import Asked
-from roundsman.testing.services import EffectKey
-from roundsman.values import SECOND
+from roundsman.testing.world.processes import Asked
+from roundsman.testing.world.services import EffectKey
 
 ORDERS_AT_MOST = 12
 AGENTS = ("one", "two", "three")

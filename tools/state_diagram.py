@@ -9,8 +9,8 @@ import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from roundsman.states import END_STATES, ProcessState, TaskState
-from roundsman.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.model.states import END_STATES, ProcessState, TaskState
 
 DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "architecture.md"
 BEGIN = "<!-- generated: state diagrams; python -m tools.state_diagram writes them -->"

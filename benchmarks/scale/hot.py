@@ -15,7 +15,7 @@ from math import inf
 
 from benchmarks.scale.arrivals import lot, poisson
 from benchmarks.scale.partitions import Partitions, on_their_own
-from roundsman.due import Lane, lane_key, shard_of
+from roundsman.engine.due import Lane, lane_key, shard_of
 
 TICK = 0.1  # seconds
 BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index: counted, see docs/cost.md

@@ -23,10 +23,11 @@ from benchmarks.scale.plan import (
 )
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.rounds import HELD_AGAIN, Held, Lost, Settings, Stage
-from roundsman.due import START_WITHIN
-from roundsman.held import LOOK_AGAIN
-from roundsman.testing.stack_template import Template, mapping_of, part
-from roundsman.values import MINUTE, SECOND, Json
+from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.due import START_WITHIN
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.json import Json
+from roundsman.testing.stack.template import Template, mapping_of, part
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 

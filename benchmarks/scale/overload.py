@@ -18,21 +18,22 @@ from pathlib import Path
 from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
-from roundsman.agent import Agent, Silence
-from roundsman.birth import Wishes, new_task
-from roundsman.due import due, without_owed
+from roundsman.agents.agent import Agent, Silence
+from roundsman.agents.request import StepRequest
+from roundsman.engine.due import due, without_owed
+from roundsman.engine.machine import decide
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.requests import request_for
 from roundsman.errors import TransientError
-from roundsman.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
-from roundsman.machine import decide
-from roundsman.marks import Mark, Notebook, view
-from roundsman.messages import AgentRequest, Reply
-from roundsman.plan import plan_of
-from roundsman.requests import request_for
-from roundsman.states import TaskState
-from roundsman.step_request import StepRequest
-from roundsman.task import PERFORM, Task
-from roundsman.values import MINUTE, SECOND, Json
-from roundsman.workflow import Compensation, Retry, Step, Undo, Workflow
+from roundsman.model.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.json import Json
+from roundsman.model.plan import plan_of
+from roundsman.model.queue_lag import Mark, Notebook, view
+from roundsman.model.states import TaskState
+from roundsman.model.task import PERFORM, Task
+from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
+from roundsman.wire.messages import AgentRequest, Reply
 
 T0 = 1_800_000_000_000
 STEP, AGENT = "a", "worker"

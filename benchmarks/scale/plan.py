@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 from benchmarks.scale.hot import BIRTH, ENTERED, LEFT
 from benchmarks.scale.quotas import Quotas
-from roundsman.marks import NOTE_EVERY
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.queue_lag import NOTE_EVERY
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import Wanted, bill_of, message_ms
 from roundsman_console.cost.prices import Prices
@@ -25,7 +25,9 @@ TABLE_UNITS = 7  # of TasksTable itself for an order: its birth twice, and five 
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
 ROUND_SHARDS = (16, 32, 64, 128)
-SHARED_SHARDS = 64  # so many that sixteen supervisors can share them: see roundsman.leases
+SHARED_SHARDS = (
+    64  # so many that sixteen supervisors can share them: see roundsman.supervisor.shard_pass
+)
 TIMEOUT = 90  # seconds: a supervisor's as it comes, no more than one and a half at once
 
 

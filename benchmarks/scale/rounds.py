@@ -12,13 +12,14 @@ from itertools import count
 from typing import cast
 
 from benchmarks.scale.arrivals import lot, poisson
-from roundsman.due import START_WITHIN, shard_of
-from roundsman.held import RAMP
-from roundsman.leases import Leases, Round
-from roundsman.lookahead import LookAhead
-from roundsman.memory import MemoryLeases
+from roundsman.engine.agent_holds import RAMP
+from roundsman.engine.due import START_WITHIN, shard_of
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Leases
 from roundsman.ports import DueEntry, Outbox
-from roundsman.values import MINUTE, SECOND
+from roundsman.scheduler.lookahead import LookAhead
+from roundsman.supervisor.shard_pass import Round
+from roundsman.testing.memory import MemoryLeases
 
 MARGIN = 5 * SECOND  # kept back at the end of an invocation
 PAGE = 250

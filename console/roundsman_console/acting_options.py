@@ -14,7 +14,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
 from roundsman_console.arguments import read_duration
 from roundsman_console.bulk.run import WINDOW, Terms
 from roundsman_console.commanding import Manner

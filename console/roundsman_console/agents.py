@@ -14,8 +14,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.ports import BREAKER, OPERATOR, Hold
-from roundsman.values import Json, iso, spoken
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.instants import iso, spoken
+from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
 from roundsman_console.stack import Stack, StackOption, find_stack

@@ -14,7 +14,8 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
-from roundsman.values import SECOND, Json, spoken
+from roundsman.model.instants import SECOND, spoken
+from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.letters.queues import Source, counts, sources
 from roundsman_console.operating import AsJson

@@ -12,14 +12,14 @@ import typer
 from botocore.exceptions import HTTPClientError
 from rich.console import Console
 
+from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.aws.clock import now
-from roundsman.callbacks import failed_reply, succeeded_reply
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
-from roundsman.events import Outcome as Ended
-from roundsman.messages import Reply, read_reply
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task, idempotency_key, operation_of
-from roundsman.values import Json
+from roundsman.model.events import Outcome as Ended
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
+from roundsman.wire.messages import Reply, read_reply
 from roundsman_console.arguments import read_result
 from roundsman_console.commanding import CODES, Outcome
 from roundsman_console.finding import find_task

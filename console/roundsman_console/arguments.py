@@ -4,8 +4,8 @@ import getpass
 import re
 from pathlib import Path
 
-from roundsman.commands import LONGEST_EXTENSION
-from roundsman.values import Json, parse_json
+from roundsman.model.json import Json, parse_json
+from roundsman.wire.commands import LONGEST_EXTENSION
 from roundsman_console.sentences import USAGE, ConsoleError
 
 LONGEST_REASON = 500  # characters; a reason is kept in the task's record, and shown in its lists

@@ -16,14 +16,14 @@ from botocore.exceptions import HTTPClientError
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.commands import command_of, read_command
+from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
-from roundsman.events import COMMAND_KINDS, Asked, HistoryRow, OperatorEvent, Resolve
-from roundsman.machine import decide
-from roundsman.plan import Plan
-from roundsman.task import UNDO, Task, operation_of
-from roundsman.values import Json
-from roundsman.wire import wire_text
+from roundsman.model.events import COMMAND_KINDS, Asked, HistoryRow, OperatorEvent, Resolve
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import UNDO, Task, operation_of
+from roundsman.wire.commands import command_of, read_command
+from roundsman.wire.limits import wire_text
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.confirming import confirm
 from roundsman_console.finding import find_task

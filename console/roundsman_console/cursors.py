@@ -5,7 +5,7 @@ import binascii
 import json
 from dataclasses import dataclass
 
-from roundsman.messages import TASK_ID
+from roundsman.wire.messages import TASK_ID
 from roundsman_console.sentences import USAGE, ConsoleError
 
 LONGEST = 600  # characters; an id has 128 at most

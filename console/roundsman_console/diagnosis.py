@@ -3,19 +3,20 @@
 A task that is over waits for nothing, or for a person. An open one waits for that of its steps
 that is furthest from going on: one that is overdue before one that is held, that before one that
 waits for somebody outside, then what is at its agent, what waits for its next attempt, and what
-is ready. `roundsman.machine` decides; nothing here does.
+is ready. `roundsman.engine.machine` decides; nothing here does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from roundsman.events import Agents
-from roundsman.plan import Plan
-from roundsman.ports import Hold, OrderRow
-from roundsman.standing import effect_may_stand
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Task
-from roundsman.values import MINUTE, iso, spoken
+from roundsman.engine.effects import effect_may_stand
+from roundsman.model.events import Agents
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE, iso, spoken
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman.ports import OrderRow
 from roundsman_console.step_facts import span
 from roundsman_console.step_waits import Wait, waits_of
 from roundsman_console.task_view import in_state, nothing_undoes, second, step_names

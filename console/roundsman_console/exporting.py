@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.task import Task
-from roundsman.values import Json
+from roundsman.model.json import Json
+from roundsman.model.task import Task
 from roundsman_console.filters import (
     AfterCursor,
     ErrorFilter,

@@ -9,9 +9,9 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from roundsman.states import TaskState
-from roundsman.values import SECOND, spoken
-from roundsman.workflow import Priority
+from roundsman.model.instants import SECOND, spoken
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Priority
 from roundsman_console.arguments import read_duration
 from roundsman_console.inert import inert
 from roundsman_console.selecting import TAGS, Selection

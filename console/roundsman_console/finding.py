@@ -1,10 +1,10 @@
 """The task of an order, and the plan it runs by."""
 
 from roundsman.aws.clock import now
-from roundsman.messages import TASK_ID
-from roundsman.plan import Plan
-from roundsman.task import Task
-from roundsman.values import iso
+from roundsman.model.instants import iso
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+from roundsman.wire.messages import TASK_ID
 from roundsman_console.inert import inert
 from roundsman_console.sentences import NOT_FOUND, ConsoleError
 from roundsman_console.stack import Stack

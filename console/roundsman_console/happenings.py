@@ -4,11 +4,11 @@ history, which has what went wrong, what was undone and what people asked."""
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from roundsman.events import HistoryRow
-from roundsman.plan import Plan
-from roundsman.states import ProcessState
-from roundsman.task import UNDO, StepRecord, Task, operation_of
-from roundsman.values import iso
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import iso
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import UNDO, StepRecord, Task, operation_of
 from roundsman_console.step_facts import agent_words
 from roundsman_console.task_view import step_names
 

@@ -1,10 +1,10 @@
 """Telling the other operators that somebody holds an agent, or lets it take work again."""
 
-from roundsman.alerts import Alert, agent_alert
-from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
-from roundsman.ports import Hold
-from roundsman.values import iso
+from roundsman.model.holds import Hold
+from roundsman.model.instants import iso
+from roundsman.wire.alert import Alert, agent_alert
 from roundsman_console.sentences import complain
 from roundsman_console.stack import Stack
 

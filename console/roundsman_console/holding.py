@@ -12,11 +12,12 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
+from roundsman.engine.agent_holds import LOOK_AGAIN
 from roundsman.errors import RoundsmanError
-from roundsman.held import LOOK_AGAIN
-from roundsman.ports import BREAKER, OPERATOR, Hold
-from roundsman.values import SECOND, Json, clock_time, spoken
-from roundsman.wire import wire_text
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.json import Json
+from roundsman.wire.limits import wire_text
 from roundsman_console.agents import AgentNow, find_agent, hold_document
 from roundsman_console.arguments import read_duration, read_name, read_reason
 from roundsman_console.confirming import confirm

@@ -9,8 +9,8 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.task import Task
-from roundsman.values import iso, spoken
+from roundsman.model.instants import iso, spoken
+from roundsman.model.task import Task
 from roundsman_console.filters import (
     AfterCursor,
     ErrorFilter,

@@ -4,9 +4,9 @@ from typing import Annotated
 
 import typer
 
-from roundsman.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
-from roundsman.standing import effect_may_stand
-from roundsman.task import Task
+from roundsman.engine.effects import effect_may_stand
+from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
+from roundsman.model.task import Task
 from roundsman_console.acting_options import (
     DEFAULT_WAIT,
     Act,

@@ -8,14 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from roundsman.aws.codec import failure_key, number, read_task, text
-from roundsman.aws.dynamodb import DUE_INDEX, FAILURES_INDEX
+from roundsman.aws.dynamodb.codec import failure_key, number, read_task, text
+from roundsman.aws.dynamodb.tasks import DUE_INDEX, FAILURES_INDEX
 from roundsman.aws.errors import aws_errors
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.model.instants import SECOND
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
 from roundsman.ports import DueEntry
-from roundsman.states import TaskState
-from roundsman.task import Task
-from roundsman.values import SECOND
 from roundsman_console.waiting import pause
 
 if TYPE_CHECKING:

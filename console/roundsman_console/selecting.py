@@ -12,11 +12,12 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from roundsman.aws.clock import now
-from roundsman.due import Lane, lane_key
-from roundsman.failures import NO_STEP
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord, Task, step_of
-from roundsman.values import Json, canonical_json, sha256, spoken
+from roundsman.engine.due import Lane, lane_key
+from roundsman.model.failure import NO_STEP
+from roundsman.model.instants import spoken
+from roundsman.model.json import Json, canonical_json, sha256
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.cursors import START, Place, cursor_of, read_cursor
 from roundsman_console.records import AT_ONCE, FIRST_PAGE
 from roundsman_console.stack import Stack

@@ -11,13 +11,13 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.aws.clock import now
-from roundsman.events import HistoryRow
-from roundsman.held import HELD
-from roundsman.plan import Plan, StepPlan
-from roundsman.standing import effect_may_stand
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task, item_place
-from roundsman.values import clock_time, iso
+from roundsman.engine.agent_holds import HELD
+from roundsman.engine.effects import effect_may_stand
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import clock_time, iso
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task, item_place
 from roundsman_console.finding import find_task
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import sentences

@@ -14,10 +14,10 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
-from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
-from roundsman.aws.dynamodb import DynamoStore
-from roundsman.aws.groups import DynamoGroups
-from roundsman.aws.holds import DynamoHolds
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import UnreadableRecord
 from roundsman.ports import Member
 from roundsman_console.records import Records

@@ -8,10 +8,10 @@ person.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from roundsman.failures import NO_STEP
-from roundsman.groups import Group
-from roundsman.ports import OPERATOR, Hold
-from roundsman.values import Json, iso
+from roundsman.model.failure import NO_STEP, Group
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
 
 SEVERITIES = ("critical", "error", "warning", "info")
 

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from roundsman.plan import Plan, StepPlan
-from roundsman.ports import Hold
-from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, Effect, StepRecord, Task, item_place
-from roundsman.values import clock_time, spoken
+from roundsman.model.holds import Hold
+from roundsman.model.instants import clock_time, spoken
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
 from roundsman_console.agents import hold_words
 from roundsman_console.task_view import second, step_names
 

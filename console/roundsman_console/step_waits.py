@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from roundsman.events import Agents
-from roundsman.plan import Plan, StepPlan
-from roundsman.ports import OPERATOR, Hold
-from roundsman.states import ProcessState
-from roundsman.task import UNDO, StepRecord, Task, operation_of
-from roundsman.values import clock_time, spoken
+from roundsman.model.events import Agents
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import clock_time, spoken
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import UNDO, StepRecord, Task, operation_of
 from roundsman_console.agents import hold_words
 from roundsman_console.task_view import second, step_names
 

@@ -2,12 +2,13 @@
 
 from collections.abc import Sequence
 
-from roundsman.events import HistoryRow
-from roundsman.plan import Plan, StepPlan
-from roundsman.standing import effect_may_stand, without_compensation
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import UNDO, StepRecord, Task, operation_of
-from roundsman.values import Json, iso
+from roundsman.engine.effects import effect_may_stand, without_compensation
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import UNDO, StepRecord, Task, operation_of
 
 STATE_STYLES = {
     TaskState.COMPLETED: "green",

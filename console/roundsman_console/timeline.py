@@ -9,8 +9,9 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.task import Task
-from roundsman.values import Json, iso, spoken
+from roundsman.model.instants import iso, spoken
+from roundsman.model.json import Json
+from roundsman.model.task import Task
 from roundsman_console.finding import find_task
 from roundsman_console.happenings import Happening, happenings, not_known
 from roundsman_console.inert import plain

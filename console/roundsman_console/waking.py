@@ -10,13 +10,13 @@ from dataclasses import dataclass, replace
 from itertools import islice
 
 from roundsman.aws.clock import now
-from roundsman.aws.outbox import AwsOutbox
-from roundsman.due import Lane, lane_key
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.engine.agent_holds import LOOK_AGAIN, SEEN_BY_NOW
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import RoundsmanError
-from roundsman.held import LOOK_AGAIN, SEEN_BY_NOW
-from roundsman.plan import Plan
-from roundsman.task import Task
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
 from roundsman_console.finding import plan_of
 from roundsman_console.records import END_OF_TIME
 from roundsman_console.stack import Stack

@@ -9,9 +9,10 @@ from rich.console import Console
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.messages import TASK_ID
-from roundsman.task import Task
-from roundsman.values import SECOND, Json
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.model.task import Task
+from roundsman.wire.messages import TASK_ID
 from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
 from roundsman_console.finding import find_task, plan_of
 from roundsman_console.inert import inert, plain

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from functools import cache
 
+from roundsman.aws.handlers.scheduler import scheduler_handler
 from roundsman.aws.observability import observed
-from roundsman.aws.scheduler_lambda import scheduler_handler
 from roundsman.aws.settings import SchedulerSettings
 
 

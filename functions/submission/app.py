@@ -3,11 +3,11 @@
 from collections.abc import Callable
 from functools import cache
 
+from roundsman.aws.handlers.submission import submission_handler
 from roundsman.aws.observability import observed
 from roundsman.aws.settings import SubmissionSettings
-from roundsman.aws.submission_lambda import submission_handler
-from roundsman.plan import Plan, plan_of
-from roundsman.submission import CancelAsked, NewOrder
+from roundsman.model.plan import Plan, plan_of
+from roundsman.submission.submission import CancelAsked, NewOrder
 from workflows.cancel import CancelEvent
 from workflows.orders import read_event
 from workflows.registry import WORKFLOWS

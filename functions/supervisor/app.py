@@ -4,9 +4,9 @@ from collections.abc import Callable
 from functools import cache
 from typing import Protocol
 
+from roundsman.aws.handlers.supervisor import supervisor_handler
 from roundsman.aws.observability import observed
 from roundsman.aws.settings import SupervisorSettings
-from roundsman.aws.supervisor_lambda import supervisor_handler
 
 
 class Context(Protocol):

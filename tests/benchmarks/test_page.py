@@ -10,8 +10,8 @@ from benchmarks.page import BLOCK, PAGES, filled
 from benchmarks.scale.measure import NEW_INDEX
 from benchmarks.scale.plan import INDEX_UNITS, ORDER_UNITS, TABLE_UNITS
 from benchmarks.scale.quotas import load_quotas
-from roundsman.testing.stack_template import mapping_of, part
-from roundsman.values import Json
+from roundsman.model.json import Json
+from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import load_figures
 from tests.project import TEMPLATE, load_template
 

@@ -19,8 +19,8 @@ from benchmarks.scale.plan import (
 )
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.rounds import Held, Lost, Settings, Stage
-from roundsman.leases import at_once
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.supervisor.shard_pass import at_once
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 

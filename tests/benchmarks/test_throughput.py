@@ -12,7 +12,7 @@ from benchmarks.killing import kill_all, seconds_to_complete_by
 from benchmarks.shop import PATIENCE, Shop, spread, warm_up
 from benchmarks.step_functions import RESOURCES, definition
 from benchmarks.throughput import Found, report
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
 from tests.unit.machine_world import T0
 from tests.unit.shell_world import Shells
 from tests.unit.supervision_world import LINE

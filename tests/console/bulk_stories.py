@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from roundsman.failures import failure_of
+from roundsman.model.failure import failure_of
 from tests.console.operators import Operator
 from tests.moto.orders import order
 

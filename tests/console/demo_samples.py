@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.task import Ending, StepRecord, Task
 from roundsman.ports import OrderRow
-from roundsman.states import END_STATES, ProcessState, TaskState
-from roundsman.task import Ending, StepRecord, Task
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.scenario import CASES, STEPS, Case, End, Sent, read_events
 from roundsman_console.demo.summary import perform_key, undo_key

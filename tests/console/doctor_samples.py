@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from roundsman.due import placed
-from roundsman.groups import Group
-from roundsman.leases import Lease, Leases
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord, Task
-from roundsman.values import MINUTE, SECOND
+from roundsman.engine.due import placed
+from roundsman.model.failure import Group
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease, Leases
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task
 from roundsman_console.doctor.checks import findings
 from roundsman_console.doctor.facts import (
     AlarmFact,

@@ -10,7 +10,7 @@ from contextlib import redirect_stdout
 
 from moto.moto_api._internal import mock_random
 
-from roundsman.ports import OPERATOR, Hold
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman.testing.stack import Killed, Stack
 from tests.console.operators import at_each_call, holds_of
 from tests.moto.orders import order

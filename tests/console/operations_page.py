@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from socket import gethostname
 
-from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import Stack
 from tests.console.doctored import put_in_order, see_mappings_enabled
 from tests.console.letter_stories import LETTER_STORIES, LETTER_THINGS

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 import boto3
 from typer.testing import CliRunner, Result
 
-from roundsman.aws.holds import DynamoHolds
+from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.testing.stack import Stack
 from roundsman_console.main import app
 from tests.console.schemas import assert_schema

@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from roundsman.birth import Wishes, new_task
-from roundsman.due import Lane, lane_key
-from roundsman.failures import failure_of
+from roundsman.engine.due import Lane, lane_key
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.failure import failure_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, StepError, StepRecord, Task
 from roundsman.ports import DueEntry, Member
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, StepError, StepRecord, Task
 from roundsman_console.records import Loaded
 from roundsman_console.stack import Stack
 from tests.console.step_samples import AT, plan

@@ -4,11 +4,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.birth import Wishes, new_task
-from roundsman.plan import Plan, plan_of
-from roundsman.ports import OPERATOR, Hold
-from roundsman.task import StepRecord, Task
-from roundsman.workflow import Step, Workflow
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.task import StepRecord, Task
+from roundsman.model.workflow import Step, Workflow
 
 AT = 1_800_000_000_000
 """When all is told: 2027-01-15T08:00:00Z."""

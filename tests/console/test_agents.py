@@ -1,7 +1,7 @@
 """`roundsman agents`: which agents there are, which are held and why, and which are behind."""
 
-from roundsman.aws.control import DynamoReadNotes
-from roundsman.ports import BREAKER, Hold
+from roundsman.aws.dynamodb.control import DynamoReadNotes
+from roundsman.model.holds import BREAKER, Hold
 from roundsman.testing.stack import MORNING
 from roundsman_console.agents import agent_names
 from tests.console.operators import Operator, holds_of

@@ -4,10 +4,9 @@ from dataclasses import replace
 
 import boto3
 
-from roundsman.aws.groups import DynamoGroups
-from roundsman.failures import NO_STEP
-from roundsman.groups import Group
-from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.model.failure import NO_STEP, Group
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman_console.standing_alerts import (
     SEVERITIES,
     Alarm,

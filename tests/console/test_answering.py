@@ -6,17 +6,17 @@ from datetime import timedelta
 import pytest
 from typer.testing import CliRunner
 
-from roundsman.birth import Wishes, new_task
-from roundsman.callbacks import callback_token
-from roundsman.due import placed
-from roundsman.events import Outcome
-from roundsman.messages import Reply, read_request
-from roundsman.plan import plan_of
+from roundsman.agents.callbacks import callback_token
+from roundsman.engine.due import placed
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.events import Outcome
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, StepRecord
+from roundsman.model.workflow import Workflow
 from roundsman.ports import OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, StepRecord
 from roundsman.testing.stack import MORNING
-from roundsman.workflow import Workflow
+from roundsman.wire.messages import Reply, read_request
 from roundsman_console.main import app
 from tests.console.operators import Operator, document
 from tests.console.schemas import assert_schema

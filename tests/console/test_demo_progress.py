@@ -9,9 +9,9 @@ import pytest
 from rich.console import Console
 
 from roundsman.errors import Problem
-from roundsman.messages import rejection_body
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Owed, StepError, StepRecord, Task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepError, StepRecord, Task
+from roundsman.wire.messages import rejection_body
 from roundsman_console.demo.alerts import read_notification
 from roundsman_console.demo.facts import AlertSeen, Rejection
 from roundsman_console.demo.progress import (

@@ -5,9 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed
 from roundsman.ports import OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Owed
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.scenario import CASES
 from roundsman_console.demo.summary import as_json, perform_key, summarise, undo_key

@@ -4,10 +4,11 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.events import AgentView
-from roundsman.ports import BREAKER, Hold, OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman.model.events import AgentView
+from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman.ports import OrderRow
 from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
 from tests.console.shelves import DECLINED, archived, open_task
 from tests.console.step_samples import AT, HOLD, plan

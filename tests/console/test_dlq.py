@@ -5,8 +5,8 @@ from collections.abc import Mapping
 
 from botocore.exceptions import ClientError
 
-from roundsman.commands import START, Command
 from roundsman.testing.stack import Killed, Stack
+from roundsman.wire.commands import START, Command
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
 from tests.moto.orders import ALL_EFFECTS, order

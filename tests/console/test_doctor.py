@@ -7,9 +7,9 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.events import Asked, Resubmit
+from roundsman.model.events import Asked, Resubmit
+from roundsman.model.instants import MINUTE
 from roundsman.testing.stack import Clock, Services, Stack
-from roundsman.values import MINUTE
 from roundsman_console import waiting
 from roundsman_console.bulk.run import Run, Terms
 from roundsman_console.bulk.store import DynamoBulks, Holder

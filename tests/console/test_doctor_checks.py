@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.leases import Lease
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease
 from roundsman_console.doctor.facts import (
     AlarmFact,
     BulkFact,

@@ -4,13 +4,13 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.draft import SKEW
-from roundsman.due import due
-from roundsman.held import LOOK_AGAIN
-from roundsman.ports import OPERATOR, Hold
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Owed, StepRecord, Task
-from roundsman.values import MINUTE, SECOND
+from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.decision import SKEW
+from roundsman.engine.due import due
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepRecord, Task
 from roundsman_console.doctor.checks import findings
 from roundsman_console.doctor.facts import Facts, Inspect, OrphanOrder, Rearm, TaskSeen
 from roundsman_console.doctor.kinds import Severity

@@ -4,9 +4,9 @@ from dataclasses import dataclass, replace
 
 import pytest
 
-from roundsman.aws.groups import DynamoGroups
-from roundsman.failures import failure_of
-from roundsman.groups import Group, opened
+from roundsman.alerts.group import opened
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.model.failure import Group, failure_of
 from roundsman_console.agents import AgentNow
 from roundsman_console.groups import facts
 from roundsman_console.groups.command import commands_of

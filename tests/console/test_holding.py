@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.ports import BREAKER, OPERATOR, Hold
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import MORNING
 from roundsman_console import confirming, waking
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry

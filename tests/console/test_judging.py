@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.events import Outcome
-from roundsman.messages import AgentRequest, Reply
-from roundsman.states import ProcessState
-from roundsman.task import PERFORM, StepRecord, idempotency_key
+from roundsman.model.events import Outcome
+from roundsman.model.states import ProcessState
+from roundsman.model.task import PERFORM, StepRecord, idempotency_key
+from roundsman.wire.messages import AgentRequest, Reply
 from roundsman_console.letters.judging import (
     Verdict,
     order_of,

@@ -6,10 +6,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from roundsman.failures import failure_of
-from roundsman.groups import opened
-from roundsman.states import TaskState
-from roundsman.task import Ending, StepError, Task
+from roundsman.alerts.group import opened
+from roundsman.model.failure import failure_of
+from roundsman.model.states import TaskState
+from roundsman.model.task import Ending, StepError, Task
 from roundsman_console import listing, showing, timeline, why
 from roundsman_console.diagnosis import Facts, diagnose
 from roundsman_console.groups import command as groups

@@ -6,8 +6,8 @@ import re
 
 import pytest
 
-from roundsman.states import TaskState
-from roundsman.transitions import MayBecome, TaskEvent, task_transition
+from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
+from roundsman.model.states import TaskState
 from roundsman_console.main import app
 from tests.console.operations_page import PAGE, PAGES, STORIES, blocks, page_of, replaced, rerun
 from tests.console.operators import Operator

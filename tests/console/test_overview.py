@@ -7,10 +7,10 @@ import boto3
 import pytest
 from typer.testing import CliRunner
 
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.events import AgentView
-from roundsman.states import TaskState
+from roundsman.model.events import AgentView
+from roundsman.model.states import TaskState
 from roundsman_console.main import app
 from roundsman_console.overview import counting, watch
 from roundsman_console.overview.counting import Count, count_tasks

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, StepError, StepRecord, Task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, StepError, StepRecord, Task
 from roundsman_console import selecting
 from roundsman_console.filters import read_selection
 from roundsman_console.selecting import Page, Selection, find, matches

@@ -7,10 +7,10 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from roundsman.held import HELD
-from roundsman.ports import BREAKER, Hold
-from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, Effect, StepError, StepRecord
+from roundsman.engine.agent_holds import HELD
+from roundsman.model.holds import BREAKER, Hold
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.showing import steps_table
 from roundsman_console.step_facts import span, step_facts
 from roundsman_console.task_view import task_document

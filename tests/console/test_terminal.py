@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
-from roundsman.ports import BREAKER, Hold
+from roundsman.model.holds import BREAKER, Hold
 from roundsman_console.main import app
 from tests.console.operators import Operator, holds_of
 from tests.console.verbs import STACK_VERBS, typed_example

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from roundsman.events import HistoryRow
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord
+from roundsman.model.events import HistoryRow
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord
 from roundsman_console.happenings import NO_HISTORY, happenings, not_known
 from tests.console.operators import DECLINED, Operator
 from tests.console.schemas import assert_schema

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.task import StepRecord
+from roundsman.model.task import StepRecord
 from roundsman_console.waking import ramp, waits_for
 from tests.console.step_samples import AT, plan, task
 

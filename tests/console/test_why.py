@@ -1,7 +1,7 @@
 """`roundsman why` over the real functions."""
 
-from roundsman.aws.control import DynamoLeases
-from roundsman.leases import Lease, Leases
+from roundsman.aws.dynamodb.control import DynamoLeases
+from roundsman.model.leases import Lease, Leases
 from tests.console.operators import DECLINED, Operator, holds_of, in_retry
 from tests.console.schemas import assert_schema
 from tests.console.step_samples import HOLD

@@ -12,13 +12,13 @@ from typing import TypeVar
 import pytest
 from aws_lambda_powertools.utilities.circuit_breaker import base as powertools
 
-from roundsman.alerts import Alert
-from roundsman.aws.guarding import AgentGuard, guard_of
+from roundsman.aws.guard.guard import AgentGuard, guard_of
 from roundsman.aws.settings import AgentSettings
 from roundsman.errors import TransientError
-from roundsman.ports import Hold
-from roundsman.testing.stack_environment import forget_circuits
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.testing.stack.environment import forget_circuits
+from roundsman.wire.alert import Alert
 from tests.contract.worlds import DynamoWorld
 
 T = TypeVar("T")

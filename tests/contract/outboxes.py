@@ -7,13 +7,19 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from roundsman.alerts import Alert
 from roundsman.aws.clients import CONFIG
-from roundsman.aws.outbox import AwsOutbox
-from roundsman.commands import Command
-from roundsman.messages import rejection_body
+from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.ports import Outbox
-from roundsman.recording import RecordingOutbox, Rejected, SentCommand, SentRequest, SentStatus
+from roundsman.testing.recording import (
+    RecordingOutbox,
+    Rejected,
+    SentCommand,
+    SentRequest,
+    SentStatus,
+)
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import rejection_body
 
 if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient

@@ -2,13 +2,14 @@
 
 from dataclasses import replace
 
-from roundsman.birth import Wishes, new_task
-from roundsman.due import placed
-from roundsman.plan import plan_of
+from roundsman.engine.due import placed
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.json import Json
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepRecord, Task
 from roundsman.ports import OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Owed, StepRecord, Task
-from roundsman.values import MINUTE, SECOND, Json
 from workflows.order_fulfilment import order_fulfilment
 
 NOW = 1_790_000_000_123

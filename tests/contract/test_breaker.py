@@ -7,13 +7,13 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import Alert
-from roundsman.aws.breaker import TRIED_FOR
-from roundsman.aws.guarding import AgentGuard
+from roundsman.agents.guard import HeldBack, NotCalled
+from roundsman.aws.guard.breaker import TRIED_FOR
+from roundsman.aws.guard.guard import AgentGuard
 from roundsman.errors import Busy, PermanentError, TransientError, TryAgain
-from roundsman.guards import HeldBack, NotCalled
-from roundsman.ports import BREAKER
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.holds import BREAKER
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.wire.alert import Alert
 from tests.contract.circuits import (
     FAILURES,
     RECOVERY,

@@ -6,7 +6,7 @@ from functools import partial
 import pytest
 
 from roundsman.errors import TryAgain, UnreadableRecord
-from roundsman.events import Asked, Cancel, Extend, OperatorEvent, Resolve, Resubmit, RunNow
+from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Resolve, Resubmit, RunNow
 from roundsman_console.bulk.run import Kind, Progress, Run, RunState, Sent, Terms, Verdict
 from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
 from tests.contract.samples import NOW

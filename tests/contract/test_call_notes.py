@@ -4,10 +4,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from roundsman.aws.call_notes import KEPT_FOR, DynamoCallNotes
-from roundsman.call_notes import Begun
+from roundsman.agents.call_notes import Begun
+from roundsman.aws.dynamodb.call_notes import KEPT_FOR, DynamoCallNotes
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.worlds import DynamoWorld, World

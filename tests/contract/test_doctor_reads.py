@@ -5,9 +5,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundsman.aws.codec import task_item
-from roundsman.task import Task
-from roundsman.values import SECOND
+from roundsman.aws.dynamodb.codec import task_item
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
 from roundsman_console.doctor.deep import look_deep
 from roundsman_console.doctor.facts import Facts
 from roundsman_console.doctor.gather_tasks import walk

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.due import placed, without_owed
-from roundsman.failures import failure_of
+from roundsman.engine.due import placed, without_owed
+from roundsman.model.failure import failure_of
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman.model.task import Ending, Owed, StepError, Task
 from roundsman.ports import Created, Member, Saved
-from roundsman.states import TaskState
-from roundsman.task import Ending, Owed, StepError, Task
-from roundsman.values import MINUTE
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import DynamoWorld, World
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.aws.groups import DynamoGroups
+from roundsman.alerts.group import MOST_OPEN, MOST_UNDONE, opened
+from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.failures import Failure
-from roundsman.groups import MOST_OPEN, MOST_UNDONE, Group, opened
+from roundsman.model.failure import Failure, Group
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.worlds import DynamoWorld, World

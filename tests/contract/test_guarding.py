@@ -2,10 +2,10 @@
 
 import pytest
 
+from roundsman.agents.guard import HeldBack, NoPlace
 from roundsman.errors import TransientError
-from roundsman.guards import HeldBack, NoPlace
-from roundsman.ports import OPERATOR, Hold
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import MINUTE, SECOND
 from tests.contract.circuits import FAILURES, Circuit, call, fresh_circuits, real_now
 from tests.contract.samples import NOW
 from tests.contract.test_breaker import DOWN, answers, circuit, never

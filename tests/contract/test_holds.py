@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundsman.aws.control import DynamoAgentBoard
-from roundsman.aws.holds import DynamoHolds
+from roundsman.aws.dynamodb.control import DynamoAgentBoard
+from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.events import AgentView
-from roundsman.marks import DOUBT
-from roundsman.ports import BREAKER, OPERATOR, Hold
-from roundsman.values import MINUTE, SECOND, clock_time
+from roundsman.model.events import AgentView
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.instants import MINUTE, SECOND, clock_time
+from roundsman.model.queue_lag import DOUBT
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_marks import Clock

@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.aws.codec import Item
-from roundsman.aws.control import DynamoLeases
+from roundsman.aws.dynamodb.codec import Item
+from roundsman.aws.dynamodb.control import DynamoLeases
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.leases import LEASE_FOR, Lease, Leases
+from roundsman.model.leases import LEASE_FOR, Lease, Leases
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_races import together

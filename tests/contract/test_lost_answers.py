@@ -13,11 +13,11 @@ from botocore.awsrequest import AWSResponse
 from botocore.compat import HTTPHeaders
 from botocore.exceptions import ConnectTimeoutError, ReadTimeoutError
 
-from roundsman.due import without_owed
+from roundsman.engine.due import without_owed
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.events import HistoryRow
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import MINUTE
 from roundsman.ports import Created, Exists, Saved, Superseded
-from roundsman.values import MINUTE
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.worlds import DynamoWorld
 

@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundsman.aws.control import DynamoAgentBoard, DynamoReadNotes
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoReadNotes
 from roundsman.errors import CallRefused, UnreadableRecord
-from roundsman.events import AgentView
-from roundsman.marks import DOUBT
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.events import AgentView
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.queue_lag import DOUBT
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import DynamoWorld, World

@@ -10,16 +10,16 @@ from botocore.exceptions import ClientError
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from roundsman.alerts import Alert
-from roundsman.aws.outbox import AwsOutbox
-from roundsman.aws.posting import Post as Sent
-from roundsman.aws.posting import batches, send_posts
-from roundsman.commands import command_of
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.aws.sqs.outgoing import Post as Sent
+from roundsman.aws.sqs.outgoing import batches, send_posts
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
-from roundsman.events import Asked, Cancel
-from roundsman.messages import AgentRequest
-from roundsman.values import MINUTE, SECOND
-from roundsman.wire import MESSAGE_LIMIT, wire_text
+from roundsman.model.events import Asked, Cancel
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import command_of
+from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
+from roundsman.wire.messages import AgentRequest
 from tests.contract.outboxes import MotoPost, Post, RecordingPost, moto_post
 from tests.contract.samples import NOW
 

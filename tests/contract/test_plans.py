@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.aws.control import DynamoPlans
+from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.errors import UnreadableRecord
-from roundsman.plan import plan_of
-from roundsman.values import sha256
+from roundsman.model.json import sha256
+from roundsman.model.plan import plan_of
 from tests.contract.samples import PLAN
 from tests.contract.worlds import DynamoWorld, World
 from workflows.order_fulfilment import order_fulfilment

@@ -9,12 +9,12 @@ from threading import Barrier
 
 import pytest
 
-from roundsman.due import Lane, due, lane_key, settled, without_owed
+from roundsman.engine.due import Lane, due, lane_key, settled, without_owed
 from roundsman.errors import TryAgain
-from roundsman.events import HistoryRow
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.task import Task
 from roundsman.ports import Created, Exists, Saved, Superseded
-from roundsman.task import Task
-from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import NOW, born, claimed, completed, order_row, owing
 from tests.contract.worlds import World
 

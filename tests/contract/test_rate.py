@@ -6,9 +6,9 @@ from threading import Thread
 
 import pytest
 
-from roundsman.aws.rate import LONGEST_RETURN, LONGEST_WAIT, Rate
-from roundsman.guards import HeldBack, NoPlace
-from roundsman.values import MINUTE, SECOND
+from roundsman.agents.guard import HeldBack, NoPlace
+from roundsman.aws.guard.rate_limit import LONGEST_RETURN, LONGEST_WAIT, Rate
+from roundsman.model.instants import MINUTE, SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import unreachable
 from tests.contract.worlds import DynamoWorld

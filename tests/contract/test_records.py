@@ -7,10 +7,10 @@ from itertools import islice
 
 import pytest
 
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.states import TaskState
-from roundsman.task import Task
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
 from roundsman_console import records
 from roundsman_console.records import Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.due import Lane, lane_key, placed, without_owed
-from roundsman.events import HistoryRow
+from roundsman.engine.due import Lane, lane_key, placed, without_owed
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
 from roundsman.ports import Exists, Saved, Superseded
-from roundsman.states import TaskState
-from roundsman.task import Task
-from roundsman.values import MINUTE
 from tests.contract.samples import NOW, born, claimed, completed, order_row
 from tests.contract.test_lost_answers import first_answer_lost
 from tests.contract.test_races import together

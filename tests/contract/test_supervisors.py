@@ -9,16 +9,16 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from roundsman.aws.codec import task_item
-from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
-from roundsman.aws.dynamodb import DynamoStore
-from roundsman.aws.groups import DynamoGroups
-from roundsman.due import Lane, lane_key
-from roundsman.recording import RecordingOutbox, SentCommand
-from roundsman.supervision import Beat, PassReport, Supervisor
-from roundsman.task import Task
+from roundsman.aws.dynamodb.codec import task_item
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.engine.due import Lane, lane_key
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.task import Task
+from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
 from roundsman.testing.faults import Faults, FaultyOutbox
-from roundsman.values import MINUTE, SECOND
+from roundsman.testing.recording import RecordingOutbox, SentCommand
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
 from tests.contract.tables import Tables, create_tables
 from tests.contract.test_races import together

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import pytest
 
-from roundsman.testing.stack_template import mapping_of
+from roundsman.testing.stack.template import mapping_of
 from tests.contract.tables import TABLES, TTL_ATTRIBUTE
 from tests.project import translate
 

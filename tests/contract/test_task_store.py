@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.due import Lane, due, lane_key, without_owed
+from roundsman.engine.due import Lane, due, lane_key, without_owed
+from roundsman.engine.history import refusal
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.events import Asked, HistoryRow
-from roundsman.history import refusal
+from roundsman.model.events import Asked, HistoryRow
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, Ending, StepError, Task
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import AfterUndo, Ending, StepError, Task
-from roundsman.values import MINUTE, SECOND
 from tests.contract.samples import (
     CONTENT,
     NOW,

@@ -5,24 +5,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from roundsman.aws.call_notes import DynamoCallNotes
-from roundsman.aws.control import DynamoAgentBoard, DynamoLeases, DynamoPlans, DynamoReadNotes
-from roundsman.aws.dynamodb import DynamoStore
-from roundsman.aws.groups import DynamoGroups
-from roundsman.aws.holds import DynamoHolds
-from roundsman.call_notes import CallNotes
-from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.events import HistoryRow
-from roundsman.marks import ReadNotes
-from roundsman.memory import (
-    MemoryAgentBoard,
-    MemoryCallNotes,
-    MemoryHolds,
-    MemoryLeases,
-    MemoryPlans,
-    MemoryStore,
+from roundsman.agents.call_notes import CallNotes
+from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
+from roundsman.aws.dynamodb.control import (
+    DynamoAgentBoard,
+    DynamoLeases,
+    DynamoPlans,
+    DynamoReadNotes,
 )
-from roundsman.memory_groups import MemoryGroups
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.events import HistoryRow
+from roundsman.model.queue_lag import ReadNotes
 from roundsman.ports import (
     AgentBoard,
     GroupStore,
@@ -31,6 +27,15 @@ from roundsman.ports import (
     OrderStore,
     PlanStore,
     TaskStore,
+)
+from roundsman.testing.memory import (
+    MemoryAgentBoard,
+    MemoryCallNotes,
+    MemoryGroups,
+    MemoryHolds,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
 )
 from tests.contract.tables import Tables
 

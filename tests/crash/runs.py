@@ -10,8 +10,8 @@ from typing import cast
 
 import boto3
 
-from roundsman.aws.groups import DynamoGroups
-from roundsman.states import TaskState
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.model.states import TaskState
 from roundsman.testing.stack import AwsFault, Call, Stack, Strike
 from tests.crash.scenarios import ORDER, Scenario, ended
 from tests.moto.orders import ALL_EFFECTS, order

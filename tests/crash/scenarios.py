@@ -5,11 +5,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from roundsman import Retry, Step, Undo, Workflow
-from roundsman.commands import command_of
-from roundsman.events import Asked, Resubmit
-from roundsman.states import TaskState
+from roundsman.model.events import Asked, Resubmit
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Compensation
 from roundsman.testing.stack import Stack
-from roundsman.workflow import Compensation
+from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
 
 ORDER = "ord-1"

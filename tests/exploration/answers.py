@@ -5,8 +5,8 @@ An ending is what a call comes to; an answer is the reply that follows from it, 
 
 from typing import NamedTuple
 
-from roundsman.events import Outcome
-from roundsman.task import Effect
+from roundsman.model.events import Outcome
+from roundsman.model.task import Effect
 
 
 class Answer(NamedTuple):

@@ -17,13 +17,13 @@ from functools import cache
 from hashlib import sha256
 from typing import TypeAlias
 
-from roundsman.draft import SKEW
-from roundsman.due import START_WITHIN, Lane
-from roundsman.held import SEEN_BY_NOW
-from roundsman.patience import patience_of
-from roundsman.plan import Plan, StepPlan
-from roundsman.states import ProcessState
-from roundsman.task import PERFORM, Owed, StepRecord, Task, step_of
+from roundsman.engine.agent_holds import SEEN_BY_NOW
+from roundsman.engine.decision import SKEW
+from roundsman.engine.due import START_WITHIN, Lane
+from roundsman.engine.time_limits import patience_of
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import PERFORM, Owed, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
 NOTICED = SEEN_BY_NOW + 5_000

@@ -8,7 +8,7 @@ that becomes due.
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.events import (
+from roundsman.model.events import (
     Asked,
     Cancel,
     Extend,
@@ -18,8 +18,8 @@ from roundsman.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.plan import Plan, plan_of
-from roundsman.workflow import (
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.workflow import (
     Archive,
     Compensation,
     Retry,

@@ -8,9 +8,9 @@ something that leads on, and the due entry alone is enough for it.
 
 from typing import TYPE_CHECKING
 
-from roundsman.due import Lane
-from roundsman.testing.invariants import Invariant
-from roundsman.values import MINUTE
+from roundsman.engine.due import Lane
+from roundsman.model.instants import MINUTE
+from roundsman.testing.invariants.rules import Invariant
 from tests.exploration.canonical import T0
 from tests.exploration.settling import CALLS
 from tests.exploration.state import PASS, START, State

@@ -21,13 +21,13 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from roundsman.birth import Wishes, new_task
-from roundsman.draft import SKEW
-from roundsman.due import Lane
-from roundsman.events import OperatorEvent, Resolve
-from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
-from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.engine.decision import SKEW
+from roundsman.engine.due import Lane
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.events import OperatorEvent, Resolve
+from roundsman.model.plan import Plan
+from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ENDINGS
 from tests.exploration.canonical import FRESH, NAMES, T0, Records, name_of, token_of
 from tests.exploration.course import Course

@@ -8,13 +8,13 @@ stop is in `course`.
 
 from collections.abc import Iterator
 
-from roundsman.draft import SKEW, STATUSES
-from roundsman.due import START_WITHIN, Lane
-from roundsman.plan import Plan
-from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import Effect, StepRecord, Task, step_of
-from roundsman.testing.invariants import Invariant, of_effects, of_record
-from roundsman.testing.services import EffectKey
+from roundsman.engine.decision import SKEW, STATUSES
+from roundsman.engine.due import START_WITHIN, Lane
+from roundsman.model.plan import Plan
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import Effect, StepRecord, Task, step_of
+from roundsman.testing.invariants.rules import Invariant, of_effects, of_record
+from roundsman.testing.world.services import EffectKey
 from tests.exploration.canonical import T0, Records
 from tests.exploration.state import State
 

@@ -10,8 +10,8 @@ from collections.abc import Mapping, Set
 from dataclasses import replace
 from functools import cache
 
-from roundsman.states import ProcessState
-from roundsman.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
+from roundsman.model.states import ProcessState
+from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import FRESH, NAMES, T0, Key, Records, name_of, token_of
 from tests.exploration.shells import TASK_ID, Shells

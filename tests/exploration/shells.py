@@ -10,21 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
-from roundsman.alerts import Alert
-from roundsman.commands import INSPECT, START, Command, command_of
-from roundsman.draft import STATUSES
+from roundsman.engine.decision import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
-from roundsman.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
-from roundsman.groups import Group
-from roundsman.memory import MemoryLeases, MemoryPlans, MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import SAYS_WHY, AgentRequest, Reply
+from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
+from roundsman.model.failure import Group
+from roundsman.model.instants import MINUTE, iso
+from roundsman.model.json import Json, parse_json
+from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
-from roundsman.recording import RecordingOutbox
-from roundsman.scheduling import Scheduler
-from roundsman.supervision import Beat, Supervisor
-from roundsman.task import StepError, StepRecord, Task
-from roundsman.values import MINUTE, Json, iso, parse_json
+from roundsman.scheduler.scheduler import Scheduler
+from roundsman.supervisor.supervisor import Beat, Supervisor
+from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.testing.recording import RecordingOutbox
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import INSPECT, START, Command, command_of
+from roundsman.wire.messages import SAYS_WHY, AgentRequest, Reply
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import INSTANCE, T0, VERSION, Records, moved
 from tests.exploration.state import Mail, Read

@@ -2,9 +2,9 @@
 
 from typing import NamedTuple
 
-from roundsman.due import Lane
-from roundsman.task import StepRecord
-from roundsman.values import SECOND
+from roundsman.engine.due import Lane
+from roundsman.model.instants import SECOND
+from roundsman.model.task import StepRecord
 from tests.exploration.canonical import FRESH, T0, Records, name_of
 
 KEPT = "kept"

@@ -9,11 +9,11 @@ from dataclasses import fields, replace
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from roundsman.birth import Wishes, new_task
-from roundsman.draft import SKEW
-from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
-from roundsman.task import StepRecord, Task
+from roundsman.engine.decision import SKEW
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.plan import Plan
+from roundsman.model.task import StepRecord, Task
+from roundsman.wire.messages import AgentRequest
 from tests.exploration.answers import ANSWERS
 from tests.exploration.canonical import T0, Records, name_of, token_of
 from tests.exploration.configurations import (

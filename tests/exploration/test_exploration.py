@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND
 from tests.exploration.configurations import EVERY, SMALL, VERIFY
 from tests.exploration.explorer import explore
 from tests.exploration.model import TaskModel

@@ -11,30 +11,24 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman import (
-    attempts,
-    draft,
-    fan_out,
-    machine,
-    performing,
-    routing,
-    scheduling,
-    standing,
-    undoing,
-)
-from roundsman.case import Case
-from roundsman.draft import Draft
-from roundsman.due import placed
-from roundsman.events import Agents, Claimant, Decision, Event, Replied
-from roundsman.memory import MemoryStore
-from roundsman.plan import Plan, StepPlan
+from roundsman.engine import attempts, fan_out, machine, routing
+from roundsman.engine import compensation as undoing
+from roundsman.engine import decision as draft
+from roundsman.engine import effects as standing
+from roundsman.engine import steps as performing
+from roundsman.engine.compensation import begin_undo, undone
+from roundsman.engine.decision import Case, Draft
+from roundsman.engine.due import placed
+from roundsman.engine.transitions import StepEvent
+from roundsman.model.events import Agents, Claimant, Decision, Event, Replied
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
-from roundsman.states import ProcessState
-from roundsman.task import AfterUndo, Effect, StepError, StepRecord, Task
-from roundsman.testing.invariants import Invariant
-from roundsman.transitions import StepEvent
-from roundsman.undoing import begin_undo, undone
-from roundsman.values import Json
+from roundsman.scheduler import scheduler as scheduling
+from roundsman.testing.invariants.rules import Invariant
+from roundsman.testing.memory import MemoryStore
 from tests.exploration.configurations import (
     A_ROW,
     A_STEP,

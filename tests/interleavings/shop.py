@@ -4,11 +4,11 @@ import json
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.submission import CancelAsked, NewOrder
+from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
+from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.testing import World
-from roundsman.testing.queues import REQUESTS, Mail
-from roundsman.testing.world import MORNING
-from roundsman.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
+from roundsman.testing.world.queues import REQUESTS, Mail
+from roundsman.testing.world.world import MORNING
 
 MINUTE = timedelta(minutes=1)
 ONCE = Retry(max_attempts=1)

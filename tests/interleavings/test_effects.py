@@ -4,16 +4,16 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.agent import Agent
+from roundsman.agents.agent import Agent
+from roundsman.agents.outcomes import DidNotHappen, Happened
+from roundsman.agents.request import StepRequest
 from roundsman.errors import PermanentError, TransientError
-from roundsman.probes import DidNotHappen, Happened
-from roundsman.states import ProcessState, TaskState
-from roundsman.step_request import StepRequest
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry
 from roundsman.testing import Fault, World
-from roundsman.testing.queues import REPLIES, REQUESTS
-from roundsman.testing.services import End
-from roundsman.values import Json
-from roundsman.workflow import Archive, Retry
+from roundsman.testing.world.queues import REPLIES, REQUESTS
+from roundsman.testing.world.services import End
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,

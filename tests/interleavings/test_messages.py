@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.states import TaskState
+from roundsman.engine.new_task import Wishes
+from roundsman.model.states import TaskState
 from roundsman.testing import Fault, World
-from roundsman.testing.queues import MOST_RECEIVES, ORDERS, REPLIES
+from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REPLIES
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,

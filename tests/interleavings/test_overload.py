@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.messages import read_request
-from roundsman.ports import BREAKER, OPERATOR
-from roundsman.states import ProcessState, TaskState
+from roundsman.model.holds import BREAKER, OPERATOR
+from roundsman.model.instants import SECOND, milliseconds
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.testing import World
-from roundsman.testing.queues import REQUESTS
-from roundsman.values import SECOND, milliseconds
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.wire.messages import read_request
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,

@@ -5,13 +5,13 @@ from datetime import timedelta
 import pytest
 
 from functions.submission.app import read
-from roundsman.agent import Agent
-from roundsman.aws.codec import task_item
-from roundsman.states import ProcessState, TaskState
-from roundsman.step_request import StepRequest
+from roundsman.agents.agent import Agent
+from roundsman.agents.request import StepRequest
+from roundsman.aws.dynamodb.codec import task_item
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Step
 from roundsman.testing import World
-from roundsman.values import Json
-from roundsman.workflow import Step
 from tests.interleavings.shop import FENCED, a_step, a_workflow
 from tests.unit.item_size import item_size
 from tests.unit.orders_samples import changed

@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 
 from roundsman.errors import PermanentError, TransientError
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Effect
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect
+from roundsman.model.workflow import Archive, Compensation, Retry
 from roundsman.testing import Fault, World
-from roundsman.testing.queues import REQUESTS
-from roundsman.testing.services import End
-from roundsman.workflow import Archive, Compensation, Retry
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.testing.world.services import End
 from tests.interleavings.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, since_morning
 
 SECONDS = timedelta(seconds=5)

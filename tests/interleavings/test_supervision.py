@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import UnreadableRecord
-from roundsman.states import ProcessState, TaskState
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry, Undo, Wait
 from roundsman.testing import Fault, World
-from roundsman.testing.queues import REPLIES
-from roundsman.testing.world import MORNING
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Retry, Undo, Wait
+from roundsman.testing.world.queues import REPLIES
+from roundsman.testing.world.world import MORNING
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,

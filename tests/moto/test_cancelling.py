@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from roundsman.commands import command_of
-from roundsman.events import Asked, Resubmit
+from roundsman.model.events import Asked, Resubmit
 from roundsman.testing.stack import Stack
+from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
 
 

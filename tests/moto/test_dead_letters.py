@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, cast
 
-from roundsman.commands import START, Command
-from roundsman.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman.testing.stack import Stack
+from roundsman.wire.commands import START, Command
+from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from tests.moto.orders import order
 
 if TYPE_CHECKING:

@@ -5,8 +5,8 @@ import re
 
 import pytest
 
+from roundsman.agents.attempt import TRIES
 from roundsman.testing.stack import Stack
-from roundsman.tries import TRIES
 from tests.moto.orders import order
 
 LINES_OF_NO_TASK = {"message rejected", "pass done"}

@@ -5,9 +5,9 @@ from typing import cast
 
 import pytest
 
-from roundsman.events import attempt_of
+from roundsman.agents.attempt import TRIES
+from roundsman.model.events import attempt_of
 from roundsman.testing.stack import MORNING, Stack
-from roundsman.tries import TRIES
 from tests.moto.orders import ALL_EFFECTS, order
 
 STEPS = ("reserve_stock", "charge_card", "create_shipment", "send_confirmation")

@@ -2,10 +2,10 @@
 
 import pytest
 
-from roundsman.commands import command_of
-from roundsman.events import Asked, Resubmit
+from roundsman.model.events import Asked, Resubmit
+from roundsman.model.instants import iso
 from roundsman.testing.stack import MORNING, Message, Stack
-from roundsman.values import iso
+from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
 
 

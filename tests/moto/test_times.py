@@ -1,8 +1,8 @@
 """Orders that wait for their time, and what is left of them when theirs is over."""
 
-from roundsman.due import settled
+from roundsman.engine.due import settled
+from roundsman.model.instants import iso
 from roundsman.testing.stack import MORNING, Stack
-from roundsman.values import iso
 from tests.moto.orders import ALL_EFFECTS, order
 
 HOUR = 3_600

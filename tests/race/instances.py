@@ -20,13 +20,13 @@ import pytest
 from botocore.awsrequest import AWSPreparedRequest, AWSResponse
 from botocore.compat import HTTPHeaders
 
-from roundsman.aws.control import DynamoPlans
-from roundsman.aws.dynamodb import DynamoStore
-from roundsman.birth import Wishes, new_task
-from roundsman.commands import Command
-from roundsman.messages import AgentRequest, read_request
-from roundsman.plan import Plan, plan_of
+from roundsman.aws.dynamodb.control import DynamoPlans
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.plan import Plan, plan_of
 from roundsman.ports import OrderRow
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import AgentRequest, read_request
 from tests.contract.tables import Tables, create_tables
 from workflows.order_fulfilment import order_fulfilment
 

@@ -11,9 +11,9 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.aws.clock import now
-from roundsman.events import Outcome
-from roundsman.messages import AgentRequest, Reply
-from roundsman.task import Task
+from roundsman.model.events import Outcome
+from roundsman.model.task import Task
+from roundsman.wire.messages import AgentRequest, Reply
 from tests.race.instances import Fleet, fleet, start_of
 
 pytestmark = pytest.mark.engine

@@ -6,14 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from roundsman import Json, PermanentError, TransientError, standing
-from roundsman.events import Extend, OperatorEvent, Resolve, Resubmit
-from roundsman.memory import MemoryStore
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord
+from roundsman import Json, PermanentError, TransientError
+from roundsman.engine import effects as standing
+from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord
 from roundsman.testing import World
-from roundsman.testing.invariants import Invariant
-from roundsman.testing.operator import Operator
+from roundsman.testing.invariants.rules import Invariant
+from roundsman.testing.memory import MemoryStore
+from roundsman.testing.world.operator import Operator
 from tools.soak import Limits, main, run_stories, soak
 from tools.soak_stories import Story
 

@@ -14,7 +14,7 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from roundsman.testing.stack_template import Document
+from roundsman.testing.stack.template import Document
 from tests.template.reading import granted, keys_granted
 
 if TYPE_CHECKING:

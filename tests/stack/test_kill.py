@@ -6,7 +6,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.events import attempt_of
+from roundsman.model.events import attempt_of
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 

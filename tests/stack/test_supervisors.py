@@ -5,7 +5,7 @@ import signal
 
 import pytest
 
-from roundsman.events import attempt_of
+from roundsman.model.events import attempt_of
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import PATIENCE, faults, hanging, history_of, is_in, steps_of

@@ -17,7 +17,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.supervision import UNDONE_COUNT
+from roundsman.supervisor.supervisor import UNDONE_COUNT
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import free_port
 from roundsman_console.services import RemoteServices

@@ -5,7 +5,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.tries import TRIES
+from roundsman.agents.attempt import TRIES
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import DeployedStack
 from tests.stack.helpers import (

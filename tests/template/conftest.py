@@ -5,8 +5,8 @@ from collections.abc import Iterator
 import pytest
 from moto import mock_aws
 
-from roundsman.testing.stack_resources import StackOnMoto
-from roundsman.testing.stack_template import Document
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document
 from tests.project import create_stack, translate
 
 

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Iterator
 
-from roundsman.testing.stack_template import Document, Json, mapping_of
+from roundsman.testing.stack.template import Document, Json, mapping_of
 
 
 def of_type(document: Document, kind: str) -> dict[str, Document]:

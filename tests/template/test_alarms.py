@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import translate
 from tests.template.reading import dead_letter_queues, of_type, referred, work_queues
 

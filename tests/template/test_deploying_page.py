@@ -2,7 +2,7 @@
 
 import re
 
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE
 from tests.template.reading import dead_letter_queues, of_type, work_queues
 

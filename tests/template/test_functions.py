@@ -14,8 +14,8 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman.testing.stack_resources import StackOnMoto
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.template.reading import items, of_type, referred, work_queues
 from workflows.registry import WORKFLOWS as REGISTRY
 

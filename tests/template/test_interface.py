@@ -4,8 +4,8 @@ import re
 
 import pytest
 
-from roundsman.testing.stack_resources import StackOnMoto
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import SERVICE_URLS
 from tests.template.reading import of_type, texts
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE
 from tests.template.reading import (
     allowed_to,

@@ -1,6 +1,6 @@
 """No message is lost, too large, readable on the way, or redelivered while it is being handled."""
 
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.template.reading import (
     dead_letter_queues,
     items,

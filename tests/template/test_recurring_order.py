@@ -6,7 +6,7 @@ import re
 import pytest
 
 from roundsman.errors import RejectedOrder
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.template.reading import allowed_to, of_type, referred, statements
 from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.group_alerts import KINDS
-from roundsman.testing.stack_template import Document
+from roundsman.alerts.group_alert import KINDS
+from roundsman.testing.stack.template import Document
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
 from tests.template.reading import of_type

@@ -4,8 +4,8 @@ import boto3
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
-from roundsman.testing.stack_resources import StackOnMoto
-from roundsman.testing.stack_template import Document, mapping_of
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.template.reading import of_type
 
 TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")

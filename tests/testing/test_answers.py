@@ -5,18 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import (
-    Compensation,
-    PermanentError,
-    Retry,
-    Step,
-    TransientError,
-    Undo,
-    Workflow,
-)
-from roundsman.callbacks import succeeded_reply
+from roundsman import Compensation, PermanentError, Retry, Step, TransientError, Undo, Workflow
+from roundsman.agents.callbacks import succeeded_reply
 from roundsman.testing import TaskState, World
-from roundsman.testing.queues import REPLIES
+from roundsman.testing.world.queues import REPLIES
 
 DAY = timedelta(days=1)
 approve = Step(

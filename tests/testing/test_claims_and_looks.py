@@ -9,22 +9,22 @@ import pytest
 
 from roundsman import Archive, Step, Workflow
 from roundsman.errors import CallRefused, TryAgain
-from roundsman.events import Claimant
-from roundsman.messages import AgentRequest
-from roundsman.plan import plan_of
-from roundsman.states import ProcessState, TaskState
-from roundsman.supervision import Supervisor
-from roundsman.task import Effect, Ending, Owed, StepError, StepRecord, Task
+from roundsman.model.events import Claimant
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, Ending, Owed, StepError, StepRecord, Task
+from roundsman.supervisor.supervisor import Supervisor
 from roundsman.testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
-from roundsman.testing.claims import Claims
 from roundsman.testing.faults import FaultyOutbox
-from roundsman.testing.invariants import Broken, of_knowledge, round_of
-from roundsman.testing.looks import WITHIN, Looks
-from roundsman.testing.needs import SOON, needs
-from roundsman.testing.post import PostOffice
-from roundsman.testing.queues import REQUESTS
-from roundsman.testing.services import EffectKey
-from roundsman.values import MINUTE, SECOND
+from roundsman.testing.invariants.claims import Claims
+from roundsman.testing.invariants.looks import WITHIN, Looks
+from roundsman.testing.invariants.needs import SOON, needs
+from roundsman.testing.invariants.rules import Broken, of_knowledge, round_of
+from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.testing.world.services import EffectKey
+from roundsman.wire.messages import AgentRequest
 from tests.testing.samples import SHOP, charge
 
 Patch = pytest.MonkeyPatch
@@ -213,8 +213,8 @@ def test_a_step_that_becomes_ready_unwatched_is_found(monkeypatch: Patch) -> Non
         under_way = [r.overdue_at for r in task.steps.values() if r.under_way]
         return min([at for at in under_way if at], default=task.complete_by)
 
-    monkeypatch.setattr("roundsman.due.due", blind)
-    monkeypatch.setattr("roundsman.supervision.due", blind)
+    monkeypatch.setattr("roundsman.engine.due.due", blind)
+    monkeypatch.setattr("roundsman.supervisor.supervisor.due", blind)
     world = World(SHOP)
     world.submit()
     with pytest.raises(InvariantBroken) as found:
@@ -311,7 +311,7 @@ def test_a_refusal_of_one_copy_is_no_proof_while_the_effect_of_another_stands(
         blind = replace(task, steps={**task.steps, **errors})
         return list(of_knowledge(blind, standing))
 
-    monkeypatch.setattr("roundsman.testing.watch.of_knowledge", refused)
+    monkeypatch.setattr("roundsman.testing.invariants.watch.of_knowledge", refused)
     world = World(CHARGING)
     world.mail(REQUESTS).comes_twice(after=timedelta(seconds=5))
     world.on("charge").refuses("CardDeclined", times=1)

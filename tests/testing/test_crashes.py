@@ -2,18 +2,10 @@
 
 import pytest
 
-from roundsman import delivery
-from roundsman.testing import (
-    Fault,
-    Faults,
-    StoryBroken,
-    TaskState,
-    Wishes,
-    World,
-    crash_everywhere,
-)
-from roundsman.testing.crashes import applies
+from roundsman.scheduler import owed as delivery
+from roundsman.testing import Fault, Faults, StoryBroken, TaskState, Wishes, World, crash_everywhere
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS
+from roundsman.testing.world.crashes import applies
 from tests.testing.samples import SHOP
 
 

@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Retry, Step, Workflow
-from roundsman.states import TaskState
+from roundsman.model.states import TaskState
 from roundsman.testing import World
-from roundsman.testing.queues import REPLIES, REQUESTS
+from roundsman.testing.world.queues import REPLIES, REQUESTS
 
 pack = Step(
     name="pack",

@@ -6,32 +6,26 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import attempts, due, machine, performing, undoing
-from roundsman.alerts import Alert
-from roundsman.case import Case
-from roundsman.events import Claimant, HistoryRow
-from roundsman.failures import Failure
-from roundsman.groups import opened
-from roundsman.memory import MemoryStore
-from roundsman.plan import StepPlan
+from roundsman.alerts.group import opened
+from roundsman.engine import attempts, due, machine
+from roundsman.engine import compensation as undoing
+from roundsman.engine import steps as performing
+from roundsman.engine.decision import Case
+from roundsman.model.events import Claimant, HistoryRow
+from roundsman.model.failure import Failure
+from roundsman.model.instants import MINUTE
+from roundsman.model.plan import StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded
-from roundsman.scheduling import Scheduler
-from roundsman.states import ProcessState, TaskState
-from roundsman.supervision import PassReport, Supervisor
-from roundsman.task import Task
-from roundsman.testing import (
-    FOR_EVER,
-    Fault,
-    Invariant,
-    InvariantBroken,
-    Mishaps,
-    Wishes,
-    World,
-)
-from roundsman.testing.agents import Visit
-from roundsman.testing.post import PostOffice
-from roundsman.testing.services import EffectKey, Ledger
-from roundsman.values import MINUTE
+from roundsman.scheduler.scheduler import Scheduler
+from roundsman.supervisor.supervisor import PassReport, Supervisor
+from roundsman.testing import FOR_EVER, Fault, Invariant, InvariantBroken, Mishaps, Wishes, World
+from roundsman.testing.memory import MemoryStore
+from roundsman.testing.world.agents import Visit
+from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.services import EffectKey, Ledger
+from roundsman.wire.alert import Alert
 from tests.testing.samples import BESIDE, SHOP
 
 Patch = pytest.MonkeyPatch

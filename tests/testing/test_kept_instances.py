@@ -6,18 +6,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Retry, Step, Workflow
-from roundsman.events import Claimant
-from roundsman.guards import HeldBack
-from roundsman.testing import (
-    Fault,
-    Faults,
-    Invariant,
-    InvariantBroken,
-    Mishaps,
-    TaskState,
-    World,
-)
-from roundsman.testing.queues import COMMANDS
+from roundsman.agents.guard import HeldBack
+from roundsman.model.events import Claimant
+from roundsman.testing import Fault, Faults, Invariant, InvariantBroken, Mishaps, TaskState, World
+from roundsman.testing.world.queues import COMMANDS
 from tests.testing.samples import SHOP
 
 MINUTE = timedelta(minutes=1)

@@ -6,21 +6,21 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import Alert
-from roundsman.draft import Draft
+from roundsman.engine.decision import Draft
 from roundsman.errors import InvalidMessage
-from roundsman.groups import Group
-from roundsman.memory import MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import Reply, read_reply
-from roundsman.plan import Plan, plan_of
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task
-from roundsman.testing import Invariant, InvariantBroken, TaskState, World, engine
-from roundsman.testing.invariants import of_change
-from roundsman.testing.post import PostOffice
-from roundsman.testing.queues import REPLIES
-from roundsman.workflow import Archive, Workflow
+from roundsman.model.failure import Group
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task
+from roundsman.model.workflow import Archive, Workflow
+from roundsman.testing import Invariant, InvariantBroken, TaskState, World
+from roundsman.testing.invariants.rules import of_change
+from roundsman.testing.memory import MemoryGroups, MemoryStore
+from roundsman.testing.world import processes as engine
+from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.queues import REPLIES
+from roundsman.wire.alert import Alert
+from roundsman.wire.messages import Reply, read_reply
 from tests.testing.samples import SHOP
 from tools.soak import run_stories
 
@@ -48,7 +48,7 @@ def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     world.run(for_=timedelta(seconds=1))
     assert world.standing(order_id) == ["reserve"]
     monkeypatch.setattr(Draft, "_unfinished", unfinished)
-    monkeypatch.setattr("roundsman.undoing.ready_to_undo", lambda _: [])
+    monkeypatch.setattr("roundsman.engine.compensation.ready_to_undo", lambda _: [])
     world.cancel(order_id)
     with pytest.raises(InvariantBroken) as found:
         world.run()

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from roundsman.testing import InvariantBroken, Mishaps, World
-from roundsman.testing.post import PostOffice
+from roundsman.testing.world.outbox import PostOffice
 from tests.testing.samples import PICKING, SHOP
 
 TELL = "from tests.testing.test_repeatable import told; print(told(7))"

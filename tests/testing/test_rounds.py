@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from roundsman import Step, Undo, Workflow
-from roundsman.states import TaskState
+from roundsman.model.states import TaskState
 from roundsman.testing import World
 
 note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))

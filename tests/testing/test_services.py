@@ -5,9 +5,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman import TransientError
-from roundsman.guards import HeldBack
+from roundsman.agents.guard import HeldBack
 from roundsman.testing import FOR_EVER, TaskState, World
-from roundsman.testing.services import Script
+from roundsman.testing.world.services import Script
 from tests.testing.samples import PICKING, SHOP
 
 CHARGE = "ord-1/charge/perform"

@@ -1,4 +1,4 @@
-"""What `roundsman.testing.stack` promises of faults, time and functions' code."""
+"""What `roundsman.testing.stack.deployment` promises of faults, time and functions' code."""
 
 import textwrap
 from collections.abc import Iterator
@@ -9,8 +9,8 @@ import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
 from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
-from roundsman.testing.stack_functions import Context, Instance
-from roundsman.testing.stack_template import FunctionCode, Template, TemplateProblem
+from roundsman.testing.stack.functions import Context, Instance
+from roundsman.testing.stack.template import FunctionCode, Template, TemplateProblem
 from roundsman_console.services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project

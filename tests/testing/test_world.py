@@ -6,12 +6,13 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, Callback, PermanentError, StepRequest, Workflow
-from roundsman.ports import BREAKER
-from roundsman.task import Effect, StepError
+from roundsman.model.holds import BREAKER
+from roundsman.model.instants import milliseconds
+from roundsman.model.json import canonical_json
+from roundsman.model.task import Effect, StepError
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, Wishes, World
-from roundsman.testing.queues import MOST_RECEIVES, REQUESTS
-from roundsman.testing.world import MORNING
-from roundsman.values import canonical_json, milliseconds
+from roundsman.testing.world.queues import MOST_RECEIVES, REQUESTS
+from roundsman.testing.world.world import MORNING
 from tests.testing.samples import PICKING, SHOP, charge, mail, reserve
 
 DAY = timedelta(days=1)

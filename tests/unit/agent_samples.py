@@ -4,11 +4,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from roundsman import Agent, Compensation, Step
-from roundsman.agent import Answer, StepRequest
-from roundsman.guards import Guard, NoGuard
-from roundsman.messages import AgentRequest, Reply, read_reply
-from roundsman.progress import Say
-from roundsman.tries import Report
+from roundsman.agents.agent import Answer, StepRequest
+from roundsman.agents.attempt import Report
+from roundsman.agents.guard import Guard, NoGuard
+from roundsman.agents.heartbeat import Say
+from roundsman.wire.messages import AgentRequest, Reply, read_reply
 
 NOW = 1_800_000_000_000
 

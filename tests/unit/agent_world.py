@@ -12,10 +12,10 @@ import pytest
 from moto import mock_aws
 
 from roundsman import Agent, Step
-from roundsman.aws.agent_lambda import AgentFunction, TellingGuard
+from roundsman.aws.handlers.agent import AgentFunction, TellingGuard
 from roundsman.aws.observability import observed
-from roundsman.aws.outbox import AwsOutbox
-from roundsman.messages import AgentRequest, Reply, read_reply
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.wire.messages import AgentRequest, Reply, read_reply
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import ClientError, EndpointConnectionError
 
-from roundsman.aws.batch import Message, handle_batch
-from roundsman.aws.dead_letters import DeadLetters
-from roundsman.aws.mailbag import Mailbag
-from roundsman.recording import RecordingOutbox, Rejected
+from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.send_buffer import Mailbag
 from roundsman.testing.faults import Faults, FaultyOutbox
+from roundsman.testing.recording import RecordingOutbox, Rejected
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient

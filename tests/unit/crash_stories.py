@@ -2,12 +2,12 @@
 
 from datetime import timedelta
 
-from roundsman.birth import Wishes
-from roundsman.callbacks import Callback
-from roundsman.states import TaskState
-from roundsman.task import UNDO
-from roundsman.testing.services import FOR_EVER
-from roundsman.workflow import Archive
+from roundsman.agents.callbacks import Callback
+from roundsman.engine.new_task import Wishes
+from roundsman.model.states import TaskState
+from roundsman.model.task import UNDO
+from roundsman.model.workflow import Archive
+from roundsman.testing.world.services import FOR_EVER
 from tests.unit.crash_story import (
     BESIDE,
     DIAMOND,

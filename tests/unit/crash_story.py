@@ -4,18 +4,18 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
-from roundsman.agent import Agent
-from roundsman.birth import Wishes
-from roundsman.draft import STATUSES
-from roundsman.messages import read_request
-from roundsman.ports import BREAKER
-from roundsman.states import TaskState
-from roundsman.step_request import StepRequest
-from roundsman.task import PERFORM
+from roundsman.agents.agent import Agent
+from roundsman.agents.request import StepRequest
+from roundsman.engine.decision import STATUSES
+from roundsman.engine.new_task import Wishes
+from roundsman.model.holds import BREAKER
+from roundsman.model.instants import milliseconds
+from roundsman.model.states import TaskState
+from roundsman.model.task import PERFORM
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
 from roundsman.testing import World
-from roundsman.testing.queues import REQUESTS
-from roundsman.values import milliseconds
-from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.wire.messages import read_request
 from tests.unit.machine_world import REPLY_TO, T0, step, workflow
 
 ORDER_ID = "ord-1"

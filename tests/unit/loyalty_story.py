@@ -13,8 +13,8 @@ from urllib.parse import quote, urlsplit
 import pytest
 from typer.testing import CliRunner
 
+from roundsman.model.instants import SECOND
 from roundsman.testing.stack import Clock, Stack
-from roundsman.values import SECOND
 from roundsman_console.main import app
 from roundsman_console.services import RemoteServices
 from tests.project import deployed_project

@@ -4,12 +4,12 @@ The named invariants are the public ones, which worlds of whole stacks are held 
 here beside them is the machine's own.
 """
 
-from roundsman.events import Decision, Event, Inspect, SendRequest
-from roundsman.failures import failure_of
-from roundsman.plan import Plan
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import PERFORM, Task, operation_of
-from roundsman.testing.invariants import of_change
+from roundsman.model.events import Decision, Event, Inspect, SendRequest
+from roundsman.model.failure import failure_of
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import PERFORM, Task, operation_of
+from roundsman.testing.invariants.rules import of_change
 
 OPEN, ARCHIVED, DONE_LANE = "open#3", "archived#3", "done#3"
 

@@ -6,9 +6,11 @@ from datetime import timedelta
 from itertools import count
 from typing import TypedDict, Unpack
 
-from roundsman.birth import Wishes, new_task
-from roundsman.due import without_owed
-from roundsman.events import (
+from roundsman.engine.due import without_owed
+from roundsman.engine.machine import decide
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.transitions import TaskEvent
+from roundsman.model.events import (
     Agents,
     AgentView,
     Asked,
@@ -27,13 +29,12 @@ from roundsman.events import (
     Start,
     UndoAsked,
 )
-from roundsman.machine import decide
-from roundsman.plan import Plan, plan_of
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
-from roundsman.transitions import TaskEvent
-from roundsman.values import SECOND, Json
-from roundsman.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError, StepRecord, Task, idempotency_key, operation_of
+from roundsman.model.workflow import Compensation, Priority, Retry, Step, Strategy, Workflow
 from tests.unit.machine_checks import OPEN, check
 
 T0 = 1_800_000_000_000

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 
 from roundsman.errors import Refused
-from roundsman.states import TaskState
-from roundsman.workflow import Compensation, Retry
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Compensation, Retry
 from tests.unit.machine_world import World, plan, step
 
 ONCE = Retry(max_attempts=1)

@@ -4,7 +4,7 @@ import copy
 import json
 
 from roundsman.errors import RejectedOrder
-from roundsman.values import Json
+from roundsman.model.json import Json
 from workflows.cancel import CancelEvent
 from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS

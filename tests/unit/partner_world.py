@@ -9,14 +9,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 
 from roundsman import Agent, Compensation, DidNotHappen, Happened, Json, PermanentError, Retry, Step
-from roundsman.agent import Answer, StepRequest
-from roundsman.events import Decision
-from roundsman.guards import Guard, NoGuard
-from roundsman.messages import AgentRequest, Reply, read_reply
-from roundsman.remote import RemoteService
-from roundsman.requests import request_for
-from roundsman.states import ProcessState
-from roundsman.task import StepError, StepRecord
+from roundsman.agents.agent import Answer, StepRequest
+from roundsman.agents.guard import Guard, NoGuard
+from roundsman.agents.http import RemoteService
+from roundsman.engine.requests import request_for
+from roundsman.model.events import Decision
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepError, StepRecord
+from roundsman.wire.messages import AgentRequest, Reply, read_reply
 from tests.unit.machine_world import World, plan
 from tests.unit.remote_server import PLENTY, SECRET
 

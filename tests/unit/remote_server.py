@@ -12,9 +12,9 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman import remote_connection
+from roundsman.agents import _http_connection as remote_connection
+from roundsman.agents.http import RemoteService
 from roundsman.errors import PermanentError, TransientError
-from roundsman.remote import RemoteService
 
 PLENTY = timedelta(seconds=30)
 SECRET = "tok_visa"

@@ -7,24 +7,18 @@ world's stores and its outbox. Faults are in wrappers around the ports: nothing 
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from roundsman.alerts import Alert
-from roundsman.birth import Wishes
-from roundsman.commands import Command
-from roundsman.due import Lane, due, lane_key
-from roundsman.events import Agents, AgentView, Outcome
-from roundsman.memory import MemoryAgentBoard, MemoryLeases, MemoryPlans, MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import Reply
-from roundsman.plan import Plan
-from roundsman.ports import (
-    Clock,
-    Outbox,
-)
-from roundsman.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
-from roundsman.scheduling import Scheduler
-from roundsman.submission import NewOrder, Submission, Submitted
-from roundsman.supervision import Beat, Supervisor
-from roundsman.task import StepError, Task, idempotency_key
+from roundsman.engine.due import Lane, due, lane_key
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import Agents, AgentView, Outcome
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json, parse_json
+from roundsman.model.plan import Plan
+from roundsman.model.task import StepError, Task, idempotency_key
+from roundsman.model.workflow import Priority
+from roundsman.ports import Clock, Outbox
+from roundsman.scheduler.scheduler import Scheduler
+from roundsman.submission.submission import NewOrder, Submission, Submitted
+from roundsman.supervisor.supervisor import Beat, Supervisor
 from roundsman.testing.faults import (
     Faults,
     FaultyGroups,
@@ -33,8 +27,17 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.values import SECOND, Json, parse_json
-from roundsman.workflow import Priority
+from roundsman.testing.memory import (
+    MemoryAgentBoard,
+    MemoryGroups,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+)
+from roundsman.testing.recording import RecordingOutbox, SentCommand, SentRequest, SentStatus
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import Reply
 from tests.unit.machine_world import REPLY_TO, T0
 
 ORDER_ID = "ord-1"

@@ -2,10 +2,10 @@
 
 from datetime import timedelta
 
-from roundsman.due import shard_of
-from roundsman.supervision import PassReport
+from roundsman.engine.due import shard_of
+from roundsman.model.instants import MINUTE
+from roundsman.supervisor.supervisor import PassReport
 from roundsman.testing.faults import Faults
-from roundsman.values import MINUTE
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, PermanentError, TransientError
-from roundsman.agent import Silence, StepRequest
-from roundsman.events import Outcome
-from roundsman.messages import AgentRequest
-from roundsman.values import Json
+from roundsman.agents.agent import Silence, StepRequest
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.wire.messages import AgentRequest
 from tests.unit.agent_samples import (
     NOW,
     Clock,

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, Compensation, DefinitionError, Step, StepRequest
-from roundsman.values import Json
+from roundsman.model.json import Json
 from tests.unit.agent_samples import charge_card, returning
 
 

@@ -8,15 +8,15 @@ from typing import TypeVar
 import pytest
 
 from roundsman import Agent, Callback, Compensation, PermanentError, StepRequest, TransientError
-from roundsman.agent import Answer, answer_again
-from roundsman.call_notes import NO_NOTES, Begun, CallNotes
+from roundsman.agents.agent import Answer, answer_again
+from roundsman.agents.call_notes import NO_NOTES, Begun, CallNotes
+from roundsman.agents.guard import Guard, HeldBack, NoGuard
 from roundsman.errors import Busy, CallRefused, TryAgain
-from roundsman.events import Outcome
-from roundsman.guards import Guard, HeldBack, NoGuard
-from roundsman.memory import MemoryCallNotes
-from roundsman.messages import AgentRequest, Reply, read_reply
-from roundsman.task import Effect
-from roundsman.values import SECOND
+from roundsman.model.events import Outcome
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Effect
+from roundsman.testing.memory import MemoryCallNotes
+from roundsman.wire.messages import AgentRequest, Reply, read_reply
 from tests.unit.agent_samples import (
     NOW,
     Clock,

@@ -6,10 +6,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, Callback, PermanentError, StepRequest, TransientError
-from roundsman.callbacks import failed_reply, succeeded_reply
+from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.errors import InvalidToken
-from roundsman.events import Outcome
-from roundsman.messages import read_reply
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import read_reply
 from tests.unit.agent_samples import NOW, Clock, charge_card, reply, request, returning
 
 LATER = NOW + 86_400_000

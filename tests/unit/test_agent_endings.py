@@ -7,10 +7,10 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, PermanentError, StepRequest, TransientError
-from roundsman.events import Outcome
-from roundsman.messages import Reply, read_reply
-from roundsman.values import Json
-from roundsman.workflow import LARGEST_RESULT
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.workflow import LARGEST_RESULT
+from roundsman.wire.messages import Reply, read_reply
 from tests.unit.agent_samples import (
     NOW,
     Clock,

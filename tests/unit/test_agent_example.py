@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.agent import Handler
+from roundsman.agents.agent import Handler
 from roundsman.aws.clock import now
 from roundsman.aws.settings import SettingMissing
-from roundsman.events import Outcome
+from roundsman.model.events import Outcome
 from roundsman_console.services import RemoteServices
 from tests.services.client import Client
 from tests.unit.agent_world import (

@@ -6,8 +6,8 @@ from typing import TypeVar
 import pytest
 
 from roundsman import Agent, DidNotHappen, Happened, TransientError
-from roundsman.events import Outcome
-from roundsman.guards import HeldBack, NoPlace
+from roundsman.agents.guard import HeldBack, NoPlace
+from roundsman.model.events import Outcome
 from tests.unit.agent_samples import NOW, Clock, charge_card, raising, reply, request, returning
 
 T = TypeVar("T")

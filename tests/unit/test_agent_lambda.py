@@ -9,9 +9,9 @@ from typing import Never, cast
 import pytest
 
 from roundsman import Agent, Compensation, PermanentError, StepRequest, TransientError
-from roundsman.events import Outcome
-from roundsman.guards import HeldBack
-from roundsman.messages import AgentRequest
+from roundsman.agents.guard import HeldBack
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import AgentRequest
 from tests.unit.agent_world import (
     NOW,
     ORDER,

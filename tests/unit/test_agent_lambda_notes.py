@@ -7,8 +7,8 @@ import pytest
 
 from roundsman import Step
 from roundsman.aws.clock import now
-from roundsman.messages import AgentRequest, read_request
-from roundsman.task import Effect
+from roundsman.model.task import Effect
+from roundsman.wire.messages import AgentRequest, read_request
 from tests.contract.circuits import fresh_circuits
 from tests.unit.agent_samples import returning
 from tests.unit.agent_world import (

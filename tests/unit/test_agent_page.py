@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.agent import StepRequest
-from roundsman.callbacks import callback_token
-from roundsman.events import Outcome
-from roundsman.messages import Reply
-from roundsman.testing.stack_template import mapping_of
+from roundsman.agents.agent import StepRequest
+from roundsman.agents.callbacks import callback_token
+from roundsman.model.events import Outcome
+from roundsman.testing.stack.template import mapping_of
+from roundsman.wire.messages import Reply
 from roundsman_console.services import RemoteServices
 from tests.project import load_template
 from tests.unit.agent_samples import request

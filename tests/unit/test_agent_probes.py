@@ -17,8 +17,8 @@ from roundsman import (
     StepRequest,
     TransientError,
 )
-from roundsman.events import Outcome
-from roundsman.messages import AgentRequest, Reply
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import AgentRequest, Reply
 from tests.unit.agent_samples import Clock, charge_card, raising, reply, request, returning
 
 KEY = "ord-1/charge_card/perform"

@@ -7,9 +7,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, Step, StepRequest
-from roundsman.agent import Silence
-from roundsman.events import Outcome
-from roundsman.messages import AgentRequest, Reply, read_reply
+from roundsman.agents.agent import Silence
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import AgentRequest, Reply, read_reply
 from tests.unit.agent_samples import NOW, Clock, ask, charge_card, raising, reply, request
 
 pack = Step(

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman import Agent, Busy, PermanentError, StepRequest, TransientError
-from roundsman.events import Outcome
-from roundsman.messages import Reply
-from roundsman.tries import TRIES
+from roundsman.agents.attempt import TRIES
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import Reply
 from tests.unit.agent_samples import NOW, Clock, ask, charge_card, reply, request
 
 

@@ -6,17 +6,18 @@ from typing import Any
 
 import pytest
 
-from roundsman.alert_samples import Sample
-from roundsman.alert_words import inert
-from roundsman.alerts import Alert, breaker_closed_alert, breaker_opened_alert, subject
-from roundsman.events import Agents, AgentView
-from roundsman.failures import Failure, failure_of
-from roundsman.group_alerts import group_alert
-from roundsman.groups import Census, Group, News, census_of, opened
+from roundsman.alerts.group import Census, News, census_of, opened
+from roundsman.alerts.group_alert import group_alert
+from roundsman.alerts.reporter import agent_of_step, unreadable_failure
+from roundsman.alerts.samples import Sample
+from roundsman.model.events import Agents, AgentView
+from roundsman.model.failure import Failure, Group, failure_of
+from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.ports import Member
-from roundsman.reporting import agent_of_step, unreadable_failure
-from roundsman.values import MINUTE, Json
-from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
+from roundsman.wire.alert_text import inert
 from tests.unit.machine_world import T0, World, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}

@@ -14,12 +14,12 @@ from typing import TypeVar
 
 import pytest
 
-from roundsman import remote_connection
+from roundsman.agents import _http_connection as remote_connection
+from roundsman.agents.guard import HeldBack
+from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
-from roundsman.guards import HeldBack
-from roundsman.remote import LARGEST_ANSWER
-from roundsman.states import ProcessState
-from roundsman.task import StepError
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepError
 from roundsman_console.services import RemoteServices
 from tests.unit.certificates import server_context
 from tests.unit.partner_world import Partner

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.agent import Silence
-from roundsman.task import StepError
+from roundsman.agents.agent import Silence
+from roundsman.model.task import StepError
 from roundsman_console.services import RemoteServices
 from tests.services.client import Client
 from tests.unit.partner_world import Partner

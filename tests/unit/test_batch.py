@@ -5,13 +5,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.aws.batch import Message, handle_batch
-from roundsman.aws.dead_letters import DeadLetters
-from roundsman.aws.mailbag import Mailbag
 from roundsman.aws.observability import metrics
+from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.send_buffer import Mailbag
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.recording import RecordingOutbox, Rejected
 from roundsman.testing.faults import Crash, Fault
+from roundsman.testing.recording import RecordingOutbox, Rejected
 from tests.unit.batch_world import (
     BESIDE,
     CANARY,

@@ -6,14 +6,14 @@ from typing import cast
 
 import pytest
 
-from roundsman.aws.batch import LONGEST_WAIT, Message
-from roundsman.aws.mailbag import Mailbag
 from roundsman.aws.observability import metrics
-from roundsman.aws.outbox import AwsOutbox
-from roundsman.aws.posting import Post
+from roundsman.aws.sqs.batch import LONGEST_WAIT, Message
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.aws.sqs.outgoing import Post
+from roundsman.aws.sqs.send_buffer import Mailbag
 from roundsman.errors import InvalidMessage, Problem, TryAgain
-from roundsman.messages import AgentRequest
 from roundsman.testing.faults import Crash
+from roundsman.wire.messages import AgentRequest
 from tests.unit.batch_world import BESIDE, MAX_RECEIVES, SENT_AT, Batch, Queue
 
 OUT = f"{BESIDE.rpartition('/')[0]}/out"

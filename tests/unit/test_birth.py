@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from roundsman.birth import Wishes, new_task
-from roundsman.due import START_WITHIN, shard_of
-from roundsman.states import TaskState
-from roundsman.task import Owed, Task
-from roundsman.workflow import Priority
+from roundsman.engine.due import START_WITHIN, shard_of
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.states import TaskState
+from roundsman.model.task import Owed, Task
+from roundsman.model.workflow import Priority
 from tests.unit.machine_world import REPLY_TO, T0, plan, step
 
 orders = plan(

@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes, new_task
-from roundsman.events import (
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.events import (
     Asked,
     Cancel,
     Extend,
@@ -16,10 +16,10 @@ from roundsman.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.plan import plan_of
-from roundsman.ports import BREAKER, OPERATOR, Hold
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, StepError, StepRecord, Task
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, StepError, StepRecord, Task
 from roundsman_console.bulk.judging import (
     AGAIN,
     GONE,

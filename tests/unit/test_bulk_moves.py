@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.events import Asked, Resubmit
+from roundsman.model.events import Asked, Resubmit
 from roundsman_console.bulk.moves import (
     BATCH,
     LEAST,

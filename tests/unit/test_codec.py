@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.aws.codec import (
+from roundsman.aws.dynamodb.codec import (
     history_item,
     order_item,
     read_history,
@@ -17,11 +17,11 @@ from roundsman.aws.codec import (
     task_item,
 )
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.events import HistoryRow
+from roundsman.model.events import HistoryRow
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, Owed, StepError, StepRecord, Task
 from roundsman.ports import OrderRow
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, Owed, StepError, StepRecord, Task
-from roundsman.values import Json
 from tests.contract.samples import LOCK, NOW, born, claimed, completed
 
 if TYPE_CHECKING:

@@ -2,11 +2,11 @@
 
 from dataclasses import replace
 
-from roundsman.aws.codec import task_item
-from roundsman.due import placed, without_owed
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Owed, StepRecord, Task
-from roundsman.values import SECOND
+from roundsman.aws.dynamodb.codec import task_item
+from roundsman.engine.due import placed, without_owed
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepRecord, Task
 from tests.contract.samples import NOW, PLAN, REPLY_TO, born
 from tests.unit.item_size import item_size, number_size
 

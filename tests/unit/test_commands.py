@@ -6,9 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.commands import LONGEST_EXTENSION, Command, command_of, read_command
 from roundsman.errors import InvalidMessage
-from roundsman.events import (
+from roundsman.model.events import (
     COMMAND_KINDS,
     Asked,
     Cancel,
@@ -19,7 +18,8 @@ from roundsman.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.values import Json
+from roundsman.model.json import Json
+from roundsman.wire.commands import LONGEST_EXTENSION, Command, command_of, read_command
 from tests.unit.test_messages import contents, ids, instants, texts
 
 asked = st.builds(

@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundsman.conditions import compile_condition, holds
 from roundsman.errors import DefinitionError
-from roundsman.values import Json
+from roundsman.model.expressions import compile_condition, holds
+from roundsman.model.json import Json
 
 ORDER: Json = {
     "total": "150.00",

@@ -9,11 +9,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Task
+from roundsman.model.json import canonical_json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
 from roundsman.testing import Fault, Faults, World
-from roundsman.testing.crashes import PASSING, crash_everywhere
-from roundsman.values import canonical_json
+from roundsman.testing.world.crashes import PASSING, crash_everywhere
 from tests.unit.crash_stories import STORIES, WELL
 from tests.unit.crash_story import ORDER_ID, Story, tell
 from tests.unit.machine_world import step, workflow

@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command
-from roundsman.delivery import CLEARING_RACES
-from roundsman.due import START_WITHIN
+from roundsman.engine.due import START_WITHIN
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import TryAgain
-from roundsman.events import Outcome
-from roundsman.states import TaskState
+from roundsman.model.events import Outcome
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Archive
+from roundsman.scheduler.owed import CLEARING_RACES
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.workflow import Archive
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import REPLY_TO, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.states import ProcessState, TaskState
-from roundsman.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
+from roundsman.model.states import ProcessState, TaskState
 from tools.state_diagram import BEGIN, DOCUMENT, END, diagrams, main, written
 
 BARE = f"# Title\n\n{BEGIN}\n{END}\n\nMore.\n"

@@ -4,10 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes, new_task
-from roundsman.due import START_WITHIN, Lane, due, lane_key, placed, settled, shard_of, without_owed
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Ending, Owed, StepRecord, Task
+from roundsman.engine.due import (
+    START_WITHIN,
+    Lane,
+    due,
+    lane_key,
+    placed,
+    settled,
+    shard_of,
+    without_owed,
+)
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Ending, Owed, StepRecord, Task
 from tests.unit.machine_world import T0, plan, step
 
 HOUR = 3_600_000

@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.failures import LONGEST_MESSAGE, Failure, failure_of, normalised
-from roundsman.states import TaskState
-from roundsman.task import StepError
-from roundsman.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.failure import LONGEST_MESSAGE, Failure, failure_of, normalised
+from roundsman.model.states import TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from tests.unit.machine_world import World, plan, step
 
 

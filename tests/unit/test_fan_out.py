@@ -2,13 +2,13 @@
 
 import pytest
 
-from roundsman.aws.codec import read_task, task_item
-from roundsman.plan import read_plan
-from roundsman.requests import agent_of, request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError, step_of
-from roundsman.values import Json
-from roundsman.workflow import Archive, Retry, Undo
+from roundsman.aws.dynamodb.codec import read_task, task_item
+from roundsman.engine.requests import agent_of, request_for
+from roundsman.model.json import Json
+from roundsman.model.plan import read_plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError, step_of
+from roundsman.model.workflow import Archive, Retry, Undo
 from tests.unit.fan_out_stories import FENCED, lines, of, pick, picking
 from tests.unit.machine_world import World, plan, requests_in, states, step
 

@@ -11,11 +11,11 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.birth import Wishes
-from roundsman.plan import Plan
-from roundsman.states import END_STATES, ProcessState, TaskState
-from roundsman.task import Task
-from roundsman.workflow import Archive, Compensation, Retry, Step, Undo
+from roundsman.engine.new_task import Wishes
+from roundsman.model.plan import Plan
+from roundsman.model.states import END_STATES, ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
 from tests.unit.fan_out_stories import lines
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, step
 from tests.unit.undo_world import UndoWorld

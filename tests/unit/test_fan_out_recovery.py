@@ -5,8 +5,8 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.commands import command_of, read_command
-from roundsman.events import (
+from roundsman.engine.requests import request_for
+from roundsman.model.events import (
     Asked,
     Extend,
     OperatorEvent,
@@ -15,10 +15,10 @@ from roundsman.events import (
     Resubmit,
     attempt_of,
 )
-from roundsman.requests import request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord
-from roundsman.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo
+from roundsman.wire.commands import command_of, read_command
 from tests.unit.fan_out_stories import FENCED, of, pick, picking
 from tests.unit.machine_world import World, plan, requests_in, step
 

@@ -2,12 +2,12 @@
 
 from dataclasses import replace
 
-from roundsman.aws.codec import read_task, task_item
-from roundsman.events import Outcome
-from roundsman.history import ROWS_A_DECISION, fitting
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
-from roundsman.workflow import Undo
+from roundsman.aws.dynamodb.codec import read_task, task_item
+from roundsman.engine.history import ROWS_A_DECISION, fitting
+from roundsman.model.events import Outcome
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Undo
 from tests.unit.fan_out_stories import FENCED, lines, pick
 from tests.unit.item_size import item_size
 from tests.unit.machine_world import World, plan

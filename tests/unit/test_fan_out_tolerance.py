@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alert_samples import Sample
-from roundsman.events import Outcome
-from roundsman.failures import UNDO_FAILED, failure_of
-from roundsman.requests import request_for
-from roundsman.standing import effect_may_stand, without_compensation
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import AfterUndo, StepError
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Undo
+from roundsman.alerts.samples import Sample
+from roundsman.engine.effects import effect_may_stand, without_compensation
+from roundsman.engine.requests import request_for
+from roundsman.model.events import Outcome
+from roundsman.model.failure import UNDO_FAILED, failure_of
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, StepError
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from tests.unit.fan_out_stories import (
     FENCED,
     UNFENCED,

@@ -5,19 +5,19 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alerts import Alert
-from roundsman.events import Outcome
-from roundsman.failures import Failure, failure_of
-from roundsman.group_rounds import MOST_A_SHARD, MOST_LOOKS
-from roundsman.groups import CLEAR_FOR, MOST_OPEN, TELLING_FOR, Group, opened
-from roundsman.memory_groups import MemoryGroups
-from roundsman.reporting import KNOWN_FOR, TOO_MANY_KINDS, Reporter
-from roundsman.states import TaskState
+from roundsman.alerts.census import MOST_A_SHARD, MOST_LOOKS
+from roundsman.alerts.group import CLEAR_FOR, MOST_OPEN, TELLING_FOR, opened
+from roundsman.alerts.reporter import KNOWN_FOR, TOO_MANY_KINDS, Reporter
+from roundsman.model.events import Outcome
+from roundsman.model.failure import Failure, Group, failure_of
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Archive, Compensation, Step, Undo, Workflow
 from roundsman.testing import World
-from roundsman.testing.crashes import crash_everywhere
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Compensation, Step, Undo, Workflow
+from roundsman.testing.memory import MemoryGroups
+from roundsman.testing.world.crashes import crash_everywhere
+from roundsman.wire.alert import Alert
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

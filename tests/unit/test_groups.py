@@ -4,8 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.failures import Failure
-from roundsman.groups import (
+from roundsman.alerts.group import (
     CLEAR_FOR,
     GREW_AT_ALL,
     LONGEST_BETWEEN_LOOKS,
@@ -15,7 +14,6 @@ from roundsman.groups import (
     UNDONE_WITHIN,
     UPDATES_APART,
     Census,
-    Group,
     News,
     census_of,
     counted_since,
@@ -25,8 +23,9 @@ from roundsman.groups import (
     rejoined,
     told,
 )
+from roundsman.model.failure import Failure, Group
+from roundsman.model.instants import MINUTE
 from roundsman.ports import Member
-from roundsman.values import MINUTE
 from tests.unit.machine_world import T0
 
 MANY = 20

@@ -43,7 +43,12 @@ def test_the_core_imports_the_standard_library_and_jmespath_only(path: Path) -> 
     assert {name.partition(".")[0] for name in imported(path)} <= known
 
 
-OF_AGENTS = {"tenacity", "roundsman.agent", "roundsman.tries", "roundsman.aws.breaker"}
+OF_AGENTS = {
+    "tenacity",
+    "roundsman.agents.agent",
+    "roundsman.agents.attempt",
+    "roundsman.aws.guard.breaker",
+}
 OF_POWERTOOLS = {
     "aws_lambda_powertools.utilities.batch",
     "aws_lambda_powertools.utilities.data_classes",
@@ -51,10 +56,15 @@ OF_POWERTOOLS = {
 }
 OF_ORDERS = {"marshmallow", "workflows"}
 SPARED = {
-    "submission": {*OF_AGENTS, *OF_POWERTOOLS, "roundsman.machine", "roundsman.supervision"},
-    "scheduler": {*OF_AGENTS, *OF_POWERTOOLS, *OF_ORDERS, "roundsman.supervision"},
+    "submission": {
+        *OF_AGENTS,
+        *OF_POWERTOOLS,
+        "roundsman.engine.machine",
+        "roundsman.supervisor.supervisor",
+    },
+    "scheduler": {*OF_AGENTS, *OF_POWERTOOLS, *OF_ORDERS, "roundsman.supervisor.supervisor"},
     "supervisor": {*OF_AGENTS, *OF_POWERTOOLS, *OF_ORDERS},
-    "agents.mail": {"marshmallow", "roundsman.machine", "roundsman.aws.parts"},
+    "agents.mail": {"marshmallow", "roundsman.engine.machine", "roundsman.aws.handlers.wiring"},
 }
 """What a function does not import, for the sake of its start."""
 
@@ -75,7 +85,7 @@ def test_the_core_knows_one_adapter_only_so_that_an_author_can_name_a_handler() 
         for name in imported(path)
         if name.startswith("roundsman.aws")
     }
-    assert found == {("agent.py", "roundsman.aws.agent_lambda")}
+    assert found == {("agent.py", "roundsman.aws.handlers.agent")}
 
 
 def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_line() -> None:
@@ -109,7 +119,13 @@ def test_of_the_test_kit_only_what_runs_a_template_knows_aws_and_only_the_plugin
 
 
 def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
-    heavy = {*STACK_KIT, "jmespath", "tenacity", "roundsman.workflow", "roundsman.testing.world"}
+    heavy = {
+        *STACK_KIT,
+        "jmespath",
+        "tenacity",
+        "roundsman.model.workflow",
+        "roundsman.testing.world.world",
+    }
     code = f"import sys, roundsman.testing.plugin; print(*{heavy} & set(sys.modules))"
     loaded = subprocess.run(
         [sys.executable, "-c", code], check=True, capture_output=True, text=True

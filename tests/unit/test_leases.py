@@ -4,10 +4,11 @@ from dataclasses import dataclass, field
 
 import pytest
 
-from roundsman.leases import LEASE_FOR, RACES, Lease, Leases, Round
-from roundsman.memory import MemoryLeases
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import LEASE_FOR, Lease, Leases
+from roundsman.supervisor.shard_pass import RACES, Round
 from roundsman.testing.faults import Fault, Faults, FaultyLeases
-from roundsman.values import MINUTE, SECOND
+from roundsman.testing.memory import MemoryLeases
 from tests.unit.machine_world import T0
 
 SHARDS = 16

@@ -5,17 +5,17 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command
-from roundsman.due import placed
+from roundsman.engine.due import placed
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
-from roundsman.lookahead import RATHER_LATE, LookAhead
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
 from roundsman.ports import LONGEST_DELAY, DueEntry
-from roundsman.recording import RecordingOutbox
-from roundsman.states import ProcessState, TaskState
-from roundsman.supervision import PassReport, Supervisor
+from roundsman.scheduler.lookahead import RATHER_LATE, LookAhead
+from roundsman.supervisor.supervisor import PassReport, Supervisor
 from roundsman.testing.faults import Fault, Faults
-from roundsman.values import MINUTE, SECOND
+from roundsman.testing.recording import RecordingOutbox
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 

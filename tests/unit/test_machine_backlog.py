@@ -13,17 +13,17 @@ from itertools import count
 
 import pytest
 
-from roundsman.attempts import SPARED_AT_MOST
-from roundsman.draft import SKEW
+from roundsman.engine.attempts import SPARED_AT_MOST
+from roundsman.engine.decision import SKEW
+from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import Refused
-from roundsman.events import AgentView, Inspect, Start, StartTask
-from roundsman.marks import Mark, Notebook, view
-from roundsman.messages import AgentRequest
-from roundsman.patience import PATIENCE
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Compensation, Retry, Undo
+from roundsman.model.events import AgentView, Inspect, Start, StartTask
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.queue_lag import Mark, Notebook, view
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
+from roundsman.model.workflow import Compensation, Retry, Undo
+from roundsman.wire.messages import AgentRequest
 from tests.unit.machine_world import T0, World, plan, step
 from tests.unit.undone_samples import request
 

@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from roundsman.due import due
-from roundsman.events import AgentView
-from roundsman.states import ProcessState, TaskState
-from roundsman.workflow import Archive, Retry, Undo
+from roundsman.engine.due import due
+from roundsman.model.events import AgentView
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry, Undo
 from tests.unit.machine_checks import ARCHIVED, DONE_LANE, OPEN
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 

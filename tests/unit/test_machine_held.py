@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.due import START_WITHIN, due
-from roundsman.events import AgentView, HistoryRow, InspectAt, StartTask
-from roundsman.held import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP, TRIES_A_FAILURE
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Effect, StepError
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Retry, Undo
+from roundsman.engine.agent_holds import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP, TRIES_A_FAILURE
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.model.events import AgentView, HistoryRow, InspectAt, StartTask
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
+from roundsman.model.workflow import Archive, Retry, Undo
 from tests.unit.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 

@@ -4,12 +4,12 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.due import START_WITHIN, due
-from roundsman.events import AgentView, StartTask, attempt_of
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
-from roundsman.workflow import Archive, Priority, Retry, Undo, Wait
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import AgentView, StartTask, attempt_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Archive, Priority, Retry, Undo, Wait
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 
 a = step("a")

@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundsman.requests import agent_of, request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.workflow import Archive, Retry, Strategy, Undo
+from roundsman.engine.requests import agent_of, request_for
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry, Strategy, Undo
 from tests.unit.coping_stories import FENCED, TWO
 from tests.unit.machine_world import World, plan, requests_in, step
 

@@ -4,14 +4,14 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.draft import SKEW
-from roundsman.due import due
-from roundsman.events import AgentView, Claimant, InspectAt, Outcome
-from roundsman.requests import request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Compensation, Retry, Undo
+from roundsman.engine.decision import SKEW
+from roundsman.engine.due import due
+from roundsman.engine.requests import request_for
+from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.unit.coping_stories import FENCED, SLOW
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 

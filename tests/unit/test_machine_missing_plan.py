@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.errors import Refused, TryAgain
-from roundsman.events import Outcome
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Effect, StepError
-from roundsman.workflow import Archive, Compensation, Retry, Undo
+from roundsman.model.events import Outcome
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo
 from tests.unit.coping_stories import (
     archived_in_an_undo_that_goes_on,
     cancelled_while_it_is_undone_to_go_on,

@@ -4,9 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.due import START_WITHIN, due
-from roundsman.events import (
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.engine.new_task import Wishes
+from roundsman.engine.operator import KEPT_COMMANDS
+from roundsman.engine.requests import request_for
+from roundsman.model.events import (
     Asked,
     Cancel,
     Decision,
@@ -19,11 +21,9 @@ from roundsman.events import (
     UndoAsked,
     attempt_of,
 )
-from roundsman.operating import KEPT_COMMANDS
-from roundsman.requests import request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Undo
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Compensation, Undo
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, requests_in, step
 from tests.unit.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 

@@ -2,15 +2,15 @@
 
 import pytest
 
+from roundsman.engine.history import ROWS_A_VERSION
+from roundsman.engine.machine import decide
+from roundsman.engine.steps import RESULTS_LIMIT
 from roundsman.errors import TryAgain
-from roundsman.events import Outcome, Replied
-from roundsman.history import ROWS_A_VERSION
-from roundsman.machine import decide
-from roundsman.performing import RESULTS_LIMIT
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import Effect, StepError
-from roundsman.values import Json, size_in_bytes
-from roundsman.workflow import Undo
+from roundsman.model.events import Outcome, Replied
+from roundsman.model.json import Json, size_in_bytes
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
+from roundsman.model.workflow import Undo
 from tests.unit.coping_stories import FENCED
 from tests.unit.machine_world import World, plan, requests_in, step
 

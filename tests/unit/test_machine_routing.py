@@ -4,15 +4,15 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.alert_samples import Sample
-from roundsman.draft import SKEW
-from roundsman.events import AgentView, Inspect, Outcome
-from roundsman.requests import agent_of
-from roundsman.routing import BEHIND
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import AfterUndo, Effect, idempotency_key
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.alerts.samples import Sample
+from roundsman.engine.decision import SKEW
+from roundsman.engine.requests import agent_of
+from roundsman.engine.routing import BEHIND
+from roundsman.model.events import AgentView, Inspect, Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, Effect, idempotency_key
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.unit.coping_stories import FENCED, TWO, routed, undone_at_both
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 

@@ -3,11 +3,11 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.birth import Wishes
-from roundsman.events import AgentView, Claimant, StartTask
-from roundsman.states import ProcessState, TaskState
-from roundsman.values import SECOND
-from roundsman.workflow import Priority
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import AgentView, Claimant, StartTask
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Priority
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, requests_in, step, workflow
 
 a = step("a", complete_within=timedelta(seconds=20))

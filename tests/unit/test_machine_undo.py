@@ -4,13 +4,13 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.due import due
-from roundsman.events import HistoryRow, Outcome, StartTask
-from roundsman.patience import PATIENCE
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
-from roundsman.values import SECOND
-from roundsman.workflow import Compensation, Retry, Undo
+from roundsman.engine.due import due
+from roundsman.engine.time_limits import PATIENCE
+from roundsman.model.events import HistoryRow, Outcome, StartTask
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.unit.machine_checks import DONE_LANE
 from tests.unit.machine_world import World, plan, requests_in, step
 from tests.unit.undone_samples import (

@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.due import due
-from roundsman.events import AgentView, Decision, InspectAt, StartTask
-from roundsman.states import ProcessState, TaskState
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Undo, Wait
+from roundsman.engine.due import due
+from roundsman.model.events import AgentView, Decision, InspectAt, StartTask
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 from tests.unit.undone_samples import (
     FENCED,

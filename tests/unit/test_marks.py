@@ -6,9 +6,17 @@ supervisor finds overdue. The machine takes it for never read where it was sent 
 
 from dataclasses import replace
 
-from roundsman.events import AgentView
-from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, queue_key, view, with_unread
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.events import AgentView
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.queue_lag import (
+    DOUBT,
+    NOTE_EVERY,
+    Mark,
+    Notebook,
+    queue_key,
+    view,
+    with_unread,
+)
 from tests.unit.machine_world import plan, step
 
 READ = 1_790_000_000_000

@@ -8,11 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command, read_command
+from roundsman.engine.new_task import Wishes
+from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import InvalidMessage, Problem
-from roundsman.events import Outcome
-from roundsman.messages import (
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.task import Owed, StepError, StepRecord, idempotency_key
+from roundsman.wire.commands import Command, read_command
+from roundsman.wire.messages import (
     AgentRequest,
     Reply,
     read_reply,
@@ -20,9 +23,6 @@ from roundsman.messages import (
     rejection_body,
     status_body,
 )
-from roundsman.requests import agent_of, request_for
-from roundsman.task import Owed, StepError, StepRecord, idempotency_key
-from roundsman.values import Json
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, step
 
 ids = st.from_regex(r"[A-Za-z0-9._~-]{1,128}", fullmatch=True)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from roundsman.birth import Wishes, new_task
+from roundsman.engine.new_task import Wishes, new_task
 from roundsman.errors import TryAgain
-from roundsman.order_rows import MOST_KEPT, MOST_TEXT, OrderRows
+from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.task import Task
+from roundsman.scheduler.order_cache import MOST_KEPT, MOST_TEXT, OrderRows
 from tests.unit.machine_world import plan, step
 
 PLAN = plan(step("only"))

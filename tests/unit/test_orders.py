@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from roundsman.errors import InvalidMessage
-from roundsman.values import canonical_json, parse_json, sha256
+from roundsman.model.json import canonical_json, parse_json, sha256
 from tests.unit.orders_samples import (
     GOOD,
     REMOVED,

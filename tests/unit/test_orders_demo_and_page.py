@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.values import parse_json
+from roundsman.model.json import parse_json
 from roundsman_console.services.fault_rules import read_rules
 from tests.unit.orders_samples import read, read_any, rejected
 from workflows.cancel import CancelEvent, CancelSchema, WishSchema

@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.values import Json, canonical_json
+from roundsman.engine.new_task import Wishes
+from roundsman.model.json import Json, canonical_json
 from tests.unit.orders_samples import (
     GOOD,
     NOW,

@@ -7,7 +7,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.errors import InvalidMessage
-from roundsman.values import Json, canonical_json, parse_json
+from roundsman.model.json import Json, canonical_json, parse_json
 from tests.unit.orders_samples import GOOD, read, read_any, rejected
 
 ANY_JSON = st.recursive(

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from roundsman.plan import (
+from roundsman.model.json import canonical_json, sha256
+from roundsman.model.plan import (
     ArchivePlan,
     CompensationPlan,
     RetryPlan,
@@ -18,8 +19,7 @@ from roundsman.plan import (
     plan_of,
     read_plan,
 )
-from roundsman.values import canonical_json, sha256
-from roundsman.workflow import (
+from roundsman.model.workflow import (
     Archive,
     Compensation,
     Priority,

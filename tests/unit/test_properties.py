@@ -7,9 +7,10 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.birth import Wishes
-from roundsman.due import due
-from roundsman.events import (
+from roundsman.engine.due import due
+from roundsman.engine.new_task import Wishes
+from roundsman.engine.routing import agent_now
+from roundsman.model.events import (
     AgentView,
     Claimant,
     Event,
@@ -21,10 +22,10 @@ from roundsman.events import (
     Start,
     StartTask,
 )
-from roundsman.plan import Plan, plan_of
-from roundsman.routing import agent_now
-from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import (
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import (
     PERFORM,
     UNDO,
     Effect,
@@ -34,8 +35,16 @@ from roundsman.task import (
     idempotency_key,
     operation_of,
 )
-from roundsman.values import Json
-from roundsman.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait, Workflow
+from roundsman.model.workflow import (
+    Archive,
+    Compensation,
+    Retry,
+    Step,
+    Strategy,
+    Undo,
+    Wait,
+    Workflow,
+)
 from tests.unit.machine_world import REPLY_TO, T0, World
 
 ORDER: Json = {"yes": True, "no": False, "text": "private"}

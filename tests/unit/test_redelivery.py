@@ -5,13 +5,13 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.commands import Command, command_of
 from roundsman.errors import TryAgain
-from roundsman.events import Asked, OperatorEvent, Outcome, Resolve, Resubmit, RunNow
-from roundsman.states import ProcessState
+from roundsman.model.events import Asked, OperatorEvent, Outcome, Resolve, Resubmit, RunNow
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState
+from roundsman.model.workflow import Archive, Retry
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Retry
+from roundsman.wire.commands import Command, command_of
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
+from roundsman.agents.http import RemoteService
 from roundsman.errors import DefinitionError, PermanentError
-from roundsman.remote import RemoteService
 from tests.unit.remote_server import (
     CREATED,
     PLENTY,

@@ -7,8 +7,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from roundsman.agents.http import LARGEST_ANSWER, RemoteService, retry_after
 from roundsman.errors import Busy, PermanentError, TransientError
-from roundsman.remote import LARGEST_ANSWER, RemoteService, retry_after
 from tests.unit.remote_server import (
     CREATED,
     PLENTY,

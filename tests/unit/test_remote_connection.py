@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.remote import RemoteService
-from roundsman.remote_connection import CONNECT_WITHIN
+from roundsman.agents._http_connection import CONNECT_WITHIN
+from roundsman.agents.http import RemoteService
 from tests.unit.certificates import server_context
 from tests.unit.remote_server import Server, charge, running, transient, unused_url
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.reply_queues import usable_reply_queue
+from roundsman.submission.reply_queues import usable_reply_queue
 
 BESIDE = "https://sqs.eu-west-1.amazonaws.com/123456789012"
 OWN = f"{BESIDE}/shop-SchedulerQueue"

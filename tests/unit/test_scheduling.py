@@ -4,19 +4,19 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command
-from roundsman.delivery import Delivered
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
-from roundsman.events import Outcome
-from roundsman.messages import read_request
-from roundsman.recording import SentRequest
-from roundsman.scheduling import RACES
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepError
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Archive, Retry
+from roundsman.scheduler.owed import Delivered
+from roundsman.scheduler.scheduler import RACES
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.values import Json
-from roundsman.workflow import Archive, Retry
+from roundsman.testing.recording import SentRequest
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import read_request
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER, ORDER_ID, Shells
 

@@ -2,18 +2,17 @@
 
 from datetime import timedelta
 
-from roundsman.birth import Wishes, new_task
-from roundsman.commands import START, Command
-from roundsman.events import Agents, AgentView
-from roundsman.memory import MemoryAgentBoard, MemoryPlans, MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.plan import Plan, plan_of
+from roundsman.engine.new_task import Wishes, new_task
+from roundsman.model.events import Agents, AgentView
+from roundsman.model.instants import MINUTE
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Retry, Step, Workflow
 from roundsman.ports import OrderRow
-from roundsman.recording import RecordingOutbox, SentRequest
-from roundsman.scheduling import Handled, Scheduler, newly_held, outcome_of
-from roundsman.states import ProcessState, TaskState
-from roundsman.values import MINUTE
-from roundsman.workflow import Retry, Step, Workflow
+from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
+from roundsman.testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
+from roundsman.testing.recording import RecordingOutbox, SentRequest
+from roundsman.wire.commands import START, Command
 
 NOW = 1_800_000_000_000
 HOUR = timedelta(hours=1)

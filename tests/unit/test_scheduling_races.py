@@ -5,12 +5,12 @@ from threading import Condition, Thread
 
 import pytest
 
-from roundsman.commands import Command
-from roundsman.events import Outcome
-from roundsman.messages import Reply
-from roundsman.plan import Plan
-from roundsman.states import ProcessState
+from roundsman.model.events import Outcome
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState
 from roundsman.testing.faults import Faults
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import Reply
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

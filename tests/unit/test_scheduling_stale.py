@@ -2,8 +2,8 @@
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.events import Outcome
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import Outcome
 from roundsman.testing import Fault, Faults
 from tests.unit.crash_stories import STORIES
 from tests.unit.crash_story import tell

@@ -2,15 +2,15 @@
 
 from dataclasses import replace
 
-from roundsman.birth import Wishes
-from roundsman.commands import command_of
-from roundsman.events import Asked, Cancel, Extend, OperatorEvent, Outcome, Resubmit, RunNow
-from roundsman.lookahead import RATHER_LATE
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Outcome, Resubmit, RunNow
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
-from roundsman.states import ProcessState, TaskState
+from roundsman.scheduler.lookahead import RATHER_LATE
 from roundsman.testing.faults import Fault, Faults
-from roundsman.values import SECOND
-from roundsman.workflow import Archive
+from roundsman.wire.commands import command_of
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

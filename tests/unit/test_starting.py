@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.aws import starting
+from roundsman.aws import cold_start as starting
 
 ROOT = Path(__file__).parents[2]
 ON_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"

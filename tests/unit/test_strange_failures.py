@@ -5,17 +5,16 @@ from typing import Never
 
 import pytest
 
-from roundsman.alerts import Alert
+from roundsman.alerts.group import MOST_OPEN, Census, look, opened, told
+from roundsman.alerts.reporter import KNOWN_FOR
 from roundsman.errors import UnreadableRecord
-from roundsman.failures import failure_of
-from roundsman.groups import MOST_OPEN, Census, look, opened, told
-from roundsman.memory import MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.reporting import KNOWN_FOR
-from roundsman.states import TaskState
-from roundsman.task import StepError
+from roundsman.model.failure import failure_of
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman.model.task import StepError
 from roundsman.testing.faults import Fault, Faults
-from roundsman.values import MINUTE
+from roundsman.testing.memory import MemoryGroups, MemoryStore
+from roundsman.wire.alert import Alert
 from tests.unit.machine_world import T0
 from tests.unit.shell_world import ORDER_ID
 from tests.unit.test_group_alerting import ONE, Counting, archived, failure_named, reporter

@@ -4,17 +4,17 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command, read_command
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import RejectedOrder, TryAgain
-from roundsman.events import Asked, Cancel, Outcome
-from roundsman.lookahead import RATHER_LATE
+from roundsman.model.events import Asked, Cancel, Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Archive
 from roundsman.ports import LONGEST_DELAY
-from roundsman.states import TaskState
-from roundsman.submission import CancelAsked
+from roundsman.scheduler.lookahead import RATHER_LATE
+from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive
+from roundsman.wire.commands import Command, read_command
 from tests.unit.machine_world import REPLY_TO, T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

@@ -7,16 +7,16 @@ from functools import partial
 
 import pytest
 
-from roundsman.commands import Command
-from roundsman.due import START_WITHIN, shard_of
+from roundsman.engine.due import START_WITHIN, shard_of
 from roundsman.errors import RoundsmanError, SchemaTooNew, UnreadableRecord
-from roundsman.events import Outcome
-from roundsman.states import ProcessState, TaskState
-from roundsman.supervision import LONGEST_POSTPONEMENT
-from roundsman.task import StepRecord
+from roundsman.model.events import Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
+from roundsman.model.workflow import Archive, Retry
+from roundsman.supervisor.supervisor import LONGEST_POSTPONEMENT
 from roundsman.testing.faults import Crash, Fault, Faults
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Retry
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 from tests.unit.supervision_world import passed, started, submitted

@@ -4,14 +4,14 @@ from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.birth import Wishes
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
+from roundsman.engine.new_task import Wishes
+from roundsman.model.instants import MINUTE
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Undo
 from roundsman.ports import DueEntry
-from roundsman.states import TaskState
-from roundsman.supervision import Beat, Supervisor
+from roundsman.supervisor.supervisor import Beat, Supervisor
 from roundsman.testing.faults import Faults, FaultyStore
-from roundsman.values import MINUTE
-from roundsman.workflow import Undo
 from tests.unit.machine_world import T0, plan
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
 from tests.unit.supervision_world import LATER, first, passed, started, submitted

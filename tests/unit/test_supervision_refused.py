@@ -5,11 +5,11 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.commands import Command
 from roundsman.errors import UnreadableRecord
-from roundsman.plan import Plan
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import Plan
 from roundsman.ports import AgentBoard, PlanStore
-from roundsman.supervision import Beat, PassReport, Supervisor
+from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
 from roundsman.testing.faults import (
     Fault,
     Faults,
@@ -20,7 +20,7 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.values import MINUTE, SECOND
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

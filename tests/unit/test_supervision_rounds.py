@@ -6,14 +6,14 @@ from typing import cast
 
 import pytest
 
-from roundsman.due import shard_of
+from roundsman.engine.due import shard_of
 from roundsman.errors import SchemaTooNew, TryAgain
-from roundsman.leases import LEASE_FOR
-from roundsman.states import TaskState
-from roundsman.supervision import PassReport, Supervisor, keep_passing
-from roundsman.task import Owed
+from roundsman.model.instants import SECOND
+from roundsman.model.leases import LEASE_FOR
+from roundsman.model.states import TaskState
+from roundsman.model.task import Owed
+from roundsman.supervisor.supervisor import PassReport, Supervisor, keep_passing
 from roundsman.testing.faults import Fault, Faults
-from roundsman.values import SECOND
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

@@ -4,11 +4,11 @@ from collections.abc import Callable
 
 import pytest
 
-from roundsman.commands import Command
-from roundsman.leases import LEASE_FOR
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import LEASE_FOR
 from roundsman.ports import Clock
 from roundsman.testing.faults import Crash, Fault, Faults, FaultyLeases
-from roundsman.values import MINUTE, SECOND
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

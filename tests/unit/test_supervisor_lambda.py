@@ -5,9 +5,10 @@ from types import SimpleNamespace
 
 import pytest
 
-from roundsman.aws import supervisor_lambda
+from roundsman.aws.handlers import supervisor as supervisor_lambda
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
+from roundsman.model.instants import MINUTE
 from roundsman.testing.faults import (
     Fault,
     Faults,
@@ -18,7 +19,6 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.values import MINUTE
 from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import SHARDS, Shells
 

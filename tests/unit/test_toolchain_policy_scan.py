@@ -73,7 +73,9 @@ def test_a_lock_file_that_names_hosts_is_found_by_its_name() -> None:
 
 @pytest.mark.parametrize("word", ["TO" + "DO", "FIX" + "ME"])
 def test_unfinished_work_is_found(word: str) -> None:
-    assert rules_broken("layers/core/roundsman/machine.py", f"# {word}: undo") == ["unfinished"]
+    assert rules_broken("layers/core/roundsman/engine/machine.py", f"# {word}: undo") == [
+        "unfinished"
+    ]
 
 
 @pytest.mark.parametrize(
@@ -97,7 +99,7 @@ def test_a_word_like_skip_elsewhere_is_no_skipped_test() -> None:
 
 
 @pytest.mark.parametrize(
-    "path", ["layers/core/roundsman/machine.py", "functions/submission/app.py"]
+    "path", ["layers/core/roundsman/engine/machine.py", "functions/submission/app.py"]
 )
 def test_a_print_in_what_runs_on_lambda_is_found(path: str) -> None:
     assert rules_broken(path, "def f():\n    print('x')\n") == ["print"]

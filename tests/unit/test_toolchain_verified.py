@@ -12,11 +12,11 @@ from tools import verified as tool
 from tools.sources import hash_here, hash_of, since
 from tools.verified import ACCOUNT, NARROWING, PARTS, REPORTS, main
 
-ENGINE = "layers/core/roundsman/machine.py"
+ENGINE = "layers/core/roundsman/engine/machine.py"
 FILES = {
     ENGINE: "STATES = 3\n",
     "functions/scheduler/app.py": "",
-    "layers/core/roundsman/testing/world.py": "A kit\n",
+    "layers/core/roundsman/testing/world/world.py": "A kit\n",
     "template.yaml": "Resources: {}\n",
     "docs/page.md": "A page\n",
     "tests/test_machine.py": "A test\n",
@@ -249,7 +249,8 @@ def test_a_file_that_is_new_gone_or_moved_is_other_sources(project: Path) -> Non
 
 
 @pytest.mark.parametrize(
-    "path", ["docs/page.md", "tests/test_machine.py", "layers/core/roundsman/testing/world.py"]
+    "path",
+    ["docs/page.md", "tests/test_machine.py", "layers/core/roundsman/testing/world/world.py"],
 )
 def test_what_is_not_deployed_is_no_part_of_the_sources(project: Path, path: str) -> None:
     before = hash_here(project)
@@ -305,7 +306,7 @@ def test_the_commits_since_then_are_counted_that_touch_the_sources(
     commit(checkout)
     commit(checkout, ENGINE, "STATES = 4\n")
     commit(checkout, "docs/page.md", "Another page\n")
-    commit(checkout, "layers/core/roundsman/testing/world.py", "Another kit\n")
+    commit(checkout, "layers/core/roundsman/testing/world/world.py", "Another kit\n")
     assert "unverified: 1 commit that touch" in status(checkout, capsys)
     commit(checkout, "template.yaml", "Resources: {A: {}}\n")
     said = status(checkout, capsys)

@@ -7,11 +7,24 @@ from itertools import product
 
 import pytest
 
-from roundsman import draft, transitions
-from roundsman.birth import Wishes
-from roundsman.draft import Draft
+from roundsman.engine import decision as draft
+from roundsman.engine import transitions
+from roundsman.engine.decision import Draft
+from roundsman.engine.new_task import Wishes
+from roundsman.engine.transitions import (
+    STEPS,
+    TASKS,
+    MayBecome,
+    Refusal,
+    Stay,
+    StepEvent,
+    TaskEvent,
+    check_task_move,
+    step_transition,
+    task_transition,
+)
 from roundsman.errors import NoTransition, Refused
-from roundsman.events import (
+from roundsman.model.events import (
     AgentView,
     Cancel,
     Event,
@@ -25,22 +38,11 @@ from roundsman.events import (
     Start,
     UndoAsked,
 )
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import StepRecord
-from roundsman.transitions import (
-    STEPS,
-    TASKS,
-    MayBecome,
-    Refusal,
-    Stay,
-    StepEvent,
-    TaskEvent,
-    check_task_move,
-    step_transition,
-    task_transition,
-)
-from roundsman.values import SECOND, Json
-from roundsman.workflow import Archive, Retry, Wait
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
+from roundsman.model.workflow import Archive, Retry, Wait
 from tests.unit.coping_stories import COPING_STORIES
 from tests.unit.fan_out_stories import FAN_OUT_STORIES
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, reached, step

@@ -13,11 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.birth import Wishes
-from roundsman.events import Asked, Cancel, Start, UndoAsked
-from roundsman.plan import Plan
-from roundsman.states import END_STATES, TaskState
-from roundsman.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import Asked, Cancel, Start, UndoAsked
+from roundsman.model.plan import Plan
+from roundsman.model.states import END_STATES, TaskState
+from roundsman.model.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
 from tests.unit.machine_world import REPLY_TO, T0, World, plan, step
 from tests.unit.undo_world import UndoWorld
 

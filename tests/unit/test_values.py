@@ -7,17 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.values import (
+from roundsman.model.instants import clock_time, iso, milliseconds, spoken
+from roundsman.model.json import (
     MOST_LEVELS,
     Json,
     canonical_json,
-    clock_time,
-    iso,
-    milliseconds,
     parse_json,
     sha256,
     size_in_bytes,
-    spoken,
 )
 
 leaves = st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text()

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.waiting import SENT_WITHIN, WAITS_FOR, why_sent_first
+from roundsman.aws.sqs.send_buffer import SENT_WITHIN, WAITS_FOR, why_sent_first
 
 NOW = 1_800_000_000_000
 UNTIL = NOW + 30_000

@@ -6,15 +6,15 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.birth import Wishes
-from roundsman.commands import Command
-from roundsman.events import Outcome
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Archive, Retry, Wait
 from roundsman.ports import LONGEST_DELAY
-from roundsman.recording import SentCommand
-from roundsman.states import TaskState
-from roundsman.supervision import Supervisor
-from roundsman.values import MINUTE, SECOND
-from roundsman.workflow import Archive, Retry, Wait
+from roundsman.supervisor.supervisor import Supervisor
+from roundsman.testing.recording import SentCommand
+from roundsman.wire.commands import Command
 from tests.unit.machine_world import T0, plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 

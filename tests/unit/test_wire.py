@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.errors import Problem
-from roundsman.messages import rejection_body
-from roundsman.values import Json, canonical_json
-from roundsman.wire import alert_text, rejection_text, wire_text
+from roundsman.model.json import Json, canonical_json
+from roundsman.wire.limits import alert_text, rejection_text, wire_text
+from roundsman.wire.messages import rejection_body
 
 # All that XML 1.0, and so SQS, lets pass.
 SENDABLE = re.compile("[\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]*")

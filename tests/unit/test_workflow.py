@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 
 from roundsman.errors import DefinitionError, RoundsmanError
-from roundsman.plan import plan_of
-from roundsman.workflow import (
+from roundsman.model.plan import plan_of
+from roundsman.model.workflow import (
     Archive,
     Compensation,
     Priority,

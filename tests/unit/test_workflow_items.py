@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from roundsman.conditions import steps_read
 from roundsman.errors import DefinitionError
-from roundsman.plan import plan_of, read_plan
-from roundsman.workflow import Step, Workflow
+from roundsman.model.expressions import steps_read
+from roundsman.model.plan import plan_of, read_plan
+from roundsman.model.workflow import Step, Workflow
 
 MINUTE = timedelta(minutes=1)
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.engine.requests import request_for
 from roundsman.errors import DefinitionError
-from roundsman.plan import plan_of
-from roundsman.requests import request_for
-from roundsman.states import ProcessState, TaskState
-from roundsman.workflow import Step, Workflow
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Step, Workflow
 from tests.unit.fan_out_stories import lines
 from tests.unit.machine_world import World
 

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from roundsman.birth import Wishes
-from roundsman.events import AgentView
-from roundsman.values import SECOND
-from roundsman.workflow import Archive, Compensation, Retry, Step, Undo
+from roundsman.engine.new_task import Wishes
+from roundsman.model.events import AgentView
+from roundsman.model.instants import SECOND
+from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
 from tests.unit.machine_world import T0, World, plan, step
 
 ONCE = Retry(max_attempts=1)

@@ -3,9 +3,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 
-from roundsman.due import due
+from roundsman.engine.due import due
+from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
-from roundsman.events import (
+from roundsman.model.events import (
     AgentView,
     Asked,
     Cancel,
@@ -25,12 +26,11 @@ from roundsman.events import (
     StartTask,
     UndoAsked,
 )
-from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
-from roundsman.requests import request_for
-from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import PERFORM, UNDO, StepError, idempotency_key, step_of
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.plan import Plan
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import PERFORM, UNDO, StepError, idempotency_key, step_of
+from roundsman.wire.messages import AgentRequest
 from tests.unit.machine_world import T0, World
 
 CLOCKS_DIFFER = 4 * SECOND  # less than the 5 s that an unfenced undo waits

@@ -2,11 +2,11 @@
 
 from datetime import timedelta
 
-from roundsman.birth import Wishes
-from roundsman.messages import AgentRequest
-from roundsman.requests import request_for
-from roundsman.values import SECOND
-from roundsman.workflow import Compensation, Retry, Step, Undo
+from roundsman.engine.new_task import Wishes
+from roundsman.engine.requests import request_for
+from roundsman.model.instants import SECOND
+from roundsman.model.workflow import Compensation, Retry, Step, Undo
+from roundsman.wire.messages import AgentRequest
 from tests.unit.machine_world import REPLY_TO, World, plan, step
 
 ONCE = Retry(max_attempts=1)

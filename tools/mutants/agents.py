@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 AGENTS = (
     Mutant(
         name="the-first-agents-undo-gets-no-answer-of-the-second",
-        file="layers/core/roundsman/undoing.py",
+        file="layers/core/roundsman/engine/compensation.py",
         old="        failure_count=0,\n        outcome_unknown=True,\n        error=None,",
         new="        failure_count=0,\n        error=None,",
         tests=(
@@ -15,7 +15,7 @@ AGENTS = (
     ),
     Mutant(
         name="an-ending-task-settles-nothing-to-go-on",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="record.process_state is ProcessState.PROCESSING and not case.draft.ending",
         new="record.process_state is ProcessState.PROCESSING",
         tests=(
@@ -25,7 +25,7 @@ AGENTS = (
     ),
     Mutant(
         name="an-undo-without-its-plan-is-a-persons-matter",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="if plan is None and (ending.undo or ProcessState.UNDOING in states):",
         new="if plan is None and ending.undo:",
         tests=(
@@ -35,7 +35,7 @@ AGENTS = (
     ),
     Mutant(
         name="what-is-not-undone-as-a-whole-goes-on",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="if record.process_state is ProcessState.UNDOING and not undone:",
         new=(
             "if record.process_state is ProcessState.UNDOING "
@@ -48,7 +48,7 @@ AGENTS = (
     ),
     Mutant(
         name="only-an-open-tasks-due-instant-is-raised",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old="        if not settled(moved_on):\n            moved_on",
         new="        if True:\n            moved_on",
         tests=(
@@ -58,7 +58,7 @@ AGENTS = (
     ),
     Mutant(
         name="the-supervisor-leaves-what-is-settled",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old="if task is None or settled(task):",
         new="if task is None:",
         tests=(
@@ -68,7 +68,7 @@ AGENTS = (
     ),
     Mutant(
         name="what-may-pass-outweighs-a-refusal",
-        file="layers/core/roundsman/aws/posting.py",
+        file="layers/core/roundsman/aws/sqs/outgoing.py",
         old="raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))",
         new="raise failures[0]",
         tests=(

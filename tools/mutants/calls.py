@@ -4,13 +4,13 @@ from tools.mutants.mutant import Mutant
 
 UNIT = "tests/unit/test_agent_call_notes.py"
 CONTRACT = "tests/contract/test_call_notes.py"
-CORE = "layers/core/roundsman/call_notes.py"
-DYNAMO = "layers/core/roundsman/aws/call_notes.py"
+CORE = "layers/core/roundsman/agents/call_notes.py"
+DYNAMO = "layers/core/roundsman/aws/dynamodb/call_notes.py"
 
 CALLS = (
     Mutant(
         name="a-call-is-noted-before-it-is-made",
-        file="layers/core/roundsman/tries.py",
+        file="layers/core/roundsman/agents/attempt.py",
         old="                self.note.before_call()\n",
         new="                pass\n",
         tests=(
@@ -78,7 +78,7 @@ CALLS = (
     ),
     Mutant(
         name="a-note-takes-time-too",
-        file="layers/core/roundsman/tries.py",
+        file="layers/core/roundsman/agents/attempt.py",
         old=("                self.note.before_call()\n            began = request.clock()\n"),
         new=(
             "                began = request.clock()\n"
@@ -91,7 +91,7 @@ CALLS = (
     ),
     Mutant(
         name="a-closed-key-is-closed-in-memory",
-        file="layers/core/roundsman/memory.py",
+        file="layers/core/roundsman/testing/memory.py",
         old="if self._closed_up_to.get(key, -1) >= claim:",
         new="if self._closed_up_to.get(key, -1) > claim:",
         tests=(f"{CONTRACT}::test_no_copy_of_a_request_whose_key_was_closed_may_call[memory]",),

@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 ENDS = (
     Mutant(
         name="ending-claims-nothing",
-        file="layers/core/roundsman/performing.py",
+        file="layers/core/roundsman/engine/steps.py",
         old=("    if case.draft.ending:\n        return []\n"),
         new="",
         also=(
@@ -21,7 +21,7 @@ ENDS = (
     ),
     Mutant(
         name="ending-retries-nothing",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old=("    if operation == PERFORM and case.draft.ending:\n        return True\n"),
         new="",
         tests=(
@@ -31,7 +31,7 @@ ENDS = (
     ),
     Mutant(
         name="ending-requeues-nothing",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if not (case.draft.ending and operation == PERFORM):  # else",
         new="if operation:  # else",
         tests=(
@@ -41,7 +41,7 @@ ENDS = (
     ),
     Mutant(
         name="first-ending-holds",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old=(
             "        if self.ending is not None:\n"
             "            return False\n"
@@ -53,7 +53,7 @@ ENDS = (
     ),
     Mutant(
         name="point-of-no-return",
-        file="layers/core/roundsman/ending.py",
+        file="layers/core/roundsman/engine/on_failure.py",
         old="if isinstance(final, UndoPlan) and not _past_no_return(case):",
         new="if isinstance(final, UndoPlan):",
         tests=(
@@ -63,7 +63,7 @@ ENDS = (
     ),
     Mutant(
         name="undo-of-what-was-ever-claimed",
-        file="layers/core/roundsman/undoing.py",
+        file="layers/core/roundsman/engine/compensation.py",
         old=(
             "TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, "
             "ProcessState.ERROR})"
@@ -76,7 +76,7 @@ ENDS = (
     ),
     Mutant(
         name="undone-means-nothing-stands",
-        file="layers/core/roundsman/standing.py",
+        file="layers/core/roundsman/engine/effects.py",
         old=(
             "return effect_may_stand(record) and record.process_state is not "
             "ProcessState.UNDO_ERROR"
@@ -89,7 +89,7 @@ ENDS = (
     ),
     Mutant(
         name="undo-in-reverse-order",
-        file="layers/core/roundsman/undoing.py",
+        file="layers/core/roundsman/engine/compensation.py",
         old="            and _successors_settled(case, step)\n",
         new="",
         tests=("tests/unit/test_machine_undo.py::test_a_chain_is_undone_from_its_end",),
@@ -97,7 +97,7 @@ ENDS = (
     ),
     Mutant(
         name="wait-before-an-unfenced-undo",
-        file="layers/core/roundsman/undoing.py",
+        file="layers/core/roundsman/engine/compensation.py",
         old="acts_until = None if fenced else case.draft.acts_until(step.name)",
         new="acts_until = None",
         tests=(
@@ -107,7 +107,7 @@ ENDS = (
     ),
     Mutant(
         name="skew-before-an-unfenced-undo",
-        file="layers/core/roundsman/undoing.py",
+        file="layers/core/roundsman/engine/compensation.py",
         old="not_before = None if acts_until is None else acts_until + SKEW",
         new="not_before = acts_until",
         tests=(
@@ -117,7 +117,7 @@ ENDS = (
     ),
     Mutant(
         name="an-undo-knows-the-performs-key",
-        file="layers/core/roundsman/requests.py",
+        file="layers/core/roundsman/engine/requests.py",
         old="perform_key=perform_key if undoes else None,",
         new="perform_key=None,",
         tests=(
@@ -127,7 +127,7 @@ ENDS = (
     ),
     Mutant(
         name="minimum-in-due-at",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="due_at = min(task.due_at, at) if task.lane == lane else at",
         new="due_at = at",
         tests=("tests/unit/test_due.py::test_within_the_open_lane_the_entry_only_falls",),
@@ -135,7 +135,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-what-is-under-way",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old=(
             "instants = [record.overdue_at for record in task.steps.values() if record.under_way]"
         ),
@@ -145,7 +145,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-what-waits",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="    return record.not_before if waits else record.complete_by\n",
         new="    return None if waits else record.complete_by\n",
         tests=("tests/unit/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
@@ -153,7 +153,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-what-could-start",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="    return record.not_before if waits else record.complete_by\n",
         new="    return record.not_before if waits else None\n",
         tests=("tests/unit/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
@@ -161,7 +161,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-the-task",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="        instants.append(task.complete_by)\n",
         new="",
         tests=("tests/unit/test_due.py::test_a_task_is_due_by_its_own_complete_by",),
@@ -169,7 +169,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-the-start",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="instants.append(task.start_at if task.start_at > now else now + START_WITHIN)",
         new="instants.append(task.complete_by)",
         tests=("tests/unit/test_due.py::test_a_scheduled_task_is_due_at_its_start",),
@@ -177,7 +177,7 @@ ENDS = (
     ),
     Mutant(
         name="due-of-what-is-owed",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old=("    if task.owed:\n        instants.append(now + START_WITHIN)\n"),
         new="",
         tests=("tests/unit/test_due.py::test_what_is_owed_is_due_soon",),
@@ -185,7 +185,7 @@ ENDS = (
     ),
     Mutant(
         name="owed-keeps-a-task-open",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="return task.ended and not task.owed",
         new="return task.ended",
         tests=(
@@ -195,7 +195,7 @@ ENDS = (
     ),
     Mutant(
         name="owed-is-written-with-the-decision",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="owed=self.task.owed + self._promised(state, version),",
         new="owed=self.task.owed,",
         tests=("tests/unit/test_machine_ending.py::test_an_end_is_told_once",),
@@ -203,7 +203,7 @@ ENDS = (
     ),
     Mutant(
         name="owed-is-cleared",
-        file="layers/core/roundsman/delivery.py",
+        file="layers/core/roundsman/scheduler/owed.py",
         old="    _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)\n",
         new="",
         tests=(
@@ -213,7 +213,7 @@ ENDS = (
     ),
     Mutant(
         name="alerts-before-statuses",
-        file="layers/core/roundsman/delivery.py",
+        file="layers/core/roundsman/scheduler/owed.py",
         old='key=lambda owed: (owed.kind != "alert", owed.seq)',
         new='key=lambda owed: (owed.kind == "alert", owed.seq)',
         tests=("tests/unit/test_delivery.py::test_requests_go_first_then_alerts_then_statuses",),
@@ -221,7 +221,7 @@ ENDS = (
     ),
     Mutant(
         name="retention-zero-is-kept-while-owed",
-        file="layers/core/roundsman/due.py",
+        file="layers/core/roundsman/engine/due.py",
         old="return settled(task) and task.expires_at is not None and task.retain_for == 0",
         new=("return task.ended and task.state is not TaskState.ARCHIVED and task.retain_for == 0"),
         tests=(

@@ -8,7 +8,7 @@ PURE = "tests/unit/test_groups.py"
 GROUPS = (
     Mutant(
         name="a-failure-is-settled-only-once-its-group-is-open",
-        file="layers/core/roundsman/reporting.py",
+        file="layers/core/roundsman/alerts/reporter.py",
         old="                found = self._groups.open(group)\n",
         new="                found = group\n",
         tests=(
@@ -18,7 +18,7 @@ GROUPS = (
     ),
     Mutant(
         name="an-untold-group-is-told-by-a-pass",
-        file="layers/core/roundsman/groups.py",
+        file="layers/core/roundsman/alerts/group.py",
         old="    if group.told_at is None and not group.undone:\n        return _tell(",
         new="    if False:\n        return _tell(",
         tests=(
@@ -28,7 +28,7 @@ GROUPS = (
     ),
     Mutant(
         name="only-whoever-stored-its-telling-tells",
-        file="layers/core/roundsman/group_rounds.py",
+        file="layers/core/roundsman/alerts/census.py",
         old="        if self._groups.change(verdict.group, seen=group.version):\n",
         new="        if self._groups.change(verdict.group, seen=group.version) or True:\n",
         tests=(f"{TESTS}::test_of_two_passes_that_see_one_untold_group_one_alerts",),
@@ -36,7 +36,7 @@ GROUPS = (
     ),
     Mutant(
         name="a-group-in-which-one-more-fails-is-not-calm",
-        file="layers/core/roundsman/groups.py",
+        file="layers/core/roundsman/alerts/group.py",
         old="    if group.clear_since is None:\n        return None\n",
         new="    if group.clear_since is None or True:\n        return None\n",
         tests=(
@@ -46,7 +46,7 @@ GROUPS = (
     ),
     Mutant(
         name="a-closed-group-is-opened-anew",
-        file="layers/core/roundsman/reporting.py",
+        file="layers/core/roundsman/alerts/reporter.py",
         old="            if found.closed_at is not None:\n",
         new="            if False:\n",
         tests=(
@@ -56,7 +56,7 @@ GROUPS = (
     ),
     Mutant(
         name="the-all-clear-waits",
-        file="layers/core/roundsman/groups.py",
+        file="layers/core/roundsman/alerts/group.py",
         old="    if quiet < CLEAR_FOR:\n",
         new="    if quiet < 0:\n",
         tests=(f"{PURE}::test_the_all_clear_comes_once_no_member_was_there_for_some_minutes",),
@@ -64,7 +64,7 @@ GROUPS = (
     ),
     Mutant(
         name="an-open-group-is-remembered",
-        file="layers/core/roundsman/reporting.py",
+        file="layers/core/roundsman/alerts/reporter.py",
         old="            if self._known.get(group.id, 0) > now:\n",
         new="            if False:\n",
         tests=(
@@ -74,7 +74,7 @@ GROUPS = (
     ),
     Mutant(
         name="a-pass-counts-a-bounded-number-of-groups",
-        file="layers/core/roundsman/group_rounds.py",
+        file="layers/core/roundsman/alerts/census.py",
         old="waiting[:MOST_LOOKS]",
         new="waiting",
         tests=(f"{TESTS}::test_a_pass_reads_the_groups_once_and_counts_a_bounded_number_of_them",),
@@ -82,7 +82,7 @@ GROUPS = (
     ),
     Mutant(
         name="what-stands-in-the-overflow-says-so",
-        file="layers/core/roundsman/delivery.py",
+        file="layers/core/roundsman/scheduler/owed.py",
         old="            task = replace(task, failure=stands_in)\n",
         new="            pass\n",
         tests=(
@@ -92,7 +92,7 @@ GROUPS = (
     ),
     Mutant(
         name="a-row-of-groups-has-its-bound",
-        file="layers/core/roundsman/aws/groups.py",
+        file="layers/core/roundsman/aws/dynamodb/groups.py",
         old='ConditionExpression=f"{IS_NOT_OPEN} AND {THERE_IS_ROOM}"',
         new="ConditionExpression=IS_NOT_OPEN",
         tests=(
@@ -102,7 +102,7 @@ GROUPS = (
     ),
     Mutant(
         name="words-are-inert",
-        file="layers/core/roundsman/alert_words.py",
+        file="layers/core/roundsman/wire/alert_text.py",
         old='c if c.isprintable() else "?" for c in text',
         new="c for c in text",
         tests=(

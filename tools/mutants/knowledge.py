@@ -11,7 +11,7 @@ RESUBMIT = "tests/unit/test_machine_resubmit.py"
 KNOWLEDGE = (
     Mutant(
         name="lock-given-once",
-        file="layers/core/roundsman/events.py",
+        file="layers/core/roundsman/model/events.py",
         old='return f"{self.instance}-{self.nonce}.{attempt}.{version}"',
         new='return f"{self.instance}-{self.nonce}.{attempt}"',
         tests=(
@@ -21,7 +21,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-refusal-is-no-proof",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="outcome_unknown=record.outcome_unknown or (unproven and effect is None),",
         new="outcome_unknown=record.outcome_unknown or exhausted,",
         tests=(
@@ -31,7 +31,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="an-agent-is-left-with-proof",
-        file="layers/core/roundsman/routing.py",
+        file="layers/core/roundsman/engine/routing.py",
         old="return record.effect is Effect.NONE",
         new="return not record.outcome_unknown",
         tests=(
@@ -41,7 +41,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-proof-ends-with-a-claim",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="        effect=None,\n        extra=0,\n        granted=granted,",
         new="        extra=0,\n        granted=granted,",
         tests=(f"{ROUTING}::test_a_proof_is_about_the_requests_made_before_it",),
@@ -49,7 +49,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-persons-word-is-about-the-past",
-        file="layers/core/roundsman/operating.py",
+        file="layers/core/roundsman/engine/operator.py",
         old="effect=Effect.NONE if acts_until is None else None,",
         new="effect=Effect.NONE,",
         tests=(f"{ROUTING}::test_a_persons_word_does_not_while_a_copy_of_the_request_may_act",),
@@ -57,7 +57,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="late-success-is-kept",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(case, step.name):",
         new="elif event.outcome is Outcome.HELD and timely and _has_failed(case, step.name):",
         tests=(
@@ -67,7 +67,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="undone-before-a-fresh-key",
-        file="layers/core/roundsman/operating.py",
+        file="layers/core/roundsman/engine/operator.py",
         old="    elif step.compensation is not None:\n        why = ",
         new="    elif step.compensation is None:\n        why = ",
         tests=(
@@ -77,7 +77,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-copy-may-act-under-the-old-key",
-        file="layers/core/roundsman/operating.py",
+        file="layers/core/roundsman/engine/operator.py",
         old="if event.fresh_key and acts_until is not None:",
         new="if event.fresh_key and acts_until is not None and case.draft.ending is None:",
         tests=(
@@ -87,7 +87,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-claim-under-another-key-is-sent-again",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="        send_own_claims_again(case, event.claimant)  # it may",
         new="        # it may",
         tests=(
@@ -97,7 +97,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="an-inspections-claim-is-sent-again",
-        file="layers/core/roundsman/scheduling.py",
+        file="layers/core/roundsman/scheduler/scheduler.py",
         old="if StartTask() not in first.commands and not comes_again:",
         new="if StartTask() not in first.commands:",
         tests=(
@@ -107,7 +107,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="what-an-inspection-makes-ready-is-watched",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="    expect_start(case)\n    _ask_for_start(case)\n\n\ndef _nudge",
         new="    _ask_for_start(case)\n\n\ndef _nudge",
         tests=(
@@ -117,7 +117,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-callback-that-has-come-is-not-waited-for",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="        draft.stop_waiting(step.name)\n",
         new="        pass\n",
         tests=(
@@ -127,7 +127,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-no-counts-as-a-yes",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="return event.outcome is Outcome.SUCCEEDED or says_no",
         new="return event.outcome is Outcome.SUCCEEDED",
         tests=(
@@ -137,7 +137,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="a-no-is-an-outside-systems",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="says_no = event.callback and event.outcome is Outcome.PERMANENT",
         new="says_no = event.outcome is Outcome.PERMANENT",
         tests=(f"{LONG_STEPS}::test_an_agents_own_failure_of_an_earlier_attempt_does_not_count",),
@@ -145,7 +145,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="given-back-while-it-waits",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="case Outcome.HELD if case.draft.step(step.name).waiting:",
         new="case Outcome.HELD if case.draft.step(step.name).waiting and case.draft.ending:",
         tests=(f"{LONG_STEPS}::test_a_copy_that_is_given_back_ends_no_wait_for_a_callback",),
@@ -153,7 +153,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="more-time-is-another-request",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if record.extra:",
         new="if record.extra and record.waiting:",
         tests=(
@@ -163,7 +163,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="an-earlier-round-is-named",
-        file="layers/core/roundsman/standing.py",
+        file="layers/core/roundsman/engine/effects.py",
         old="if effect_may_stand(record) or record.round > 1",
         new="if effect_may_stand(record)",
         tests=(f"{REPAIRS}::test_an_undone_order_names_what_an_earlier_round_has_left_standing",),
@@ -171,7 +171,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="too-large-and-done",
-        file="layers/core/roundsman/performing.py",
+        file="layers/core/roundsman/engine/steps.py",
         old="give_up(case, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)",
         new="give_up(case, step, StepEvent.REFUSED, error, why)",
         tests=(f"{RESUBMIT}::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",),
@@ -179,7 +179,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="perhaps-never-sent",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="return case.now - record.started_at < COMES_AGAIN_WITHIN",
         new="return False",
         tests=(
@@ -190,7 +190,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="more-time-is-not-another-request",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="(SPARED_AT_MOST if _has_more_time(step, record) else 1)",
         new="1",
         tests=(
@@ -200,7 +200,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="what-was-read-is-counted",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="shown = view.read_lock is None or view.read_lock == record.locked_by",
         new="shown = view.read_lock is None",
         tests=(
@@ -210,7 +210,7 @@ KNOWLEDGE = (
     ),
     Mutant(
         name="an-end-is-not-ended-anew",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="if task.ended and isinstance(event, Replied):",
         new="if task.ended and isinstance(event, Replied) and plan is None:",
         tests=(

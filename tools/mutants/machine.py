@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 MACHINE = (
     Mutant(
         name="lock-fence",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="current = timely and record.under_way and record.locked_by == event.lock",
         new="current = timely and record.under_way",
         tests=(
@@ -15,7 +15,7 @@ MACHINE = (
     ),
     Mutant(
         name="key-check",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old=('return "" if event.key == key else f"{event.step}: reply under another key ignored"'),
         new='return "" if event.key else f"{key}: reply under another key ignored"',
         tests=(
@@ -25,7 +25,7 @@ MACHINE = (
     ),
     Mutant(
         name="late-success-ends-with-the-task",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old=(
             "    if operation_of(record) == PERFORM and case.draft.ending:\n        return False\n"
         ),
@@ -37,7 +37,7 @@ MACHINE = (
     ),
     Mutant(
         name="predecessors-first",
-        file="layers/core/roundsman/performing.py",
+        file="layers/core/roundsman/engine/steps.py",
         old="return all(case.draft.step(name).process_state in DONE for name in step.after)",
         new="return True",
         tests=(
@@ -47,7 +47,7 @@ MACHINE = (
     ),
     Mutant(
         name="own-claims-only",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
         new="if record.under_way and not record.waiting:",
         tests=(
@@ -57,7 +57,7 @@ MACHINE = (
     ),
     Mutant(
         name="own-claims-are-sent-again",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
         new="if not record and claimant:",
         tests=(
@@ -67,7 +67,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-callback-is-not-asked-for-again",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if record.under_way and claimant.made(record.locked_by) and not record.waiting:",
         new="if record.under_way and claimant.made(record.locked_by):",
         tests=(
@@ -77,7 +77,7 @@ MACHINE = (
     ),
     Mutant(
         name="lag-in-complete-by",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="read_at = case.now + behind",
         new="read_at = case.now",
         tests=(
@@ -87,7 +87,7 @@ MACHINE = (
     ),
     Mutant(
         name="never-read-is-not-counted",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="return excused if operation_of(record) == UNDO else record.spared\n",
         new="return None\n",
         tests=(
@@ -97,7 +97,7 @@ MACHINE = (
     ),
     Mutant(
         name="held-is-not-counted",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="case Outcome.HELD if not is_its_own_fault(case, step, event):",
         new="case Outcome.HELD if case.draft.ending:",
         tests=(
@@ -107,7 +107,7 @@ MACHINE = (
     ),
     Mutant(
         name="nothing-is-claimed-for-a-held-agent",
-        file="layers/core/roundsman/routing.py",
+        file="layers/core/roundsman/engine/routing.py",
         old="taking = [agent for agent in candidates(case, step) if not case.is_held(agent)]",
         new="taking = list(candidates(case, step))",
         tests=(
@@ -117,7 +117,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-hold-moves-the-tasks-end",
-        file="layers/core/roundsman/machine.py",
+        file="layers/core/roundsman/engine/machine.py",
         old="    credit_holds(case.draft)  # before anything is asked about the task's time\n",
         new="",
         tests=(
@@ -127,7 +127,7 @@ MACHINE = (
     ),
     Mutant(
         name="results-fit-the-record",
-        file="layers/core/roundsman/performing.py",
+        file="layers/core/roundsman/engine/steps.py",
         old="    if total > RESULTS_LIMIT:\n",
         new="    if total < 0:\n",
         tests=(
@@ -137,7 +137,7 @@ MACHINE = (
     ),
     Mutant(
         name="fan-out-tolerates",
-        file="layers/core/roundsman/fan_out.py",
+        file="layers/core/roundsman/engine/fan_out.py",
         old=("    if failed > may_fail:\n        return None\n"),
         new="",
         tests=(
@@ -147,7 +147,7 @@ MACHINE = (
     ),
     Mutant(
         name="task-complete-by",
-        file="layers/core/roundsman/ending.py",
+        file="layers/core/roundsman/engine/on_failure.py",
         old="if case.draft.ending or task.complete_by > case.now or case.all_done():",
         new="if case.draft.ending or task.complete_by or case.all_done():",
         tests=(
@@ -157,7 +157,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-command-acts-once",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="return event.asked.command_id in self.task.command_ids",
         new="return not event",
         tests=(
@@ -167,7 +167,7 @@ MACHINE = (
     ),
     Mutant(
         name="seen-version",
-        file="layers/core/roundsman/operating.py",
+        file="layers/core/roundsman/engine/operator.py",
         old="if asked.seen_version not in (None, draft.before.version):",
         new="if asked.seen_version == 0:",
         tests=(
@@ -177,7 +177,7 @@ MACHINE = (
     ),
     Mutant(
         name="round-in-the-key",
-        file="layers/core/roundsman/task.py",
+        file="layers/core/roundsman/model/task.py",
         old=("    if record.round > 1:\n        parts.append(str(record.round))\n"),
         new="",
         tests=(
@@ -187,7 +187,7 @@ MACHINE = (
     ),
     Mutant(
         name="agent-in-the-key",
-        file="layers/core/roundsman/task.py",
+        file="layers/core/roundsman/model/task.py",
         old=("    if record.agent:\n        parts.append(record.agent)\n"),
         new="",
         tests=(
@@ -197,7 +197,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-long-queue-is-waited-for",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="    until = started_at + view.lag + given\n",
         new="    until = started_at + given\n",
         tests=(
@@ -208,7 +208,7 @@ MACHINE = (
     ),
     Mutant(
         name="what-was-read-is-not-waited-for-without-end",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="if _was_read(record, view) and record.spared >= SPARED_AT_MOST:\n",
         new="if _was_read(record, view) and not SPARED_AT_MOST:\n",
         tests=(
@@ -218,7 +218,7 @@ MACHINE = (
     ),
     Mutant(
         name="an-undo-that-nobody-reads-ends",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="return excused if operation_of(record) == UNDO else record.spared\n",
         new="return record.spared\n",
         tests=(
@@ -228,7 +228,7 @@ MACHINE = (
     ),
     Mutant(
         name="patience-only-where-nothing-waits-for-it",
-        file="layers/core/roundsman/patience.py",
+        file="layers/core/roundsman/engine/time_limits.py",
         old="return step.compensation is not None and step.compensation.fences_late_performs",
         new="return True",
         tests=(
@@ -238,7 +238,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-patient-request-is-waited-for-to-its-end",
-        file="layers/core/roundsman/patience.py",
+        file="layers/core/roundsman/engine/time_limits.py",
         old="return max(by, min(at, task_ends_at), record.acts_until or 0)",
         new="return max(by, min(at, task_ends_at))",
         tests=(
@@ -248,7 +248,7 @@ MACHINE = (
     ),
     Mutant(
         name="an-undo-knows-that-a-request-has-patience",
-        file="layers/core/roundsman/attempts.py",
+        file="layers/core/roundsman/engine/attempts.py",
         old="        acts_until = max(acts_until or 0, ends_by)\n",
         new="        acts_until = max(acts_until or 0, complete_by)\n",
         tests=(
@@ -259,7 +259,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-copy-may-act-until-its-patience-ends",
-        file="layers/core/roundsman/draft.py",
+        file="layers/core/roundsman/engine/decision.py",
         old="return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)",
         new="return record.complete_by",
         tests=(
@@ -269,7 +269,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-slow-readers-lag-is-news",
-        file="layers/core/roundsman/marks.py",
+        file="layers/core/roundsman/model/queue_lag.py",
         old="min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)",
         new="NEWS_FOR",
         tests=(
@@ -280,7 +280,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-hold-does-not-say-that-a-queue-was-read",
-        file="layers/core/roundsman/marks.py",
+        file="layers/core/roundsman/model/queue_lag.py",
         old="if view.read_up_to is None}",
         new="if q not in agents}",
         tests=(

@@ -2,13 +2,13 @@
 
 from tools.mutants.mutant import Mutant
 
-SUPERVISION = "layers/core/roundsman/supervision.py"
-CONTROL = "layers/core/roundsman/aws/control.py"
-HOLDS = "layers/core/roundsman/aws/holds.py"
-GROUPS = "layers/core/roundsman/aws/groups.py"
-TRIES = "layers/core/roundsman/tries.py"
-SUBMISSION = "layers/core/roundsman/submission.py"
-SCHEDULING = "layers/core/roundsman/scheduling.py"
+SUPERVISION = "layers/core/roundsman/supervisor/supervisor.py"
+CONTROL = "layers/core/roundsman/aws/dynamodb/control.py"
+HOLDS = "layers/core/roundsman/aws/dynamodb/holds.py"
+GROUPS = "layers/core/roundsman/aws/dynamodb/groups.py"
+TRIES = "layers/core/roundsman/agents/attempt.py"
+SUBMISSION = "layers/core/roundsman/submission/submission.py"
+SCHEDULING = "layers/core/roundsman/scheduler/scheduler.py"
 
 TESTS = "tests/unit/test_supervision_refused.py"
 HOLD_TESTS = "tests/contract/test_holds.py"
@@ -57,7 +57,7 @@ REFUSED = (
     ),
     Mutant(
         name="a-refused-tick-fails",
-        file="layers/core/roundsman/aws/supervisor_lambda.py",
+        file="layers/core/roundsman/aws/handlers/supervisor.py",
         old="        if refused:\n",
         new="        if False:\n",
         tests=(
@@ -192,7 +192,7 @@ REFUSED = (
     ),
     Mutant(
         name="a-look-comes-rather-late",
-        file="layers/core/roundsman/lookahead.py",
+        file="layers/core/roundsman/scheduler/lookahead.py",
         old="    delay = max(0, at + RATHER_LATE - now)\n",
         new="    delay = max(0, at - now)\n",
         tests=(

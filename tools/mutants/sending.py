@@ -15,7 +15,7 @@ SENDING = (
     ),
     Mutant(
         name="commit-then-send",
-        file="layers/core/roundsman/scheduling.py",
+        file="layers/core/roundsman/scheduler/scheduler.py",
         old=("        if decision.task is not task:\n            saved ="),
         new=(
             "        self._send(plan, task, decision, claimant)\n"
@@ -27,7 +27,7 @@ SENDING = (
     ),
     Mutant(
         name="a-lost-race-decides-again",
-        file="layers/core/roundsman/scheduling.py",
+        file="layers/core/roundsman/scheduler/scheduler.py",
         old=("            if isinstance(saved, Superseded):\n                return None\n"),
         new=("            if isinstance(saved, Superseded):\n                pass\n"),
         tests=(
@@ -37,7 +37,7 @@ SENDING = (
     ),
     Mutant(
         name="nothing-to-do-by-the-latest-record",
-        file="layers/core/roundsman/scheduling.py",
+        file="layers/core/roundsman/scheduler/scheduler.py",
         old=("        if decision.task is task:\n            return None\n"),
         new="",
         tests=(
@@ -47,7 +47,7 @@ SENDING = (
     ),
     Mutant(
         name="a-task-is-gone-by-the-latest-record",
-        file="layers/core/roundsman/scheduling.py",
+        file="layers/core/roundsman/scheduler/scheduler.py",
         old=("            if task is None:\n                return None\n"),
         new=("            if task is None:\n                return self._gone(event)\n"),
         tests=("tests/unit/test_scheduling_stale.py::test_a_task_that_was_just_made_is_found",),
@@ -55,7 +55,7 @@ SENDING = (
     ),
     Mutant(
         name="acknowledge-after-send",
-        file="layers/core/roundsman/aws/batch.py",
+        file="layers/core/roundsman/aws/sqs/batch.py",
         old="            self._settle_one(record, problem or unsent)",
         new="            self._settle_one(record, problem)",
         tests=(
@@ -65,7 +65,7 @@ SENDING = (
     ),
     Mutant(
         name="a-message-that-failed-comes-again",
-        file="layers/core/roundsman/aws/batch.py",
+        file="layers/core/roundsman/aws/sqs/batch.py",
         old="            self._unsettled.append((record, problem))",
         new="            self._unsettled.append((record, None))",
         tests=("tests/unit/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",),
@@ -73,7 +73,7 @@ SENDING = (
     ),
     Mutant(
         name="sent-before-it-is-deleted",
-        file="layers/core/roundsman/aws/batch.py",
+        file="layers/core/roundsman/aws/sqs/batch.py",
         old="        self._mailbag.flush()\n        for record, problem in self._unsettled:",
         new="        for record, problem in self._unsettled:",
         tests=(
@@ -83,7 +83,7 @@ SENDING = (
     ),
     Mutant(
         name="a-reply-that-waited-too-long-is-silent",
-        file="layers/core/roundsman/aws/mailbag.py",
+        file="layers/core/roundsman/aws/sqs/send_buffer.py",
         old="if kept.post.until is not None and self._clock() >= kept.post.until:",
         new="if kept.post.until is not None and self._clock() < 0:",
         tests=(
@@ -93,7 +93,7 @@ SENDING = (
     ),
     Mutant(
         name="only-the-last-failure-is-a-dead-letter",
-        file="layers/core/roundsman/aws/dead_letters.py",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
         old="if policy.url is None or receives < policy.most_receives:",
         new="if policy.url is None:",
         tests=("tests/unit/test_dead_letters.py::test_every_earlier_failure_only_comes_again",),
@@ -101,7 +101,7 @@ SENDING = (
     ),
     Mutant(
         name="a-dead-letter-is-there-before-its-message-is-gone",
-        file="layers/core/roundsman/aws/dead_letters.py",
+        file="layers/core/roundsman/aws/sqs/dead_letters.py",
         old='dead letter", extra=extra)\n            return False',
         new='dead letter", extra=extra)\n            return True',
         tests=(
@@ -111,7 +111,7 @@ SENDING = (
     ),
     Mutant(
         name="poison-goes-alone",
-        file="layers/core/roundsman/aws/batch.py",
+        file="layers/core/roundsman/aws/sqs/batch.py",
         old="crashed = came_before > 1 and len(entries) > 1",
         new="crashed = came_before < 0",
         tests=(
@@ -121,7 +121,7 @@ SENDING = (
     ),
     Mutant(
         name="the-same-id-is-another-order",
-        file="layers/core/roundsman/submission.py",
+        file="layers/core/roundsman/submission/submission.py",
         old="if found.order.content_hash != order.content_hash:",
         new="if not order.content_hash:",
         tests=(
@@ -131,7 +131,7 @@ SENDING = (
     ),
     Mutant(
         name="a-repeated-order-is-announced",
-        file="layers/core/roundsman/submission.py",
+        file="layers/core/roundsman/submission/submission.py",
         old="delivered = self._announce_again(found.task)",
         new="delivered = Delivered()",
         tests=(
@@ -141,7 +141,7 @@ SENDING = (
     ),
     Mutant(
         name="only-reply-queues-are-told",
-        file="layers/core/roundsman/aws/outbox.py",
+        file="layers/core/roundsman/aws/sqs/outbox.py",
         old=(
             "        if usable_reply_queue(queue_url, self._scheduler_queue, "
             "self._reply_prefix) is not None:\n"
@@ -155,7 +155,7 @@ SENDING = (
     ),
     Mutant(
         name="a-dead-reply-queue-harms-nobody",
-        file="layers/core/roundsman/aws/outbox.py",
+        file="layers/core/roundsman/aws/sqs/outbox.py",
         old=(
             "                self._sqs.send_message(QueueUrl=queue_url, "
             "MessageBody=wire_text(body))\n"
@@ -175,7 +175,7 @@ SENDING = (
     ),
     Mutant(
         name="silence-before-the-call",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, clock()):\n"
             '            return Silence(f"read {late} after complete-by; not attempted")\n'
@@ -188,7 +188,7 @@ SENDING = (
     ),
     Mutant(
         name="silence-after-the-call",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, now := clock()):\n"
             '            return Silence(f"finished {late} after complete-by")\n'
@@ -202,7 +202,7 @@ SENDING = (
     ),
     Mutant(
         name="a-starved-request-is-given-back",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old="    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):\n",
         new="    if left > 0:\n",
         tests=(
@@ -212,7 +212,7 @@ SENDING = (
     ),
     Mutant(
         name="an-attempt-has-its-own-time",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old="else min(request.complete_by, now + within)",
         new="else request.complete_by",
         tests=(
@@ -222,7 +222,7 @@ SENDING = (
     ),
     Mutant(
         name="a-reply-does-not-wait-until-it-is-asked-for",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old="return request.complete_by - patience if is_patient else request.complete_by\n",
         new="return request.complete_by if is_patient else request.complete_by\n",
         tests=(
@@ -232,7 +232,7 @@ SENDING = (
     ),
     Mutant(
         name="what-its-queue-cut-off-is-given-back",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old="return request.complete_by - now < enough <= request.complete_by - request.sent_at\n",
         new="return not enough\n",
         tests=(
@@ -242,7 +242,7 @@ SENDING = (
     ),
     Mutant(
         name="a-redelivery-is-unknown",
-        file="layers/core/roundsman/agent.py",
+        file="layers/core/roundsman/agents/agent.py",
         old="said = answer(replace(request, read_before=True))",
         new="said = answer(request)",
         tests=(
@@ -252,7 +252,7 @@ SENDING = (
     ),
     Mutant(
         name="probe-before-a-repeat",
-        file="layers/core/roundsman/tries.py",
+        file="layers/core/roundsman/agents/attempt.py",
         old="if self.probe is not None and self.request.outcome_unknown and not self._probed:",
         new="if self.probe is not None and self._tries < 0:",
         tests=(
@@ -262,7 +262,7 @@ SENDING = (
     ),
     Mutant(
         name="fenced-undo-spends-the-key",
-        file="layers/core/roundsman/tries.py",
+        file="layers/core/roundsman/agents/attempt.py",
         old="return None if self._undoes_whatever_happened else succeeded(None)",
         new="return succeeded(None)",
         tests=(
@@ -272,7 +272,7 @@ SENDING = (
     ),
     Mutant(
         name="an-open-circuit-counts-nothing",
-        file="layers/core/roundsman/aws/breaker.py",
+        file="layers/core/roundsman/aws/guard/breaker.py",
         old="if circuit and circuit.state not in up:",
         new="if circuit and not up:",
         tests=(
@@ -282,7 +282,7 @@ SENDING = (
     ),
     Mutant(
         name="a-hold-is-checked-before-the-call",
-        file="layers/core/roundsman/aws/guarding.py",
+        file="layers/core/roundsman/aws/guard/guard.py",
         old="        self._hold.check()\n",
         new="",
         tests=(
@@ -292,7 +292,7 @@ SENDING = (
     ),
     Mutant(
         name="callback-token-names-its-attempt",
-        file="layers/core/roundsman/callbacks.py",
+        file="layers/core/roundsman/agents/callbacks.py",
         old='"lock": asked.lock,',
         new='"lock": asked.task_id,',
         tests=("tests/unit/test_agent_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),

@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 STORES = (
     Mutant(
         name="version-condition-dynamodb",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version = :seen"',
         new='VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version >= :seen"',
         tests=(
@@ -15,7 +15,7 @@ STORES = (
     ),
     Mutant(
         name="version-condition-memory",
-        file="layers/core/roundsman/memory.py",
+        file="layers/core/roundsman/testing/memory.py",
         old="return stored is not None and stored.version == version",
         new="return stored is not None",
         tests=(
@@ -25,7 +25,7 @@ STORES = (
     ),
     Mutant(
         name="rearm-condition",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}"',
         new='f"Version >= :seen AND {STILL_IN_THAT_LANE}"',
         tests=(
@@ -35,7 +35,7 @@ STORES = (
     ),
     Mutant(
         name="clear-owed-condition",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old=('            f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",\n            {**values'),
         new=('            f"Version >= :seen AND {SOMETHING_IS_OWED}",\n            {**values'),
         tests=(
@@ -45,7 +45,7 @@ STORES = (
     ),
     Mutant(
         name="retention-zero-save",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old=(
             '                        Key={"TaskId": text(task.task_id)},\n'
             "                        ConditionExpression=VERSION_IS_AS_SEEN,"
@@ -61,7 +61,7 @@ STORES = (
     ),
     Mutant(
         name="retention-zero-clear",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",',
         new='ConditionExpression=f"Version >= :seen AND {SOMETHING_IS_OWED}",',
         tests=(
@@ -71,7 +71,7 @@ STORES = (
     ),
     Mutant(
         name="an-order-is-created-once",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='NO_SUCH_ORDER = "attribute_not_exists(OrderID)"',
         new='NO_SUCH_ORDER = "attribute_not_exists(NeverThere)"',
         tests=(
@@ -81,7 +81,7 @@ STORES = (
     ),
     Mutant(
         name="a-task-is-created-once",
-        file="layers/core/roundsman/aws/dynamodb.py",
+        file="layers/core/roundsman/aws/dynamodb/tasks.py",
         old='NO_SUCH_TASK = "attribute_not_exists(TaskId)"',
         new='NO_SUCH_TASK = "attribute_not_exists(NeverThere)"',
         tests=(
@@ -103,7 +103,7 @@ STORES = (
     ),
     Mutant(
         name="lease-condition-dynamodb",
-        file="layers/core/roundsman/aws/control.py",
+        file="layers/core/roundsman/aws/dynamodb/control.py",
         old=(
             "                        Item=item,\n"
             "                        ConditionExpression=VERSION_IS_AS_SEEN,"
@@ -119,7 +119,7 @@ STORES = (
     ),
     Mutant(
         name="lease-condition-memory",
-        file="layers/core/roundsman/memory.py",
+        file="layers/core/roundsman/testing/memory.py",
         old=("            if self._leases.version != seen:\n                return False\n"),
         new="",
         tests=(
@@ -129,7 +129,7 @@ STORES = (
     ),
     Mutant(
         name="a-lease-is-anothers",
-        file="layers/core/roundsman/leases.py",
+        file="layers/core/roundsman/supervisor/shard_pass.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
         new="",
         tests=("tests/unit/test_leases.py::test_what_another_is_in_is_left_to_it",),
@@ -137,7 +137,7 @@ STORES = (
     ),
     Mutant(
         name="newer-records-are-left",
-        file="layers/core/roundsman/aws/codec.py",
+        file="layers/core/roundsman/aws/dynamodb/codec.py",
         old="if schema is not None and schema > SCHEMA:",
         new="if schema is not None and schema < 0:",
         tests=("tests/unit/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",),
@@ -145,7 +145,7 @@ STORES = (
     ),
     Mutant(
         name="ttl-in-seconds",
-        file="layers/core/roundsman/aws/codec.py",
+        file="layers/core/roundsman/aws/dynamodb/codec.py",
         old='item["ExpiresAt"] = number(epoch_seconds(task.expires_at))',
         new='item["ExpiresAt"] = number(task.expires_at)',
         tests=("tests/unit/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",),
@@ -153,7 +153,7 @@ STORES = (
     ),
     Mutant(
         name="a-broken-record-stops-nobody",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old=(
             "except Exception as problem:  # noqa: BLE001 - a record may break the "
             "machine in any way"
@@ -166,7 +166,7 @@ STORES = (
     ),
     Mutant(
         name="a-broken-record-is-put-off",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old=(
             "            self._on_trouble(entry.task_id, problem)\n"
             "            self._postpone(entry.task_id, shard, problem, report)\n"
@@ -179,13 +179,13 @@ STORES = (
     ),
     Mutant(
         name="a-broken-record-is-told-of",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old="reported = self._reporter.unreadable(task_id, problem)\n",
         new="reported = Reported(type(problem).__name__)\n",
         also=(
             (
-                "from roundsman.reporting import Reporter\n",
-                "from roundsman.reporting import Reported, Reporter\n",
+                "from roundsman.alerts.reporter import Reporter\n",
+                "from roundsman.alerts.reporter import Reported, Reporter\n",
             ),
         ),
         tests=(
@@ -195,7 +195,7 @@ STORES = (
     ),
     Mutant(
         name="the-supervisor-raises-due-at",
-        file="layers/core/roundsman/supervision.py",
+        file="layers/core/roundsman/supervisor/supervisor.py",
         old="            moved_on = replace(moved_on, due_at=due(moved_on, now))\n",
         new="            pass\n",
         tests=(

@@ -13,9 +13,9 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.events import COMMAND_KINDS, Asked, OperatorEvent
-from roundsman.task import Task
-from roundsman.wire import wire_text
+from roundsman.model.events import COMMAND_KINDS, Asked, OperatorEvent
+from roundsman.model.task import Task
+from roundsman.wire.limits import wire_text
 from roundsman_console.acting_options import Act
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.bulk.choosing import (

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.failures import normalised
-from roundsman.states import TaskState
-from roundsman.task import Task
+from roundsman.model.failure import normalised
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
 from roundsman_console.bulk.judging import Eligible, NotFor, held_for, hold_sentence, judged
 from roundsman_console.bulk.run import SAMPLES, Kind, Run, with_one
 from roundsman_console.finding import find_task, plan_of

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
 
-from roundsman.commands import command_of, read_command
 from roundsman.errors import InvalidMessage, UnreadableRecord
-from roundsman.values import Json, canonical_json, parse_json
+from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.wire.commands import command_of, read_command
 from roundsman_console.bulk.run import Kind, Progress, Run, Sent, Terms, Verdict
 
 T = TypeVar("T", str, int, float, bool)

@@ -10,8 +10,9 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.events import COMMAND_KINDS
-from roundsman.values import Json, iso
+from roundsman.model.events import COMMAND_KINDS
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
 from roundsman_console.acting_options import Anyway, AsJson, By, Reason
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.bulk.acting import bulks_of, carry_on, tell

@@ -7,14 +7,14 @@ again.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from roundsman.engine.routing import agent_now
 from roundsman.errors import Refused
-from roundsman.events import COMMAND_KINDS, Cancel, Extend, HistoryRow, Resolve, UndoAsked
-from roundsman.failures import failure_of
-from roundsman.plan import Plan
-from roundsman.ports import Hold
-from roundsman.routing import agent_now
-from roundsman.states import ProcessState, TaskState
-from roundsman.task import UNDO, Task, operation_of
+from roundsman.model.events import COMMAND_KINDS, Cancel, Extend, HistoryRow, Resolve, UndoAsked
+from roundsman.model.failure import failure_of
+from roundsman.model.holds import Hold
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import UNDO, Task, operation_of
 from roundsman_console.agents import hold_words
 from roundsman_console.bulk.run import Run, Sent, Verdict
 from roundsman_console.commanding import REFUSED_ROW, decided

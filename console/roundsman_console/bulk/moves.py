@@ -14,7 +14,7 @@ stopped has been mended, or not.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.values import spoken
+from roundsman.model.instants import spoken
 from roundsman_console.bulk.run import Progress, Run, Sent
 
 LEAST = 3

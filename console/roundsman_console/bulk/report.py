@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.events import COMMAND_KINDS
-from roundsman.values import SECOND, Json, iso
+from roundsman.model.events import COMMAND_KINDS
+from roundsman.model.instants import SECOND, iso
+from roundsman.model.json import Json
 from roundsman_console.bulk.choosing import Tried
 from roundsman_console.bulk.run import Kind, Run, RunState, Terms, Verdict
 from roundsman_console.bulk.store import Record

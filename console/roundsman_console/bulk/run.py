@@ -10,9 +10,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from roundsman.events import Asked, OperatorEvent
-from roundsman.failures import normalised
-from roundsman.values import SECOND
+from roundsman.model.events import Asked, OperatorEvent
+from roundsman.model.failure import normalised
+from roundsman.model.instants import SECOND
 
 SAMPLES = 3
 """How many orders are named of those that share a reason or a failure."""

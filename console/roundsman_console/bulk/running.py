@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors, is_transient
-from roundsman.commands import command_of
 from roundsman.errors import (
     CallRefused,
     RoundsmanError,
@@ -24,9 +23,10 @@ from roundsman.errors import (
     TryAgain,
     UnreadableRecord,
 )
-from roundsman.task import Task
-from roundsman.values import SECOND
-from roundsman.wire import wire_text
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
+from roundsman.wire.commands import command_of
+from roundsman.wire.limits import wire_text
 from roundsman_console.bulk.choosing import judge_one
 from roundsman_console.bulk.judging import (
     Eligible,

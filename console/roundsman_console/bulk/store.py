@@ -15,12 +15,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from roundsman.aws.codec import Item, epoch_seconds, number, text
+from roundsman.aws.dynamodb.codec import Item, epoch_seconds, number, text
+from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.errors import ConditionFailed, aws_errors
-from roundsman.aws.item_reader import ItemReader
 from roundsman.errors import UnreadableRecord
+from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
-from roundsman.values import SECOND
 from roundsman_console.bulk.codec import progress_text, read_progress, read_run, run_text
 from roundsman_console.bulk.run import Progress, Run, RunState
 

@@ -2,7 +2,7 @@
 
 from math import isfinite
 
-from roundsman.performing import RESULTS_LIMIT
+from roundsman.engine.steps import RESULTS_LIMIT
 from roundsman_console.cost.model import Wanted
 from roundsman_console.sentences import USAGE, ConsoleError
 

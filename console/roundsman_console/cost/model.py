@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
 
-from roundsman.waiting import WAITS_FOR
+from roundsman.aws.sqs.send_buffer import WAITS_FOR
 from roundsman_console.cost.figures import Figures, Role
 from roundsman_console.cost.prices import Prices
 

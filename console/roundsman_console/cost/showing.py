@@ -6,7 +6,7 @@ from dataclasses import asdict
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, Line, Units
 from roundsman_console.cost.prices import Prices

@@ -3,7 +3,7 @@
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.cost.model import STANDING
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.showing import amount, line_document, rounded

@@ -12,7 +12,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.demo.report import print_summary
 from roundsman_console.demo.run import Ended, run_demo
 from roundsman_console.demo.summary import as_json as summary_json

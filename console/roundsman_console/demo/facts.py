@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.task import Task
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,10 +3,10 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.due import settled as task_settled
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord, Task
-from roundsman.values import clock_time
+from roundsman.engine.due import settled as task_settled
+from roundsman.model.instants import clock_time
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task
 from roundsman_console.demo.facts import Rejection
 from roundsman_console.demo.scenario import STEPS, Case, End, Sent
 

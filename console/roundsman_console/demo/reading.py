@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.config import Config
 
-from roundsman.aws.codec import read_order, read_task
+from roundsman.aws.dynamodb.codec import read_order, read_task
+from roundsman.model.json import Json
+from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.task import Task
-from roundsman.values import Json
 from roundsman_console.demo.alerts import AlertInbox
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.queues import all_queues, depth, drained

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
 
-from roundsman.tries import TRIES
+from roundsman.agents.attempt import TRIES
 from roundsman_console.services.values import Json
 from workflows.order_fulfilment import (
     charge_card,

@@ -3,9 +3,9 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.states import TaskState
-from roundsman.task import Ending, StepRecord, Task, idempotency_key
-from roundsman.values import Json
+from roundsman.model.json import Json
+from roundsman.model.states import TaskState
+from roundsman.model.task import Ending, StepRecord, Task, idempotency_key
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.progress import hanging_calls
 from roundsman_console.demo.scenario import Case, End, Sent

@@ -10,9 +10,9 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.states import ProcessState
-from roundsman.task import StepRecord
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord
 from roundsman_console.demo.facts import AlertSeen, Rejection
 from roundsman_console.demo.progress import (
     Snapshot,

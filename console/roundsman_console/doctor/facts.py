@@ -7,11 +7,11 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from roundsman.groups import Group
-from roundsman.leases import Leases
-from roundsman.plan import Plan
-from roundsman.ports import Hold
-from roundsman.task import Task
+from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
 from roundsman_console.doctor.kinds import CATALOG, Entry, Kind
 
 

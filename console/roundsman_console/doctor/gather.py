@@ -4,11 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
-from roundsman.groups import Group
-from roundsman.leases import Leases
-from roundsman.plan import Plan
-from roundsman.ports import Hold
-from roundsman.values import MINUTE, SECOND
+from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan
 from roundsman_console.agents import agent_names
 from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState

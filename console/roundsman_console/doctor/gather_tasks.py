@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from roundsman.aws.codec import read_task, text
+from roundsman.aws.dynamodb.codec import read_task, text
 from roundsman.aws.errors import aws_errors
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.plan import Plan
+from roundsman.model.plan import Plan
 from roundsman.ports import DueEntry
 from roundsman_console.doctor.facts import TaskSeen
 from roundsman_console.doctor.looking import Looking

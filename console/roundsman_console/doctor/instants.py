@@ -1,6 +1,6 @@
 """Instants as people read them, also those that no calendar has: a record may hold anything."""
 
-from roundsman.values import clock_time, iso
+from roundsman.model.instants import clock_time, iso
 
 
 def when(instant: int) -> str:

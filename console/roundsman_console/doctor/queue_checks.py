@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.values import SECOND, spoken
+from roundsman.model.instants import SECOND, spoken
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact, QueueFact
 from roundsman_console.doctor.kinds import Kind
 

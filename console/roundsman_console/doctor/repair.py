@@ -7,10 +7,10 @@ deletes, and stores no record.
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roundsman.aws.outbox import AwsOutbox
+from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
+from roundsman.model.instants import SECOND
 from roundsman.ports import Superseded
-from roundsman.values import SECOND
 from roundsman_console.doctor.facts import Finding, Inspect, Rearm
 from roundsman_console.stack import Stack
 

@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from roundsman.values import Json, iso
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
 from roundsman_console.doctor.facts import Finding, Unseen
 from roundsman_console.doctor.kinds import Severity
 from roundsman_console.doctor.repair import Repair

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterable, Iterator
 
-from roundsman.aws.holds import HOLDS
-from roundsman.ports import BREAKER, OPERATOR
-from roundsman.values import MINUTE, SECOND, spoken
+from roundsman.aws.dynamodb.holds import HOLDS
+from roundsman.model.holds import BREAKER, OPERATOR
+from roundsman.model.instants import MINUTE, SECOND, spoken
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
 from roundsman_console.doctor.instants import when
 from roundsman_console.doctor.kinds import Kind

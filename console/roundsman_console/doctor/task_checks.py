@@ -4,15 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roundsman.draft import SKEW
-from roundsman.due import Lane, due, lane_key, settled
-from roundsman.held import LOOK_AGAIN, RAMP
-from roundsman.leases import Leases
-from roundsman.plan import Plan, StepPlan
-from roundsman.states import DONE, ProcessState, TaskState
-from roundsman.task import StepRecord, Task
-from roundsman.testing.invariants import of_change, of_record
-from roundsman.values import MINUTE, spoken
+from roundsman.engine.agent_holds import LOOK_AGAIN, RAMP
+from roundsman.engine.decision import SKEW
+from roundsman.engine.due import Lane, due, lane_key, settled
+from roundsman.model.instants import MINUTE, spoken
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import DONE, ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task
+from roundsman.testing.invariants.rules import of_change, of_record
 from roundsman_console.doctor.facts import Facts, Finding, Inspect, Rearm, TaskSeen
 from roundsman_console.doctor.instants import clock, when
 from roundsman_console.doctor.kinds import Kind

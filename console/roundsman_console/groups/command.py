@@ -10,11 +10,12 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.failures import NO_STEP, UNDO_FAILED, UNDONE
-from roundsman.standing import effect_may_stand
-from roundsman.states import ProcessState
-from roundsman.task import Task
-from roundsman.values import Json, iso, spoken
+from roundsman.engine.effects import effect_may_stand
+from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
+from roundsman.model.instants import iso, spoken
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import Task
 from roundsman_console.agents import agent_document, find_agents, hold_words
 from roundsman_console.filters import read_selection
 from roundsman_console.groups.facts import GroupNow, find_group, list_groups

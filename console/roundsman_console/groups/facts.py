@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
-from roundsman.failures import UNDO_FAILED, UNDONE, Failure, failure_of
-from roundsman.groups import Group
+from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, failure_of
+from roundsman.model.task import Task
 from roundsman.ports import Member
-from roundsman.task import Task
 from roundsman_console.agents import AgentNow
 from roundsman_console.overview.counting import Count
 from roundsman_console.stack import Stack

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from roundsman.values import Json, canonical_json, parse_json
+from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman_console.sentences import USAGE, ConsoleError
 
 _PATH = re.compile(r"[^.\[\]=]+(?:\[\d{1,6}\])*(?:\.[^.\[\]=]+(?:\[\d{1,6}\])*)*")

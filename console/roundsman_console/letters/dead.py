@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from roundsman.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
-from roundsman.values import Json, iso
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 from roundsman_console.letters.judging import order_of
 from roundsman_console.letters.queues import Source
 from roundsman_console.letters.reading import Letter

@@ -6,16 +6,16 @@ Read by the code that reads it in the functions, so that what is said here is wh
 from dataclasses import dataclass
 from enum import StrEnum
 
-from roundsman.commands import INSPECT, START, read_command
+from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
-from roundsman.events import Outcome
-from roundsman.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
-from roundsman.reply_queues import usable_reply_queue
-from roundsman.states import ProcessState
-from roundsman.submission import NO_TASK, TAKEN
-from roundsman.task import Task, idempotency_key, operation_of
-from roundsman.transitions import MayBecome, TaskEvent, task_transition
-from roundsman.values import parse_json
+from roundsman.model.events import Outcome
+from roundsman.model.json import parse_json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import Task, idempotency_key, operation_of
+from roundsman.submission.reply_queues import usable_reply_queue
+from roundsman.submission.submission import NO_TASK, TAKEN
+from roundsman.wire.commands import INSPECT, START, read_command
+from roundsman.wire.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
 from roundsman_console.letters.queues import Kind, Source
 from roundsman_console.stack import Stack
 from workflows.cancel import CancelEvent

@@ -7,7 +7,7 @@ from enum import StrEnum
 from functools import cached_property
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dead_letters import RedrivePolicy, read_redrive_policy
+from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman_console.inert import inert
 from roundsman_console.sentences import NOT_FOUND, ConsoleError
 from roundsman_console.stack import Stack

@@ -13,7 +13,7 @@ import typer
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.inert import inert
 from roundsman_console.letters.dead import Dead, dead_letters
 from roundsman_console.letters.judging import Judged, Verdict, judge

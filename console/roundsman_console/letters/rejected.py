@@ -8,7 +8,8 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.values import Json, iso
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
 from roundsman_console.confirming import confirm
 from roundsman_console.inert import plain
 from roundsman_console.letters.judging import order_of

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 
 from roundsman.errors import InvalidMessage, Problem
-from roundsman.fields import Fields
-from roundsman.messages import read_object
+from roundsman.wire.fields import Fields
+from roundsman.wire.messages import read_object
 from roundsman_console.letters.reading import Letter
 
 

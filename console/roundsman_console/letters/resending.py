@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
-from roundsman.values import Json
+from roundsman.model.json import Json
 from roundsman_console.confirming import confirm
 from roundsman_console.letters.correcting import corrected
 from roundsman_console.letters.judging import Judged, Verdict, judge, order_of

@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from roundsman.dead_letters import ATTRIBUTE, REDRIVEN
-from roundsman.wire import MESSAGE_LIMIT, wire_text
+from roundsman.wire.dead_letters import ATTRIBUTE, REDRIVEN
+from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 from roundsman_console.letters.reading import Letter
 from roundsman_console.sentences import ConsoleError
 

@@ -6,7 +6,8 @@ from contextlib import AbstractContextManager
 from rich.console import Console
 
 from roundsman.errors import Problem
-from roundsman.values import Json, parse_json, spoken
+from roundsman.model.instants import spoken
+from roundsman.model.json import Json, parse_json
 from roundsman_console.inert import inert
 from roundsman_console.letters.queues import Counts
 

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
+from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
-from roundsman.states import TaskState
 from roundsman_console.stack import Stack
 
 MOST = 10_000

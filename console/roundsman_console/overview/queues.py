@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.errors import aws_errors
-from roundsman.events import Agents
-from roundsman.values import EPOCH, MINUTE
+from roundsman.model.events import Agents
+from roundsman.model.instants import EPOCH, MINUTE
 from roundsman_console.agents import agent_names
 from roundsman_console.stack import Stack
 

@@ -11,9 +11,10 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.aws.clock import now
-from roundsman.due import Lane
-from roundsman.states import TaskState
-from roundsman.values import Json, iso, spoken
+from roundsman.engine.due import Lane
+from roundsman.model.instants import iso, spoken
+from roundsman.model.json import Json
+from roundsman.model.states import TaskState
 from roundsman_console.agents import AgentNow, agent_document, agents_table, find_agents
 from roundsman_console.inert import plain
 from roundsman_console.overview.counting import Count, TaskCounts, count_tasks

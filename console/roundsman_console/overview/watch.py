@@ -18,10 +18,10 @@ from rich.table import Table
 from rich.text import Text
 
 from roundsman.aws.clock import now
-from roundsman.due import Lane, lane_key
+from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.task import Task
-from roundsman.values import spoken
+from roundsman.model.instants import spoken
+from roundsman.model.task import Task
 from roundsman_console.inert import plain
 from roundsman_console.overview.stats import Stats, gather, stats_document, stats_view
 from roundsman_console.sentences import complain, sentences

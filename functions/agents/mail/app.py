@@ -3,7 +3,7 @@
 from functools import cache
 
 from roundsman import Agent, StepRequest
-from roundsman.remote import RemoteService
+from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import send_confirmation
 
 mail = Agent("mail")

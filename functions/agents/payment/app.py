@@ -3,7 +3,7 @@
 from functools import cache
 
 from roundsman import Agent, DidNotHappen, Happened, Json, PermanentError, StepRequest
-from roundsman.remote import RemoteService
+from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import charge_card
 
 payment = Agent("payment")

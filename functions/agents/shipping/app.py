@@ -3,7 +3,7 @@
 from functools import cache
 
 from roundsman import Agent, Json, StepRequest
-from roundsman.remote import RemoteService
+from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import create_shipment
 
 shipping = Agent("shipping")

@@ -4,12 +4,15 @@ These are the names that authors of workflows and agents use. Each is imported w
 asked for: a scheduler never pays at its cold start for what only agents need.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from roundsman._lazy import names_from
+
 if TYPE_CHECKING:
-    from roundsman.agent import Agent
-    from roundsman.callbacks import Callback
+    from roundsman.agents.agent import Agent
+    from roundsman.agents.callbacks import Callback
+    from roundsman.agents.outcomes import DidNotHappen, Happened
+    from roundsman.agents.request import StepRequest
     from roundsman.errors import (
         Busy,
         DefinitionError,
@@ -17,10 +20,8 @@ if TYPE_CHECKING:
         RoundsmanError,
         TransientError,
     )
-    from roundsman.probes import DidNotHappen, Happened
-    from roundsman.step_request import StepRequest
-    from roundsman.values import Json
-    from roundsman.workflow import (
+    from roundsman.model.json import Json
+    from roundsman.model.workflow import (
         Archive,
         Compensation,
         Priority,
@@ -32,25 +33,25 @@ if TYPE_CHECKING:
     )
 
 _HOMES = {
-    "Agent": "roundsman.agent",
-    "Archive": "roundsman.workflow",
+    "Agent": "roundsman.agents.agent",
+    "Archive": "roundsman.model.workflow",
     "Busy": "roundsman.errors",
-    "Callback": "roundsman.callbacks",
-    "Compensation": "roundsman.workflow",
+    "Callback": "roundsman.agents.callbacks",
+    "Compensation": "roundsman.model.workflow",
     "DefinitionError": "roundsman.errors",
-    "DidNotHappen": "roundsman.probes",
-    "Happened": "roundsman.probes",
-    "Json": "roundsman.values",
+    "DidNotHappen": "roundsman.agents.outcomes",
+    "Happened": "roundsman.agents.outcomes",
+    "Json": "roundsman.model.json",
     "PermanentError": "roundsman.errors",
-    "Priority": "roundsman.workflow",
-    "Retry": "roundsman.workflow",
+    "Priority": "roundsman.model.workflow",
+    "Retry": "roundsman.model.workflow",
     "RoundsmanError": "roundsman.errors",
-    "Step": "roundsman.workflow",
-    "StepRequest": "roundsman.step_request",
+    "Step": "roundsman.model.workflow",
+    "StepRequest": "roundsman.agents.request",
     "TransientError": "roundsman.errors",
-    "Undo": "roundsman.workflow",
-    "Wait": "roundsman.workflow",
-    "Workflow": "roundsman.workflow",
+    "Undo": "roundsman.model.workflow",
+    "Wait": "roundsman.model.workflow",
+    "Workflow": "roundsman.model.workflow",
 }
 
 __all__ = [
@@ -75,10 +76,4 @@ __all__ = [
     "Workflow",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roundsman' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_from(__name__, _HOMES)

@@ -6,20 +6,20 @@ transactions): the message is then delivered again. Losing a race is a value, no
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
-from roundsman.alerts import Alert
-from roundsman.commands import Command
 from roundsman.errors import Problem
-from roundsman.events import Agents, HistoryRow
-from roundsman.groups import Group
-from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
-from roundsman.task import Task
-from roundsman.values import MINUTE, Json
-
-if TYPE_CHECKING:
-    from roundsman.leases import Leases
+from roundsman.model.events import Agents, HistoryRow
+from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE
+from roundsman.model.json import Json
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import AgentRequest
 
 Clock: TypeAlias = Callable[[], int]
 """The present in epoch ms."""
@@ -177,27 +177,6 @@ class AgentBoard(Protocol):
         """By agent and priority (`payment/normal`)."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hold:
-    """Why an agent takes no work, since when and until when (epoch ms).
-
-    `kind` is OPERATOR (somebody asked for it, `by` says who) or BREAKER (its circuit is open).
-    An agent may be held for both reasons at once. `reason` is for people. One that is `unreadable`
-    stands for a stored hold that cannot be read: it is in force until it is replaced or released.
-    """
-
-    agent: str
-    kind: str
-    since: int
-    until: int
-    reason: str
-    by: str
-    unreadable: bool = False
-
-
-OPERATOR, BREAKER = "operator", "breaker"
-
-
 class HoldStore(Protocol):
     """The holds on agents, in ControlTable."""
 
@@ -215,7 +194,7 @@ class HoldStore(Protocol):
 
 
 class GroupStore(Protocol):
-    """The failure groups that are open, in ControlTable. See `roundsman.groups`."""
+    """The failure groups that are open, in ControlTable. See `roundsman.alerts.group`."""
 
     def groups(self) -> Sequence[Group]:
         """All of them, read consistently, the oldest first. What is no group is left out."""
@@ -237,10 +216,10 @@ class GroupStore(Protocol):
 class LeaseStore(Protocol):
     """The supervisors' leases: one record for all shards."""
 
-    def read(self) -> "Leases":
+    def read(self) -> Leases:
         """The leases, read consistently; empty ones of version 0 where there is no record yet."""
 
-    def write(self, leases: "Leases", *, seen: int) -> bool:
+    def write(self, leases: Leases, *, seen: int) -> bool:
         """Store them on the version that was seen; False where another write came first."""
 
 

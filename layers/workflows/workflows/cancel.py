@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import cast
 
 from roundsman.errors import Problem, RejectedOrder
-from roundsman.values import Json
+from roundsman.model.json import Json
 from workflows.validation import (
     ObjectField,
     ObjectSchema,

@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from roundsman.birth import Wishes
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import Problem, RejectedOrder
-from roundsman.values import Json, canonical_json, parse_json, sha256
-from roundsman.workflow import Workflow
+from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.workflow import Workflow
 from workflows.cancel import CANCEL, CancelEvent, mixed, read_cancel_event
 from workflows.processing import Processing, ProcessingSchema, read_processing
 from workflows.validation import (

@@ -8,10 +8,10 @@ from typing import TypeVar
 
 from marshmallow import ValidationError, validates_schema
 
-from roundsman.birth import Wishes
+from roundsman.engine.new_task import Wishes
 from roundsman.errors import Problem
-from roundsman.values import SECOND
-from roundsman.workflow import Priority, Workflow
+from roundsman.model.instants import SECOND
+from roundsman.model.workflow import Priority, Workflow
 from workflows.validation import ObjectSchema, Value, matching, text, whole
 
 DEFAULT_WORKFLOW = "order_fulfilment"

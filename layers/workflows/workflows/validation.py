@@ -14,7 +14,7 @@ from marshmallow.exceptions import SCHEMA as WHOLE_OBJECT
 from marshmallow.types import ErrorMessages
 
 from roundsman.errors import Problem
-from roundsman.values import Json
+from roundsman.model.json import Json
 
 MOST_PROBLEMS = 1_000  # more than the known fields of 200 lines; keeps a rejection sendable
 LONGEST_NAME = 64

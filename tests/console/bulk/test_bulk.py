@@ -3,7 +3,7 @@
 import pytest
 from typer.testing import CliRunner
 
-from roundsman.ports import OPERATOR, Hold
+from roundsman.model.holds import OPERATOR, Hold
 from roundsman_console import confirming
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from roundsman.errors import RoundsmanError
-from roundsman.values import SECOND
+from roundsman.model.instants import SECOND
 
 
 class SettingMissing(RoundsmanError):

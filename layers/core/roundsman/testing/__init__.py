@@ -6,35 +6,36 @@
 first asked for: pytest loads this package, for its plugin, at every start.
 """
 
-from importlib import import_module
 from typing import TYPE_CHECKING
 
+from roundsman._lazy import names_from
+
 if TYPE_CHECKING:
-    from roundsman.birth import Wishes
-    from roundsman.states import ProcessState, TaskState
-    from roundsman.testing.crashes import StoryBroken, crash_everywhere
+    from roundsman.engine.new_task import Wishes
+    from roundsman.model.states import ProcessState, TaskState
     from roundsman.testing.faults import Crash, Fault, Faults
-    from roundsman.testing.invariants import Broken, Invariant
-    from roundsman.testing.mishaps import Mishaps
-    from roundsman.testing.services import FOR_EVER
-    from roundsman.testing.trace import InvariantBroken
-    from roundsman.testing.world import World
+    from roundsman.testing.invariants.rules import Broken, Invariant
+    from roundsman.testing.world.crashes import StoryBroken, crash_everywhere
+    from roundsman.testing.world.mishaps import Mishaps
+    from roundsman.testing.world.services import FOR_EVER
+    from roundsman.testing.world.trace import InvariantBroken
+    from roundsman.testing.world.world import World
 
 _HOMES = {
-    "Broken": "roundsman.testing.invariants",
+    "Broken": "roundsman.testing.invariants.rules",
     "Crash": "roundsman.testing.faults",
-    "FOR_EVER": "roundsman.testing.services",
+    "FOR_EVER": "roundsman.testing.world.services",
     "Fault": "roundsman.testing.faults",
     "Faults": "roundsman.testing.faults",
-    "Invariant": "roundsman.testing.invariants",
-    "InvariantBroken": "roundsman.testing.trace",
-    "Mishaps": "roundsman.testing.mishaps",
-    "ProcessState": "roundsman.states",
-    "StoryBroken": "roundsman.testing.crashes",
-    "TaskState": "roundsman.states",
-    "Wishes": "roundsman.birth",
-    "World": "roundsman.testing.world",
-    "crash_everywhere": "roundsman.testing.crashes",
+    "Invariant": "roundsman.testing.invariants.rules",
+    "InvariantBroken": "roundsman.testing.world.trace",
+    "Mishaps": "roundsman.testing.world.mishaps",
+    "ProcessState": "roundsman.model.states",
+    "StoryBroken": "roundsman.testing.world.crashes",
+    "TaskState": "roundsman.model.states",
+    "Wishes": "roundsman.engine.new_task",
+    "World": "roundsman.testing.world.world",
+    "crash_everywhere": "roundsman.testing.world.crashes",
 }
 
 __all__ = [
@@ -54,10 +55,4 @@ __all__ = [
     "crash_everywhere",
 ]
 
-
-def __getattr__(name: str) -> object:
-    if name not in _HOMES:
-        raise AttributeError(f"module 'roundsman.testing' has no attribute {name!r}")
-    value: object = getattr(import_module(_HOMES[name]), name)
-    globals()[name] = value
-    return value
+__getattr__ = names_from(__name__, _HOMES)

@@ -8,17 +8,13 @@ from collections.abc import Callable, Iterator, Sequence
 from enum import StrEnum
 from typing import NamedTuple, TypeVar
 
-from roundsman.alerts import Alert
-from roundsman.call_notes import Begun, CallNotes
-from roundsman.commands import Command
+from roundsman.agents.call_notes import Begun, CallNotes
 from roundsman.errors import CallRefused, Problem, TryAgain
-from roundsman.events import Agents, HistoryRow
-from roundsman.groups import Group
-from roundsman.leases import Leases
-from roundsman.memory import MemoryLeases, MemoryPlans, MemoryStore
-from roundsman.memory_groups import MemoryGroups
-from roundsman.messages import AgentRequest
-from roundsman.plan import Plan
+from roundsman.model.events import Agents, HistoryRow
+from roundsman.model.failure import Group
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
 from roundsman.ports import (
     AgentBoard,
     Created,
@@ -30,7 +26,10 @@ from roundsman.ports import (
     Saved,
     Superseded,
 )
-from roundsman.task import Task
+from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import AgentRequest
 
 T = TypeVar("T")
 

@@ -19,8 +19,8 @@ import pytest
 if TYPE_CHECKING:
     from roundsman import Agent, Workflow
     from roundsman.testing import Faults, Mishaps, World
-    from roundsman.testing.application import ReadEvent
     from roundsman.testing.stack import Clock, Services, Stack
+    from roundsman.testing.world.application import ReadEvent
 
 INI = "roundsman_template"
 SERVICES_OF_THE_EXAMPLE = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
@@ -131,7 +131,7 @@ def roundsman_parameters(
     Override it to give others, with this fixture as an argument to add to these.
     """
     _check_installed()
-    from roundsman.testing.stack_template import Template, TemplateProblem, part
+    from roundsman.testing.stack.template import Template, TemplateProblem, part
 
     if roundsman_services is None:
         return {}

@@ -1,0 +1,1 @@
+"""Agents: run the author's function for one step, once per attempt, and reply."""

@@ -1,0 +1,277 @@
+"""One attempt at a step: the author's function, called up to three times, and its probe before.
+
+    try -> [outcome unknown: probe -> Happened: done] -> function -> returned: ended
+     ^                                                      |
+     +-- wait: backoff with full jitter, or as asked <------+ transient, and the wait is worth it
+
+A wait is worth it while it is short and leaves time for another try. Otherwise the step is given
+back: its own backoff costs nothing, where waiting in Lambda is paid for. Every try has the same
+key. Pure but for the author's functions: the clock, the sleep and the jitter are arguments.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from tenacity import RetryCallState, Retrying, retry_if_exception
+
+from roundsman.agents.call_notes import CallNote, NotNoted
+from roundsman.agents.callbacks import Callback
+from roundsman.agents.guard import Guard, HeldBack, NoPlace, NotCalled
+from roundsman.agents.outcomes import (
+    DidNotHappen,
+    Ended,
+    Happened,
+    held,
+    permanent,
+    succeeded,
+    transient,
+    wait_of,
+    waiting,
+)
+from roundsman.agents.request import Perform, StepRequest
+from roundsman.errors import Busy, PermanentError, TransientError
+from roundsman.model.instants import MINUTE, SECOND, milliseconds
+from roundsman.model.task import PERFORM, Effect, StepError
+
+TRIES = 3
+FIRST_WAIT = SECOND // 5
+LONGEST_WAIT = 2 * SECOND
+SHORTEST_TRY = SECOND  # a call that is cut off in the middle leaves an outcome that nobody knows
+NO_TIME_RETRY_AFTER = SECOND  # the next invocation has its full time at once
+DEPLOYED_WITHIN = MINUTE  # about what a deployment of the missing code takes
+
+PROBE_UNCLEAR = "ProbeUnclear"
+CALLBACK_IN_UNDO = "CallbackInUndo"
+
+Report: TypeAlias = Callable[[Exception], None]
+Sleep: TypeAlias = Callable[[float], None]
+Jitter: TypeAlias = Callable[[], float]
+
+SAID = (TransientError, PermanentError, HeldBack)  # anything else is an error that nobody foresaw
+
+
+class TurnCameTooLate(NotCalled):
+    """The guard let the call through when its time was over; it was not made."""
+
+
+@dataclass(kw_only=True)
+class Attempt:
+    """One attempt, to be made once.
+
+    `probe` answers whether the step's perform happened, where its author bound one.
+    `fences_late_performs` is the step's compensation's. `jitter` returns numbers in [0, 1).
+    `note` is told of each call of the function, and may forbid it.
+    """
+
+    request: StepRequest
+    function: Perform
+    agent: str
+    guard: Guard
+    report: Report
+    sleep: Sleep
+    jitter: Jitter
+    note: CallNote
+    probe: Perform | None = None
+    fences_late_performs: bool = False
+    _tries: int = field(default=0, init=False)
+    _calls: int = field(default=0, init=False)
+    _took: int = field(default=0, init=False)
+    _probed: bool = field(default=False, init=False)
+    _probing: bool = field(default=False, init=False)
+    _failure: Ended | None = field(default=None, init=False)
+
+    def make(self) -> Ended:
+        """Make it, and say how it ended. Exceptions that end the process pass through."""
+        return self.note.proven(self._made(), calls=self._calls)
+
+    def _made(self) -> Ended:
+        retrying = Retrying(
+            retry=retry_if_exception(may_pass),
+            wait=self._wait,
+            stop=self._is_to_be_given_back,
+            before_sleep=self._keep,
+            sleep=self.sleep,
+            reraise=True,
+        )
+        try:
+            ended = retrying(self._try)
+        except HeldBack as error:
+            if isinstance(error, NoPlace) and self._failure is not None:
+                return self._failure  # else what always fails would, behind a rate, never count
+            unknown = error.called or self._calls > 0
+            return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
+        except Exception as error:  # noqa: BLE001  # whatever an author's code raises is an outcome
+            ended = self._failed(error)
+        return _counted(ended, self._tries)
+
+    def _try(self) -> Ended:
+        self._tries += 1
+        if self.probe is not None and self.request.outcome_unknown and not self._probed:
+            settled = self._ask(self.probe)
+            if settled is not None:
+                return settled
+        try:
+            return self._returned(self._call(self.function))
+        except (Busy, HeldBack):
+            raise  # the service said that it did nothing, or was not called
+        except Exception:
+            self._may_have_happened()
+            raise
+
+    def _returned(self, value: object) -> Ended:
+        if not isinstance(value, Callback):
+            ended = succeeded(value)
+            if ended.error is not None and self.request.operation == PERFORM:
+                return replace(ended, effect=Effect.STANDS)  # what it returned is all that is wrong
+            return ended
+        if self.request.operation == "undo":
+            message = "an undo ends with its function; it cannot wait for a callback"
+            return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
+        return waiting(self.request.clock() + milliseconds(value.within))
+
+    def _call(self, function: Perform) -> object:
+        request = self.request
+
+        def let_through() -> object:
+            if function is self.function:
+                self.note.before_call()
+            began = request.clock()
+            if began >= request.ends_at:
+                raise TurnCameTooLate("its turn came too late; not attempted")
+            self._calls += function is self.function
+            try:
+                return function(request)
+            finally:
+                self._took = request.clock() - began
+
+        try:
+            asks = function is not self.function
+            return self.guard.call(let_through, ends_at=request.ends_at, asks=asks)
+        except SAID:
+            raise
+        except Exception as error:
+            self.report(error)
+            raise
+
+    def _ask(self, probe: Perform) -> Ended | None:
+        """How the attempt ends by the probe's word alone, or None where the function is next.
+
+        The compensation of a service that fences is right whatever happened. A probe that cannot
+        say, and could not a moment later, must not strand its undo: it is called without that word.
+        """
+        try:
+            settled = self._settled(self._probe(probe))
+        except HeldBack:
+            raise
+        except Exception as error:
+            if not self._undoes_whatever_happened or may_pass(error):
+                raise
+            if isinstance(error, PermanentError):
+                self.report(error)  # what nobody foresaw has been reported
+            self._probing, self._probed = False, True
+            return None
+        if settled is not None and settled.error is not None and self._undoes_whatever_happened:
+            self.report(PermanentError(settled.error.type, settled.error.message))
+            return None
+        return settled
+
+    @property
+    def _undoes_whatever_happened(self) -> bool:
+        return self.request.operation == "undo" and self.fences_late_performs
+
+    def _probe(self, probe: Perform) -> object:
+        self._probing = True
+        answer = self._call(probe)
+        self._probing = False
+        self._probed = True
+        return answer
+
+    def _settled(self, answer: object) -> Ended | None:
+        """How the attempt ends by the probe's answer alone, or None where the function is next.
+
+        What it cannot tell is no proof either way, so none of that ends the step for good.
+        """
+        undoes = self.request.operation == "undo"
+        if isinstance(answer, DidNotHappen):
+            if undoes:  # the compensation of a service that fences must spend the key all the same
+                return None if self._undoes_whatever_happened else succeeded(None)
+            self.request = replace(self.request, outcome_unknown=False)
+            return None
+        if not isinstance(answer, Happened):
+            message = (
+                f"the probe of {self.request.step} returned a {type(answer).__name__}; it must "
+                "return Happened(result) or DidNotHappen()"
+            )
+            return transient(PROBE_UNCLEAR, message, DEPLOYED_WITHIN)
+        found = succeeded(answer.result)
+        if found.error is not None:
+            message = f"the probe of {self.request.step}: {found.error.message}"
+            return transient(found.error.type, message, DEPLOYED_WITHIN)
+        if not undoes:
+            return found
+        results = {**self.request.results, self.request.step: found.result}
+        self.request = replace(self.request, outcome_unknown=False, results=results)
+        return None
+
+    def _may_have_happened(self) -> None:
+        if self.request.operation == "perform":
+            self.request = replace(self.request, outcome_unknown=True)
+            self._probed = False
+
+    def _keep(self, state: RetryCallState) -> None:
+        """Note how the attempt ends if there is no place for another try."""
+        error = state.outcome.exception() if state.outcome else None
+        if isinstance(error, Exception):
+            self._failure = _counted(self._failed(error), self._tries)
+
+    def _wait(self, state: RetryCallState) -> float:
+        """The wait in seconds before the next try."""
+        cap = min(FIRST_WAIT << (state.attempt_number - 1), LONGEST_WAIT)
+        return max(self.jitter() * cap, _asked_of(state) or 0) / SECOND
+
+    def _is_to_be_given_back(self, state: RetryCallState) -> bool:
+        wait = state.upcoming_sleep * SECOND
+        left = self.request.ends_at - self.request.clock() - wait
+        # What took long will again; the next attempt has more time than is left of this one.
+        return (
+            state.attempt_number >= TRIES
+            or wait > LONGEST_WAIT
+            or left < max(SHORTEST_TRY, self._took)
+        )
+
+    def _failed(self, error: Exception) -> Ended:
+        if isinstance(error, TurnCameTooLate | NotNoted):
+            return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
+        asked = f"the probe of {self.request.step}: " if self._probing else ""
+        if isinstance(error, TransientError):
+            return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
+        if isinstance(error, PermanentError) and self._probing:
+            # A service that refuses to tell has proved nothing; it must not end a healthy order.
+            return transient(error.error_type, f"{asked}{error.message}")
+        if isinstance(error, PermanentError):
+            return permanent(error.error_type, error.message)
+        message = f"unexpected error, see the log of the {self.agent} agent"
+        return transient(type(error).__name__, f"{asked}{message}")
+
+
+def may_pass(error: BaseException) -> bool:
+    """Whether the same call may succeed a moment later.
+
+    Other errors that nobody foresaw are defects more often than weather: they are not. A call that
+    could not be noted waits for the next attempt: what it waits for is none of the service's.
+    """
+    return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
+
+
+def _asked_of(state: RetryCallState) -> int | None:
+    error = state.outcome.exception() if state.outcome else None
+    return wait_of(error.retry_after) if isinstance(error, TransientError) else None
+
+
+def _counted(ended: Ended, tries: int) -> Ended:
+    """The same, saying how many tries it took where it failed after more than one."""
+    if ended.error is None or tries < 2:
+        return ended
+    message = f"{ended.error.message} ({tries} tries)".lstrip()
+    return replace(ended, error=StepError(ended.error.type, message))

@@ -1,0 +1,124 @@
+"""Steps that end later: somebody outside answers with the token that the agent's function got.
+
+    @payment.performs(approve)
+    def ask(request: StepRequest) -> Callback:
+        ask_for_approval(request.task_id, token=request.callback_token, key=request.idempotency_key)
+        return Callback(within=timedelta(days=2))
+
+and days later, on the agent's reply queue, the text that this gives:
+
+    succeeded_reply(token, {"approvedBy": "j.doe"})
+
+A token names one attempt at one effect. It can be read by anybody who has it and proves nothing:
+what protects a task is the right to send to the reply queue.
+"""
+
+import binascii
+import time
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from dataclasses import dataclass
+from datetime import timedelta
+
+from roundsman.agents.outcomes import LONGEST_WAIT, Ended, permanent, succeeded, transient, wait_of
+from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
+from roundsman.model.json import canonical_json
+from roundsman.ports import Clock
+from roundsman.wire.fields import Fields
+from roundsman.wire.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
+
+SHORTEST = timedelta(seconds=1)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Callback:
+    """Returned by a perform: it goes on outside, and an answer will come within this time.
+
+    Without one in time the attempt is overdue, like any other. Raises TypeError for what is no
+    timedelta, and ValueError for less than a second or more than a year.
+    """
+
+    within: timedelta
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.within, timedelta):
+            raise TypeError(f"within must be a timedelta, not {self.within!r}")
+        if not SHORTEST <= self.within <= LONGEST_WAIT:
+            raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
+
+
+def callback_token(asked: AgentRequest, agent: str) -> str:
+    """The token of this attempt: a name without a secret, of A-Z, a-z, 0-9, `-` and `_`."""
+    text = canonical_json(
+        {
+            "taskId": asked.task_id,
+            "step": asked.step,
+            "operation": asked.operation,
+            "lock": asked.lock,
+            "key": asked.idempotency_key,
+            "agent": agent,
+        }
+    )
+    return urlsafe_b64encode(text.encode()).decode().rstrip("=")
+
+
+def _now() -> int:
+    return time.time_ns() // 1_000_000
+
+
+def succeeded_reply(token: str, result: object = None, *, clock: Clock = _now) -> str:
+    """The text that says, on the agent's reply queue, that it was done, with this result.
+
+    Saying it twice is harmless. Raises InvalidToken, and ValueError for a result that is not JSON
+    or over 32 KiB.
+    """
+    ended = succeeded(result)
+    if ended.error is not None:
+        raise ValueError(ended.error.message)
+    return _reply(token, ended, clock)
+
+
+def failed_reply(token: str, error: PermanentError | TransientError, *, clock: Clock = _now) -> str:
+    """The text that says, on the agent's reply queue, that it failed, and whether for good.
+
+    Raises InvalidToken, and TypeError for another error.
+    """
+    if isinstance(error, PermanentError):
+        return _reply(token, permanent(error.error_type, error.message), clock)
+    if isinstance(error, TransientError):
+        ended = transient(type(error).__name__, error, wait_of(error.retry_after))
+        return _reply(token, ended, clock)
+    raise TypeError(f"say it with PermanentError or TransientError, not {error!r}")
+
+
+def _reply(token: str, ended: Ended, clock: Clock) -> str:
+    fields = _read(token)
+    reply = Reply(
+        task_id=read_task_id(fields),
+        step=fields.text("step"),
+        operation=fields.one_of("operation", OPERATIONS),
+        lock=fields.text("lock"),
+        idempotency_key=fields.text("key"),
+        agent=fields.text("agent"),
+        outcome=ended.outcome,
+        finished_at=clock(),
+        result=ended.result,
+        error=ended.error,
+        retry_after=ended.retry_after,
+        callback=True,
+    )
+    try:
+        fields.done()
+    except InvalidMessage as error:
+        raise InvalidToken("this is no callback token") from error
+    return reply.body()
+
+
+def _read(token: object) -> Fields:
+    try:
+        if not isinstance(token, str):
+            raise TypeError
+        padded = token.encode("ascii") + b"=" * (-len(token) % 4)
+        text = urlsafe_b64decode(padded).decode()
+        return Fields(read_object(text))
+    except (TypeError, ValueError, binascii.Error, InvalidMessage) as error:
+        raise InvalidToken("this is no callback token, or not all of it") from error

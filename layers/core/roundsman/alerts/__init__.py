@@ -1,0 +1,1 @@
+"""Alerts: failure groups, what operators are told of them, and when."""

@@ -1,0 +1,170 @@
+"""A supervisor's way round the failure groups: counts their members, and tells what has changed.
+
+With no group open it costs one read. Otherwise at most MOST_LOOKS groups are counted in a pass,
+those first that nobody was told of, then those that wait longest; of each, up to MOST_A_SHARD
+members a shard of the index. A group in which nothing changes is looked at less and less often
+(`roundsman.alerts.group`).
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
+from itertools import islice
+
+from roundsman.alerts.group import (
+    Census,
+    News,
+    Verdict,
+    census_of,
+    counted_since,
+    end_to_tell,
+    first_of,
+    is_to_look_at,
+    left_to_others,
+    look,
+    told,
+)
+from roundsman.alerts.group_alert import group_alert
+from roundsman.alerts.reporter import known_agents
+from roundsman.alerts.samples import Sample
+from roundsman.errors import CallRefused, RoundsmanError, TryAgain
+from roundsman.model.failure import Group
+from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox, PlanStore, TaskStore
+from roundsman.wire.alert import Alert
+
+MOST_LOOKS = 8
+"""Groups that one pass counts: with 16 shards that is 128 queries where groups are small, and at
+most 512 where each of them has thousands of members."""
+
+MOST_A_SHARD = 1_000
+"""Members that are counted in one shard. Beyond that the number is told as "more than"."""
+
+
+@dataclass(slots=True)
+class GroupsReport:
+    """What a pass did about the groups: how many are open and were counted, and what was told.
+
+    `problems` are the reasons for what is left to the next pass, by group.
+    """
+
+    open: int = 0
+    looked_at: int = 0
+    told: list[tuple[str, News, str]] = field(default_factory=list)
+    problems: list[tuple[str, str]] = field(default_factory=list)
+
+
+class GroupRounds:
+    """Makes the rounds. `undone_count` orders undone alike at once are alerted; 0: never."""
+
+    def __init__(
+        self,
+        *,
+        tasks: TaskStore,
+        plans: PlanStore,
+        groups: GroupStore,
+        board: AgentBoard,
+        outbox: Outbox,
+        clock: Clock,
+        undone_count: int,
+    ) -> None:
+        self._tasks = tasks
+        self._plans = plans
+        self._groups = groups
+        self._board = board
+        self._outbox = outbox
+        self._clock = clock
+        self._undone_count = undone_count
+
+    def make(self, shards: int, go_on: Callable[[], bool]) -> GroupsReport:
+        """Look at the groups whose time has come, while there is time. Nothing is raised."""
+        report = GroupsReport()
+        try:
+            found = self._groups.groups()
+        except (TryAgain, CallRefused) as problem:
+            report.problems.append(("all groups", str(problem)))
+            return report
+        report.open = len(found)
+        now = self._clock()
+        waiting = [group for group in found if is_to_look_at(group, now)]
+        waiting.sort(key=lambda group: (group.told_at is not None or group.undone, group.look_at))
+        for group in waiting[:MOST_LOOKS]:
+            if not go_on():
+                break
+            report.looked_at += 1
+            try:
+                self._visit(group, shards, report)
+            except (TryAgain, CallRefused) as problem:
+                report.problems.append((group.id, str(problem)))
+            except Exception as problem:  # noqa: BLE001 - the tasks that are due must not wait for it
+                report.problems.append((group.id, f"unexpected {type(problem).__name__}"))
+        return report
+
+    def _visit(self, group: Group, shards: int, report: GroupsReport) -> None:
+        """Count, store what follows as under way, tell it, and store that it was told."""
+        now = self._clock()
+        if group.closed_at is not None:  # whoever closed it has died before it could say so
+            census, verdict = Census(), end_to_tell(group, now)
+        else:
+            census = self._counted(group, shards, now)
+            verdict = look(group, census, now, undone_count=self._undone_count)
+        if self._groups.change(verdict.group, seen=group.version):
+            self._finish(verdict, census, report)
+
+    def _finish(self, verdict: Verdict, census: Census, report: GroupsReport) -> None:
+        group, news = verdict.group, verdict.news
+        if news is News.FIRST and not census.count:
+            census = first_of(group)  # it has gone on meanwhile, or the index lags behind
+        if news is not None and (news is not News.CLEAR or group.told_at is not None):
+            try:
+                self._outbox.publish(self._alert(news, group, census))
+            except (TryAgain, CallRefused):
+                self._groups.change(left_to_others(group), seen=group.version)
+                raise
+            report.told.append((group.id, news, verdict.reason))
+        if group.closed_at is not None:
+            self._groups.remove(group)
+        elif news is not None:
+            self._groups.change(told(group, census.count, self._clock()), seen=group.version)
+
+    def _alert(self, news: News, group: Group, census: Census) -> Alert:
+        samples = [] if news is News.CLEAR else self._samples(census.samples or (group.opened_by,))
+        agents = known_agents(self._board)
+        return group_alert(news, group, census, samples, agents, self._clock())
+
+    def _samples(self, task_ids: Sequence[str]) -> list[Sample]:
+        """Those of them that can be read now; an alert goes out without the others."""
+        found: list[Sample] = []
+        for task_id in task_ids:
+            try:
+                task = self._tasks.load(task_id, self._clock())
+                if task is not None:
+                    found.append(Sample(task, self._plans.plan(task.plan)))
+            except RoundsmanError:
+                continue
+        return found
+
+    def _counted(self, group: Group, shards: int, now: int) -> Census:
+        try:
+            return self._census(group, shards, now)
+        except RoundsmanError:
+            if group.told_at is not None or group.undone:
+                raise
+            return first_of(group)  # the first alert waits for no index
+
+    def _census(self, group: Group, shards: int, now: int) -> Census:
+        """Count each shard up to its bound. Of one that has more, the newest is asked for."""
+        since = counted_since(group, now)
+        members: list[Member] = []
+        more, newest = False, 0
+        for shard in range(shards):
+            found = list(islice(self._tasks.members(group.id, shard, since=since), MOST_A_SHARD))
+            members += [each for each in found if not _is_gone(each, now)]
+            if len(found) == MOST_A_SHARD:
+                more = True
+                last = next(self._tasks.members(group.id, shard, newest_first=True), found[-1])
+                newest = max(newest, last.failed_at)
+        census = census_of(members, more=more)
+        return replace(census, last_at=max(census.last_at or 0, newest) or None)
+
+
+def _is_gone(member: Member, now: int) -> bool:
+    return member.expires_at is not None and member.expires_at <= now

@@ -1,0 +1,231 @@
+"""The alert of a failure group: in a sentence, as JSON for programs, and as words for a person.
+
+    200 orders of order_fulfilment failed at charge_card and are archived: CardDeclined: declined
+
+Whoever is woken by it needs to know what failed and why, how many orders are hit, what is safe to
+do, and the command for it. Order contents are never in it.
+"""
+
+import shlex
+from collections.abc import Mapping, Sequence
+
+from roundsman.alerts.group import UNDONE_WITHIN, Census, News
+from roundsman.alerts.samples import Sample, over, readable
+from roundsman.model.events import Agents
+from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE, UNREADABLE, Group
+from roundsman.model.instants import iso, spoken
+from roundsman.model.json import Json
+from roundsman.wire.alert import Alert, alert_of
+from roundsman.wire.alert_text import Words
+
+KINDS = {UNDO_FAILED: "task_archived", UNREADABLE: "task_unreadable", UNDONE: "orders_undone"}
+"""By how the members failed; `task_archived` for all else. A failed undo is Archived, and critical:
+who filters by `kind` gets both, who filters by `severity` only the worse."""
+
+
+def group_alert(
+    news: News,
+    group: Group,
+    census: Census,
+    samples: Sequence[Sample],
+    agents: Agents | None,
+    now: int,
+) -> Alert:
+    """What there is to tell of a group, from a census and the samples' records as read just now.
+
+    `agents` is None where nothing is known of them.
+    """
+    samples = readable(samples)
+    clear = news is News.CLEAR
+    severity = "info" if clear else group.severity
+    kind = KINDS.get(group.how, "task_archived")
+    said = summary(news, group, census, samples)
+    document: dict[str, Json] = {
+        "alert": kind,
+        "news": news.value,
+        "severity": severity,
+        "summary": said,
+        "group": group.id,
+        "workflow": group.workflow,
+        "step": group.step,
+        "how": group.how,
+        "error": {"type": group.error_type, "message": group.message},
+        "count": census.count,
+        "moreThanCount": census.more,
+        "firstSeen": _when(census.first_at or group.since),
+        "lastSeen": _when(census.last_at or group.last_at),
+        "oldestCompleteBy": None if census.complete_by is None else _when(census.complete_by),
+        "at": iso(now),
+        "agents": [_agent(name, agents) for name in _agents_of(group, samples)],
+    }
+    commands = _commands(group, census, samples, clear=clear)
+    if not clear:
+        document["overSamples"] = {"samples": len(samples), **over(samples)}
+        document["samples"] = [sample.document() for sample in samples] or list(census.samples)
+    document["do"] = commands
+    return alert_of(
+        title(news, group, census),
+        document,
+        text=_words(document, group, census, samples, agents, clear=clear).text(),
+        sms=said,
+        attributes={
+            "kind": kind,
+            "workflow": group.workflow,
+            "step": group.step,
+            "severity": severity,
+            "group": group.id,
+            "agent": group.agent or "none",
+            "news": news.value,
+        },
+    )
+
+
+def _when(instant: int) -> str:
+    """Also one that no calendar has: a strange record must not keep an alert back."""
+    try:
+        return iso(instant)
+    except OverflowError:
+        return f"{instant} ms"
+
+
+def title(news: News, group: Group, census: Census) -> str:
+    """The subject: what fails, and how many orders it hits."""
+    if news is News.CLEAR:
+        return f"Roundsman: all clear: {_where(group)}: {group.error_type}"
+    hit = f"{census.said} now" if news is News.UPDATE else _orders(census)
+    if group.how == UNREADABLE:
+        return f"Roundsman: records cannot be handled: {group.error_type} ({hit})"
+    fails = {UNDO_FAILED: "undo fails", UNDONE: "orders are undone"}.get(group.how, "fails")
+    return f"Roundsman: {_where(group)} {fails}: {group.error_type} ({hit})"
+
+
+def _where(group: Group) -> str:
+    return group.workflow if group.step == NO_STEP else f"{group.workflow}/{group.step}"
+
+
+def _orders(census: Census) -> str:
+    return "1 order" if (census.count, census.more) == (1, False) else f"{census.said} orders"
+
+
+def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] = ()) -> str:
+    """The alert in one sentence. Of a single order, with its own error's words."""
+    one = (census.count, census.more) == (1, False)
+    said = _own_words(samples) if one else None
+    why = ": ".join(part for part in (group.error_type, said or group.message) if part)
+    at = "" if group.step == NO_STEP else f" at {group.step}"
+    hit, of = _orders(census), f" of {group.workflow}"
+    if group.overflow:
+        why = f"in further ways than are told of one by one; see roundsman groups show {group.id}"
+    if news is News.CLEAR:
+        if group.undone:
+            return f"All clear: orders{of} that fail{at} and are undone are few again: {why}"
+        return f"All clear: no order{of} stands failed any more{at}: {why}"
+    if group.how == UNREADABLE:
+        return f"{hit}: the record cannot be handled, and nothing is done for it: {why}"
+    if group.undone:
+        were = "was" if one else "were"
+        return f"{hit}{of} failed{at} and {were} undone, within {spoken(UNDONE_WITHIN)}: {why}"
+    if group.how == UNDO_FAILED:
+        return f"{hit}{of}: the undo of {group.step} failed, so its effect may stand: {why}"
+    return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"
+
+
+def _own_words(samples: Sequence[Sample]) -> str | None:
+    ending = samples[0].task.ending if samples else None
+    return ending.error.message if ending is not None and ending.error is not None else None
+
+
+def _agents_of(group: Group, samples: Sequence[Sample]) -> list[str]:
+    """The step's agent, and those that samples went to in its place."""
+    found = [group.agent] if group.agent else []
+    for sample in samples:
+        record = sample.task.step(sample.step) if sample.step else None
+        if record is not None and record.agent:
+            found.append(record.agent)
+    return list(dict.fromkeys(found))
+
+
+def _held(agent: str, agents: Agents) -> tuple[int, str] | None:
+    """Until when the agent takes no work, and why; None where it takes some."""
+    view = agents.get(f"{agent}/normal") or agents.get(f"{agent}/urgent")
+    return None if view is None or view.held_until is None else (view.held_until, view.held_why)
+
+
+def _agent(agent: str, agents: Agents | None) -> Json:
+    if agents is None:
+        return {"agent": agent, "takesWork": None, "why": "not known", "heldUntil": None}
+    held = _held(agent, agents)
+    if held is None:
+        return {"agent": agent, "takesWork": True, "why": None, "heldUntil": None}
+    return {"agent": agent, "takesWork": False, "why": held[1], "heldUntil": _when(held[0])}
+
+
+def _commands(
+    group: Group, census: Census, samples: Sequence[Sample], *, clear: bool
+) -> Mapping[str, Json]:
+    """The commands to look, to hold and to go on, ready to be pasted."""
+    looks: list[Json] = [f"roundsman groups show {group.id}"]
+    if clear:
+        return {"look": [f"roundsman ls --workflow {shlex.quote(group.workflow)} --state Archived"]}
+    orders = [sample.task.task_id for sample in samples] or list(census.samples)
+    looks += [f"roundsman show {shlex.quote(order)}" for order in orders[:1]]
+    found: dict[str, Json] = {"look": looks}
+    if group.agent:
+        found["hold"] = f"roundsman hold {shlex.quote(group.agent)} --for 30m --reason '...'"
+    if group.how != UNREADABLE:
+        again = " --again" if group.undone else ""
+        found["resubmit"] = f"roundsman resubmit --group {group.id}{again} --reason '...'"
+    return found
+
+
+def _words(
+    document: Mapping[str, Json],
+    group: Group,
+    census: Census,
+    samples: Sequence[Sample],
+    agents: Agents | None,
+    *,
+    clear: bool,
+) -> Words:
+    """What a person reads: the sentence, what matters about it, and what to type."""
+    words = Words().line(str(document["summary"]))
+    words.pair("group", f"{group.id} ({group.severity})")
+    words.pair("orders", census.said)
+    words.pair("since", f"{document['firstSeen']}, the last {document['lastSeen']}")
+    if census.complete_by is not None and not group.undone and not clear:
+        words.pair("due", f"{_when(census.complete_by)}, the earliest")
+    for agent in _agents_of(group, samples):
+        held = None if agents is None else _held(agent, agents)
+        said = "not known whether it takes work" if agents is None else "takes work"
+        words.pair("agent", f"{agent}: {held[1] if held else said}")
+    if samples and not clear:
+        _say_what_stands(words, samples)
+    commands = document["do"]
+    if isinstance(commands, Mapping):
+        words.commands("To look", commands.get("look"))
+        words.commands("To stop calling the service meanwhile", commands.get("hold"))
+        words.commands("To go on, once the cause is mended", commands.get("resubmit"))
+    if not clear:
+        for sample in samples:
+            words.item(sample.task.task_id, _said(sample))
+    return words
+
+
+def _say_what_stands(words: Words, samples: Sequence[Sample]) -> None:
+    of = f"in {len(samples)} looked at" if len(samples) > 1 else ""
+    for name, said in (
+        ("mayHaveHappened", "may stand"),
+        ("undone", "was undone"),
+        ("undoFailed", "undo failed"),
+    ):
+        counts = over(samples)[name]
+        each = [f"{step} ({count})" if of else step for step, count in counts.items()]
+        words.pair(said, f"{', '.join(each) or 'nothing'} {of}".strip())
+
+
+def _said(sample: Sample) -> str:
+    task = sample.task
+    tried = sample.attempts
+    times = "" if not tried else f", tried {tried} time{'' if tried == 1 else 's'}"
+    why = task.ending.why if task.ending else ""
+    return f"{task.state.value}{times}: {why}"

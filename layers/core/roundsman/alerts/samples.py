@@ -1,0 +1,120 @@
+"""One failed order as an alert tells of it: what it is at, what stands, what was undone."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from roundsman.engine.effects import effect_may_stand
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """A task as it stood when it was read; `plan` is None where it is not stored."""
+
+    task: Task
+    plan: Plan | None
+
+    @property
+    def step(self) -> str | None:
+        """The record that failed first, an item by its own name; None where none did."""
+        return self.task.ending.step if self.task.ending else None
+
+    @property
+    def attempts(self) -> int | None:
+        """How often that step was tried."""
+        record = self.task.step(self.step) if self.step else None
+        return _attempts(self._expanded, self.step, record)
+
+    @property
+    def may_have_happened(self) -> list[str]:
+        """The steps whose effect may stand, whatever they answered."""
+        return [name for name, record in self._records() if effect_may_stand(record)]
+
+    @property
+    def undone(self) -> list[str]:
+        """The steps that were undone."""
+        return self._in(ProcessState.UNDONE)
+
+    @property
+    def undo_failed(self) -> list[str]:
+        """The steps whose undo failed."""
+        return self._in(ProcessState.UNDO_ERROR)
+
+    def document(self) -> dict[str, Json]:
+        """It as a part of an alert's JSON. No order contents, no results."""
+        task, step = self.task, self.step
+        record = task.step(step) if step else None
+        error = record.error if record is not None else None
+        found: dict[str, Json] = {
+            "orderId": task.task_id,
+            "state": task.state.value,
+            "failedAt": None if task.ended_at is None else iso(task.ended_at),
+            "submittedAt": iso(task.created_at),
+            "reason": task.ending.why if task.ending else "",
+            "step": step,
+            "attempts": self.attempts,
+            "lastError": {"type": error.type, "message": error.message} if error else None,
+            "steps": {name: task.step(name).process_state.value for name in self._names()},
+            "mayHaveHappened": self.may_have_happened,
+            "undone": self.undone,
+            "undoFailed": self.undo_failed,
+        }
+        if record is not None and (record.agent or record.tried):
+            found["agent"] = record.agent  # null: the plan's first
+            found["triedBefore"] = list(record.tried)
+        return found
+
+    @property
+    def _expanded(self) -> Plan | None:
+        return self.plan and self.plan.expanded(self.task.fan_outs)
+
+    def _names(self) -> list[str]:
+        plan = self._expanded
+        return list(plan.steps) if plan else sorted(self.task.steps)
+
+    def _records(self) -> Iterable[tuple[str, StepRecord]]:
+        return sorted(self.task.steps.items())
+
+    def _in(self, state: ProcessState) -> list[str]:
+        return [name for name, record in self._records() if record.process_state is state]
+
+
+def readable(samples: Sequence[Sample]) -> list[Sample]:
+    """Those that can be told of: a strange record must not keep an alert back."""
+    found: list[Sample] = []
+    for sample in samples:
+        try:
+            sample.document()
+        except Exception:  # noqa: BLE001, S112  # whatever is strange about it
+            continue
+        found.append(sample)
+    return found
+
+
+def over(samples: Sequence[Sample]) -> dict[str, Mapping[str, int]]:
+    """In how many of the samples a step may stand, is undone, or could not be undone."""
+    return {
+        "mayHaveHappened": _counted(sample.may_have_happened for sample in samples),
+        "undone": _counted(sample.undone for sample in samples),
+        "undoFailed": _counted(sample.undo_failed for sample in samples),
+    }
+
+
+def _counted(found: Iterable[Sequence[str]]) -> dict[str, int]:
+    counts: dict[str, int] = {}
+    for names in found:
+        for name in names:
+            counts[name] = counts.get(name, 0) + 1
+    return dict(sorted(counts.items()))
+
+
+def _attempts(plan: Plan | None, step: str | None, record: StepRecord | None) -> int | None:
+    """How often the step was tried; FailureCount leaves out an attempt that was refused."""
+    if plan is None or step is None or record is None or record.started_at is None:
+        return record.failure_count if record else None
+    refused = record.failure_count < plan.steps[step].attempts
+    return record.failure_count + 1 if refused else record.failure_count

@@ -1,0 +1,170 @@
+"""The holds on agents: one row of ControlTable, `holds`, with an attribute for each.
+
+An attribute is named `payment/operator` or `payment/breaker`, so that the two kinds of one agent
+never overwrite each other, and all of them are one read of one unit for a scheduler that need not
+know which agents there are. One that has ended is not removed: readers pass it over, and the next
+of its kind takes its place.
+
+One that cannot be read holds its own agent and no other, until it is replaced or released. An
+attribute whose name is no agent's and kind is nobody's hold.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roundsman.aws.dynamodb.codec import number, text
+from roundsman.aws.dynamodb.item_reader import ItemReader, Tell, tell_nobody
+from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.errors import UnreadableRecord
+from roundsman.model.holds import BREAKER, OPERATOR, Hold, in_force, unreadable_hold
+from roundsman.ports import Clock
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+
+ID = "ControlId"
+HOLDS = "holds"
+CAN_BE_READ = (
+    "attribute_type(#hold.#since, :n) AND attribute_type(#hold.#until, :n)"
+    " AND attribute_type(#hold.#reason, :s) AND attribute_type(#hold.#by, :s)"
+)
+NONE_LASTS_LONGER = f"NOT ({CAN_BE_READ}) OR #hold.#until <= :until"
+FIELDS = {"#since": "Since", "#until": "Until", "#reason": "Reason", "#by": "By"}
+IS_THERE = "attribute_exists(#hold)"
+
+
+class DynamoHolds:
+    """HoldStore over one row."""
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        *,
+        control_table: str,
+        clock: Clock,
+        on_unreadable: Tell = tell_nobody,
+    ) -> None:
+        self._client = client
+        self._table = control_table
+        self._clock = clock
+        self._on_unreadable = on_unreadable
+
+    def holds(self) -> list[Hold]:
+        """Those in force now, by agent and kind."""
+        return in_force(self.stored(), self._clock())
+
+    def stored(self) -> list[Hold]:
+        """Those in the row, also what has ended; for whoever keeps them a while."""
+        with aws_errors("reading the holds on agents"):
+            found = self._client.get_item(
+                TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=True
+            )
+        item = found.get("Item", {})
+        read = (self._read(name, value) for name, value in item.items() if name != ID)
+        return [hold for hold in read if hold is not None]
+
+    def hold(self, hold: Hold) -> bool:
+        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+
+        Several instances see one breaker open, and may write late: a breaker's hold never takes
+        the place of a longer one. A person's word does, since it may shorten a hold. One whose
+        answer was lost finds itself, and counts as if it had not been there.
+        """
+        name = _name(hold.agent, hold.kind)
+        key, update = {ID: text(HOLDS)}, "SET #hold = :hold"
+        names, values = {"#hold": name}, {":hold": _value(hold)}
+        try:
+            with aws_errors(f"holding the agent {hold.agent}"):
+                if hold.kind != BREAKER:
+                    found = self._client.update_item(
+                        TableName=self._table,
+                        Key=key,
+                        UpdateExpression=update,
+                        ExpressionAttributeNames=names,
+                        ExpressionAttributeValues=values,
+                        ReturnValues="UPDATED_OLD",
+                    )
+                else:
+                    found = self._client.update_item(
+                        TableName=self._table,
+                        Key=key,
+                        UpdateExpression=update,
+                        ConditionExpression=NONE_LASTS_LONGER,
+                        ExpressionAttributeNames={**names, **FIELDS},
+                        ExpressionAttributeValues={
+                            **values,
+                            ":until": number(hold.until),
+                            ":n": text("N"),
+                            ":s": text("S"),
+                        },
+                        ReturnValues="UPDATED_OLD",
+                    )
+        except ConditionFailed:
+            return False
+        return not self._was_in_force(found.get("Attributes", {}), name, unless=hold)
+
+    def release(self, agent: str, kind: str) -> bool:
+        """End it now; whether there was one in force.
+
+        False may also mean this very release, its answer lost: there is none any more either way.
+        """
+        name = _name(agent, kind)
+        try:
+            with aws_errors(f"releasing the agent {agent}"):
+                found = self._client.update_item(
+                    TableName=self._table,
+                    Key={ID: text(HOLDS)},
+                    UpdateExpression="REMOVE #hold",
+                    ConditionExpression=IS_THERE,
+                    ExpressionAttributeNames={"#hold": name},
+                    ReturnValues="UPDATED_OLD",
+                )
+        except ConditionFailed:
+            return False
+        return self._was_in_force(found.get("Attributes", {}), name)
+
+    def _was_in_force(
+        self, replaced: "Mapping[str, Value]", name: str, *, unless: Hold | None = None
+    ) -> bool:
+        """Whether what a write replaced was a hold in force, also one that could not be read."""
+        read = [self._read(name, value) for value in replaced.values()]
+        earlier = [hold for hold in read if hold is not None]
+        return any(hold != unless for hold in in_force(earlier, self._clock()))
+
+    def _read(self, name: str, value: "Value") -> Hold | None:
+        agent, _, kind = name.partition("/")
+        try:
+            return _hold(agent, kind, value)
+        except UnreadableRecord as problem:
+            self._on_unreadable(problem)
+            if not agent or kind not in (OPERATOR, BREAKER):
+                return None  # it could be neither replaced nor released
+            return unreadable_hold(agent, kind, f"{problem.field} {problem.problem}", self._clock())
+
+
+def _name(agent: str, kind: str) -> str:
+    return f"{agent}/{kind}"
+
+
+def _value(hold: Hold) -> "Value":
+    return {
+        "M": {
+            "Since": number(hold.since),
+            "Until": number(hold.until),
+            "Reason": text(hold.reason),
+            "By": text(hold.by),
+        }
+    }
+
+
+def _hold(agent: str, kind: str, value: "Value") -> Hold:
+    reader = ItemReader(value.get("M", {}), HOLDS, f"{agent}/{kind}.")
+    return Hold(
+        agent=agent,
+        kind=kind,
+        since=reader.number("Since"),
+        until=reader.number("Until"),
+        reason=reader.text("Reason"),
+        by=reader.text("By"),
+    )

@@ -1,0 +1,158 @@
+"""Reading an item attribute by attribute; whatever is not as it should be is named by its path."""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import TYPE_CHECKING, Never, TypeAlias, TypeVar
+
+from roundsman.errors import UnreadableRecord
+from roundsman.model.json import Json, parse_json
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+E = TypeVar("E", bound=StrEnum)
+
+
+class _Required:
+    """Stands for "there is no default"."""
+
+
+REQUIRED = _Required()
+
+
+class ItemReader:
+    """The attributes of one item, or of a map within it; each reader raises UnreadableRecord."""
+
+    def __init__(self, item: "Mapping[str, Value]", record: str, path: str = "") -> None:
+        self._item = item
+        self._record = record
+        self._path = path
+
+    def text(self, name: str, default: str | _Required = REQUIRED) -> str:
+        """A string."""
+        value = self._item.get(name)
+        if value is None:
+            return self._missing(name) if isinstance(default, _Required) else default
+        found = value.get("S")
+        return found if isinstance(found, str) else self._wrong(name, "is not a string")
+
+    def optional_text(self, name: str) -> str | None:
+        """A string, or None where it is absent."""
+        return self.text(name) if name in self._item else None
+
+    def number(self, name: str, default: int | _Required = REQUIRED) -> int:
+        """A whole number."""
+        value = self._item.get(name)
+        if value is None:
+            return self._missing(name) if isinstance(default, _Required) else default
+        try:
+            return int(value["N"])
+        except (KeyError, ValueError):
+            self._wrong(name, "is not a whole number")
+
+    def optional_number(self, name: str) -> int | None:
+        """A whole number, or None where it is absent."""
+        return self.number(name) if name in self._item else None
+
+    def hash(self, name: str) -> str:
+        """A hash as hex digits, or as the text that it was stored as."""
+        found = self._item.get(name, {}).get("B")
+        return found.hex() if isinstance(found, bytes) else self.text(name)
+
+    def json(self, name: str, default: "Json | _Required" = REQUIRED) -> Json:
+        """JSON that is kept as text."""
+        if name not in self._item:
+            return self._missing(name) if isinstance(default, _Required) else default
+        try:
+            return parse_json(self.text(name))
+        except (ValueError, RecursionError):
+            # Not the parser's sentence: it quotes the text, and orders are not quoted.
+            self._wrong(name, "is not JSON")
+
+    def one_of(self, kind: type[E], name: str) -> E:
+        """One of the values of an enumeration."""
+        try:
+            return kind(self.text(name))
+        except ValueError:
+            self._wrong(name, f"is none of {', '.join(kind)}")
+
+    def optional_map(self, name: str) -> "ItemReader | None":
+        """A map to read attribute by attribute, or None where it is absent."""
+        return self._map(self._item[name], name) if name in self._item else None
+
+    def maps(self, name: str) -> dict[str, "ItemReader"]:
+        """A map of maps; empty where it is absent."""
+        if name not in self._item:
+            return {}
+        found = self._item[name].get("M")
+        if found is None:
+            self._wrong(name, "is not a map")
+        return {key: self._map(value, f"{name}.{key}") for key, value in found.items()}
+
+    def numbers(self, name: str) -> dict[str, int]:
+        """A map of whole numbers; empty where it is absent."""
+        found = self._item.get(name, {"M": {}}).get("M")
+        if found is None:
+            self._wrong(name, "is not a map")
+        reader = ItemReader(found, self._record, f"{self._path}{name}.")
+        return {key: reader.number(key) for key in found}
+
+    def flag(self, name: str) -> bool:
+        """True or false; false where it is absent."""
+        if name not in self._item:
+            return False
+        found = self._item[name].get("BOOL")
+        if not isinstance(found, bool):
+            self._wrong(name, "is not true or false")
+        return found
+
+    def texts(self, name: str) -> tuple[str, ...]:
+        """A list of strings; none where it is absent."""
+        if name not in self._item:
+            return ()
+        found = [value.get("S") for value in self._item[name].get("L") or [{}]]
+        texts = tuple(value for value in found if isinstance(value, str))
+        if len(texts) != len(found):
+            self._wrong(name, "is not a list of strings")
+        return texts
+
+    def list_of_maps(self, name: str) -> list["ItemReader"]:
+        """A list of maps; empty where it is absent."""
+        if name not in self._item:
+            return []
+        found = self._item[name].get("L")
+        if found is None:
+            self._wrong(name, "is not a list")
+        return [self._map(value, f"{name}[{index}]") for index, value in enumerate(found)]
+
+    def _map(self, value: "Value", name: str) -> "ItemReader":
+        found = value.get("M")
+        if found is None:
+            self._wrong(name, "is not a map")
+        return ItemReader(found, self._record, f"{self._path}{name}.")
+
+    def _missing(self, name: str) -> Never:
+        self._wrong(name, "is missing")
+
+    def _wrong(self, name: str, problem: str) -> Never:
+        raise UnreadableRecord(self._record, f"{self._path}{name}", problem)
+
+
+Tell: TypeAlias = Callable[[UnreadableRecord], None]
+
+
+def tell_nobody(problem: UnreadableRecord) -> None:
+    """For a reader that shows what it has read to a person, or leaves telling to others."""
+
+
+class Once:
+    """Tells of each attribute the first time: it is read again every few seconds."""
+
+    def __init__(self, tell: Tell) -> None:
+        self._tell = tell
+        self._told: set[str] = set()
+
+    def __call__(self, problem: UnreadableRecord) -> None:
+        """Tell of it, if it is new."""
+        if str(problem) not in self._told:
+            self._told.add(str(problem))
+            self._tell(problem)

@@ -1,0 +1,399 @@
+"""The tables of orders, tasks and history.
+
+Every write of a task is one conditional write, and its condition is made of the sentences below.
+How the writes that share a version keep out of each other's way:
+
+- `save` replaces the whole record and counts the version up. It is refused if another decision
+  came first, and it takes back whatever the others wrote meanwhile: its `DueAt` is no later than
+  the one it read or than what it decided itself, so the entry stays early enough; `Owed` that was
+  cleared comes back and is sent once more.
+- `clear_owed` leaves `DueAt` alone while the task stays in its open lane, so it cannot undo a
+  `rearm`; once it has moved the task to another lane, `rearm` and `postpone` are refused. Two of
+  them on one version each leave what the other has sent at worst: sent twice, never lost.
+- `rearm` follows from the record of that version alone. After a newer decision it is refused;
+  before one, it is overwritten. Two of them each store an instant that is early enough.
+- `postpone` may hit a decision that it has not seen. Of a record that nothing can handle there
+  is none; else that decision is watched late by at most the postponement, and the next decision
+  takes the minimum again. It never brings an entry forward.
+
+None of the last three raises the version: it counts decisions.
+
+Where retention is zero, the write that would take the task to the done lane (a `save`, or a
+`clear_owed` after it) removes the record instead, on the same condition and for fewer write units:
+the index is written once, not twice. Whatever comes later finds no record, and no condition above
+holds for it. The order row stands, so a duplicate of the order makes nothing new.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from roundsman.aws.dynamodb.codec import (
+    Item,
+    due_attributes,
+    failure_attributes,
+    failure_key,
+    history_item,
+    number,
+    order_item,
+    owed_list,
+    read_history,
+    read_member,
+    read_order,
+    read_task,
+    task_item,
+    text,
+)
+from roundsman.aws.errors import ConditionFailed, aws_errors
+from roundsman.engine.due import Lane, lane_key, removed_at_once
+from roundsman.engine.history import fitting
+from roundsman.errors import TryAgain
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
+from roundsman.ports import Created, DueEntry, Exists, Member, OrderRow, Saved, Superseded
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_dynamodb.type_defs import QueryInputTypeDef, TransactWriteItemTypeDef
+
+DUE_INDEX = "due"
+FAILURES_INDEX = "failures"
+PAGE = 250
+"""Due entries a page: a pass that has little time left has not paid for those it never visits."""
+
+NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
+NO_SUCH_TASK = "attribute_not_exists(TaskId)"
+TASK_IS_OVER = "ExpiresAt <= :now"  # TTL removes it some time later
+TASK_EXISTS = "attribute_exists(TaskId)"
+VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version = :seen"
+SOMETHING_IS_OWED = "attribute_exists(Owed)"
+STILL_IN_THAT_LANE = "Lane = :lane"
+STILL_OPEN = "begins_with(Lane, :open)"
+DUE_EARLIER = "DueAt < :at"
+STANDS_IN_GROUP = "SET FailureGroup = :group, FailedAt = if_not_exists(FailedAt, :now)"
+
+
+class DynamoStore:
+    """TaskStore and OrderStore over DynamoDB. Its instances share nothing and may be many.
+
+    `history_table` is None for a part that never writes history (submission). `page` is how many
+    due entries are read at once.
+    """
+
+    def __init__(
+        self,
+        client: "DynamoDBClient",
+        *,
+        orders_table: str,
+        tasks_table: str,
+        history_table: str | None,
+        page: int = PAGE,
+    ) -> None:
+        self._client = client
+        self._page = page
+        self._orders = orders_table
+        self._tasks = tasks_table
+        self._history = history_table
+
+    def create(self, order: OrderRow, task: Task) -> Created | Exists:
+        """Store order and task in one operation, or nothing where the order's id is taken.
+
+        The client gives each call a token, so a repeat of its own within ten minutes, after an
+        answer that was lost, is answered as the first. A later repeat finds the order: Exists.
+        A task past its retention whose order row is gone as well may be created anew.
+        """
+        over: Item = {":now": number(task.created_at // SECOND)}
+        writes: list[TransactWriteItemTypeDef] = [
+            {
+                "Put": {
+                    "TableName": self._orders,
+                    "Item": order_item(order),
+                    "ConditionExpression": NO_SUCH_ORDER,
+                }
+            },
+            {
+                "Put": {
+                    "TableName": self._tasks,
+                    "Item": task_item(task),
+                    "ConditionExpression": f"{NO_SUCH_TASK} OR {TASK_IS_OVER}",
+                    "ExpressionAttributeValues": over,
+                }
+            },
+        ]
+        try:
+            with aws_errors(f"storing the order {order.order_id}"):
+                self._client.transact_write_items(TransactItems=writes)
+        except ConditionFailed as refusal:
+            return self._existing(order.order_id, task.created_at, refusal)
+        return Created()
+
+    def _existing(self, order_id: str, now: int, refusal: ConditionFailed) -> Exists:
+        """What was in the way. A task without its order row is nobody's duplicate: try again."""
+        order = self._order(order_id, consistent=True)
+        if order is None:
+            raise TryAgain(f"{order_id}: a task of that id exists, but no order row") from refusal
+        return Exists(order, self.load(order_id, now))
+
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
+        """The task, read consistently if `latest`; None where it is not, or past its retention.
+
+        Raises SchemaTooNew, and UnreadableRecord for a record that is not one.
+        """
+        with aws_errors(f"reading the task {task_id}"):
+            found = self._client.get_item(
+                TableName=self._tasks, Key={"TaskId": text(task_id)}, ConsistentRead=latest
+            )
+        if "Item" not in found:
+            return None
+        task = read_task(found["Item"])
+        return None if task.expires_at is not None and task.expires_at <= now else task
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        """Store a decision on the version that was seen, with its history rows, or nothing.
+
+        Superseded may also mean this very write: its answer was lost, the client repeated it,
+        and the repeat's condition failed against the first. The caller loads the record and
+        finds its own lock tokens there, or no record where it was removed. (With history rows,
+        a token makes the repeat succeed.)
+        """
+        condition = {":seen": number(seen)}
+        try:
+            with aws_errors(f"storing the task {task.task_id}"):
+                if history:
+                    self._save_with_history(task, condition, history)
+                elif removed_at_once(task):
+                    self._client.delete_item(
+                        TableName=self._tasks,
+                        Key={"TaskId": text(task.task_id)},
+                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ExpressionAttributeValues=condition,
+                    )
+                else:
+                    self._client.put_item(
+                        TableName=self._tasks,
+                        Item=task_item(task),
+                        ConditionExpression=VERSION_IS_AS_SEEN,
+                        ExpressionAttributeValues=condition,
+                    )
+        except ConditionFailed:
+            return Superseded()
+        return Saved()
+
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        """Store a row that no decision goes with; storing it again is harmless."""
+        if self._history is None:
+            raise ValueError("this store was made without a history table")
+        with aws_errors(f"adding to the history of the task {task_id}"):
+            self._client.put_item(TableName=self._history, Item=history_item(task_id, row))
+
+    def _save_with_history(
+        self, task: Task, condition: Item, history: Sequence[HistoryRow]
+    ) -> None:
+        table = self._history
+        if table is None:
+            raise ValueError("this store was made without a history table")
+        write: TransactWriteItemTypeDef
+        if removed_at_once(task):
+            write = {
+                "Delete": {
+                    "TableName": self._tasks,
+                    "Key": {"TaskId": text(task.task_id)},
+                    "ConditionExpression": VERSION_IS_AS_SEEN,
+                    "ExpressionAttributeValues": condition,
+                }
+            }
+        else:
+            write = {
+                "Put": {
+                    "TableName": self._tasks,
+                    "Item": task_item(task),
+                    "ConditionExpression": VERSION_IS_AS_SEEN,
+                    "ExpressionAttributeValues": condition,
+                }
+            }
+        rows: list[TransactWriteItemTypeDef] = [
+            {"Put": {"TableName": table, "Item": history_item(task.task_id, row)}}
+            for row in fitting(history)
+        ]
+        self._client.transact_write_items(TransactItems=[write, *rows])
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        """Store that what this version owed was sent; the version is not raised.
+
+        A record that is then `removed_at_once` is removed. Superseded may also mean this very
+        write, its answer lost, as with `save`. Of a failed task, its group is stored as well.
+        """
+        if removed_at_once(task):
+            return self._remove(task)
+        changes = failure_attributes(task) | ({} if _is_open(task.lane) else due_attributes(task))
+        gone = [] if task.failure else ["FailureGroup", "FailedAt"]
+        if task.owed:
+            changes["Owed"] = owed_list(task.owed)
+        else:
+            gone.append("Owed")
+        values: Item = {f":{name}": value for name, value in changes.items()}
+        update = f"SET {', '.join(f'{name} = :{name}' for name in changes)}" if changes else ""
+        update += f" REMOVE {', '.join(gone)}" if gone else ""
+        return self._update(
+            task.task_id,
+            update.strip(),
+            f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+            {**values, ":seen": number(task.version)},
+        )
+
+    def _remove(self, task: Task) -> Saved | Superseded:
+        try:
+            with aws_errors(f"removing the task {task.task_id}"):
+                self._client.delete_item(
+                    TableName=self._tasks,
+                    Key={"TaskId": text(task.task_id)},
+                    ConditionExpression=f"{VERSION_IS_AS_SEEN} AND {SOMETHING_IS_OWED}",
+                    ExpressionAttributeValues={":seen": number(task.version)},
+                )
+        except ConditionFailed:
+            return Superseded()
+        return Saved()
+
+    def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
+        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        return self._update(
+            task.task_id,
+            "SET DueAt = :at REMOVE FailureGroup, FailedAt",  # of one that could not be handled
+            f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
+            {
+                ":at": number(due_at),
+                ":seen": number(task.version),
+                ":lane": text(lane_key(Lane.OPEN, task.shard)),
+            },
+        )
+
+    def postpone(self, task_id: str, due_at: int) -> None:
+        """Move the due entry of a record that cannot be handled to a later instant.
+
+        Nothing happens where the record is gone, has left its open lane or is due later anyway.
+        """
+        self._update(
+            task_id,
+            "SET DueAt = :at",
+            f"{STILL_OPEN} AND {DUE_EARLIER}",
+            {":at": number(due_at), ":open": text(f"{Lane.OPEN}#")},
+        )
+
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
+        """Count one more time that this record could not be handled; the count so far.
+
+        The next decision that is stored begins the count anew. Of a record that is gone, 1.
+        """
+        key, one = text(failure_key(*member_of)), number(1)
+        try:
+            with aws_errors(f"counting the trouble with the task {task_id}"):
+                found = self._client.update_item(
+                    TableName=self._tasks,
+                    Key={"TaskId": text(task_id)},
+                    UpdateExpression=f"ADD Trouble :one {STANDS_IN_GROUP}",
+                    ConditionExpression=TASK_EXISTS,
+                    ExpressionAttributeValues={":one": one, ":group": key, ":now": number(now)},
+                    ReturnValues="UPDATED_NEW",
+                )
+        except ConditionFailed:
+            return 1
+        return int(found["Attributes"]["Trouble"]["N"])
+
+    def _update(
+        self, task_id: str, update: str, condition: str, values: "Mapping[str, Value]"
+    ) -> Saved | Superseded:
+        try:
+            with aws_errors(f"updating the task {task_id}"):
+                self._client.update_item(
+                    TableName=self._tasks,
+                    Key={"TaskId": text(task_id)},
+                    UpdateExpression=update,
+                    ConditionExpression=condition,
+                    ExpressionAttributeValues=values,
+                )
+        except ConditionFailed:
+            return Superseded()
+        return Saved()
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard due at or before `until`, earliest first, page by page.
+
+        Each page is read when the one before it is used up. Raises TryAgain at any of them.
+        """
+        query: QueryInputTypeDef = {
+            "TableName": self._tasks,
+            "IndexName": DUE_INDEX,
+            "KeyConditionExpression": "Lane = :lane AND DueAt <= :until",
+            "ExpressionAttributeValues": {":lane": text(lane), ":until": number(until)},
+            "ScanIndexForward": True,
+            "Limit": self._page,
+        }
+        for item in self._pages(query, f"reading what is due in {lane}"):
+            yield DueEntry(item["TaskId"]["S"], int(float(item["DueAt"]["N"])))
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks of one shard that stand in this failure group, by when they failed.
+
+        Those that failed at `since` (epoch ms) or later. Each page is read when the one before
+        it is used up. Raises TryAgain at any of them.
+        """
+        key = failure_key(group, shard)
+        values: Item = {":group": text(key), ":since": number(since)}
+        query: QueryInputTypeDef = {
+            "TableName": self._tasks,
+            "IndexName": FAILURES_INDEX,
+            "KeyConditionExpression": "FailureGroup = :group AND FailedAt >= :since",
+            "ExpressionAttributeValues": values,
+            "ScanIndexForward": not newest_first,
+            "Limit": self._page,
+        }
+        for item in self._pages(query, f"reading the failures of {key}"):
+            yield read_member(item)
+
+    def _pages(self, query: "QueryInputTypeDef", doing: str) -> "Iterator[Item]":
+        """What a query finds; each page is read when the one before it is used up."""
+        while True:
+            with aws_errors(doing):
+                page = self._client.query(**query)
+            yield from page["Items"]
+            last = page.get("LastEvaluatedKey")
+            if not last:
+                return
+            query["ExclusiveStartKey"] = last
+
+    def order(self, order_id: str) -> OrderRow | None:
+        """The order; None where there is none. Raises UnreadableRecord.
+
+        Order rows hardly change, so the cheap read nearly always finds them; only its finding
+        nothing is no proof.
+        """
+        return self._order(order_id, consistent=False) or self._order(order_id, consistent=True)
+
+    def _order(self, order_id: str, *, consistent: bool) -> OrderRow | None:
+        with aws_errors(f"reading the order {order_id}"):
+            found = self._client.get_item(
+                TableName=self._orders, Key={"OrderID": text(order_id)}, ConsistentRead=consistent
+            )
+        return read_order(found["Item"]) if "Item" in found else None
+
+    def history(self, task_id: str) -> list[HistoryRow]:
+        """All rows of a task's history, oldest first. Raises UnreadableRecord."""
+        if self._history is None:
+            raise ValueError("this store was made without a history table")
+        query: QueryInputTypeDef = {
+            "TableName": self._history,
+            "KeyConditionExpression": "TaskId = :id",
+            "ExpressionAttributeValues": {":id": text(task_id)},
+            "ConsistentRead": True,
+        }
+        doing = f"reading the history of the task {task_id}"
+        return [read_history(item) for item in self._pages(query, doing)]
+
+
+def _is_open(lane: str) -> bool:
+    return lane.startswith(f"{Lane.OPEN}#")

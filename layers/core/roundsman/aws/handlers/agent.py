@@ -1,0 +1,286 @@
+"""An agent's function: each request is answered by the agent, and its reply is sent."""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property
+from typing import TYPE_CHECKING, Protocol
+
+import boto3
+from botocore.config import Config
+
+from roundsman.agents.agent import (
+    NO_HANDLER,
+    Agent,
+    Answer,
+    Handler,
+    LambdaContext,
+    Silence,
+    answer_again,
+    attempt_ends_at,
+)
+from roundsman.agents.call_notes import NO_NOTES, CallNotes
+from roundsman.agents.guard import Guard, NoGuard
+from roundsman.aws.clients import CONFIG, Clients
+from roundsman.aws.clock import now, sleep
+from roundsman.aws.cold_start import ends_the_start
+from roundsman.aws.dynamodb.call_notes import DynamoCallNotes
+from roundsman.aws.dynamodb.control import DynamoReadNotes
+from roundsman.aws.guard.guard import guard_of
+from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
+from roundsman.aws.settings import AgentSettings
+from roundsman.aws.sqs.batch import Message, handle_batch
+from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.aws.sqs.outgoing import Post, raise_the_mildest, send_posts
+from roundsman.aws.sqs.send_buffer import Mailbag, why_sent_first
+from roundsman.model.events import attempt_of
+from roundsman.model.instants import SECOND
+from roundsman.model.queue_lag import ReadNotes
+from roundsman.model.task import PERFORM
+from roundsman.model.workflow import Priority
+from roundsman.ports import Clock, Outbox
+from roundsman.wire.alert import Alert
+from roundsman.wire.limits import wire_text
+from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+# Notes are written, and the guard asked, before the remote call, in its time: better no note, and
+# an unguarded call, than a late one. Alerts go out between two requests, in the time of the next.
+HASTY_CONFIG = CONFIG.merge(
+    Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1})
+)
+
+
+def handler_of(agent: Agent) -> Handler:
+    """The entry point of an agent's function. Reads the environment at its first call."""
+    made = cache(lambda: _function_of(agent, AgentSettings.from_env()))
+
+    @observed
+    def handler(event: dict[str, object], context: LambdaContext) -> dict[str, object]:
+        return made().handle(event, context.get_remaining_time_in_millis())
+
+    return handler
+
+
+@ends_the_start
+def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
+    sqs = Clients().sqs
+    # An agent sends no commands and no statuses, so it knows no queue for them.
+    outbox = AwsOutbox(
+        sqs, scheduler_queue="", reply_prefix="", rejected_queue=settings.rejected_queue_url
+    )
+    control = boto3.client("dynamodb", config=HASTY_CONFIG)
+    notes = DynamoReadNotes(control, control_table=settings.control_table, clock=now)
+
+    def publish(alert: Alert) -> None:
+        made.send_replies()  # no step is late for an alert
+        AwsOutbox(
+            sqs,
+            lambda: boto3.client("sns", config=HASTY_CONFIG),
+            scheduler_queue="",
+            reply_prefix="",
+            alert_topic=settings.alert_topic_arn,
+        ).publish(alert)
+
+    guard = guard_of(agent.name, control, settings, publish=publish, clock=now, sleep=sleep)
+    table = settings.control_table
+    made = AgentFunction(
+        agent,
+        sqs,
+        settings.reply_queue_url,
+        outbox,
+        notes,
+        guard,
+        call_notes=DynamoCallNotes(agent.name, control, control_table=table, clock=now),
+    )
+    return made
+
+
+class TellingGuard(Guard, Protocol):
+    """A guard with something to tell."""
+
+    def tell(self) -> None:
+        """Tell it, now that nothing waits for it. It does not raise."""
+
+
+@dataclass(frozen=True)
+class AgentFunction:
+    """One agent with its queues. `outbox` takes what no agent could ever answer.
+
+    `guard` is that of its service, for all instances; without one, every call passes. `sleep`
+    takes ms.
+    """
+
+    agent: Agent
+    sqs: "SQSClient"
+    reply_queue_url: str
+    outbox: Outbox
+    notes: ReadNotes
+    guard: TellingGuard | None = None
+    clock: Clock = now
+    sleep: Callable[[int], None] = sleep
+    call_notes: CallNotes = NO_NOTES
+
+    def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
+        """Answer each request of an SQS event; returns the messages that must come again.
+
+        `time_left` is the invocation's, in ms. It is shared out: one call that hangs leaves the
+        others of its batch their part. What was answered but could not be sent is answered
+        again: with the same key, so to no further effect. Replies wait for the attempts after
+        them where `why_sent_first` lets them.
+        """
+        ends_at = self.clock() + time_left
+        records = event.get("Records")
+        waiting = len(records) if isinstance(records, list) else 0
+
+        def handle_message(message: Message) -> None:
+            nonlocal waiting
+            arrived = self.clock()
+            share = (ends_at - arrived) // max(1, waiting)
+            waiting -= 1
+            self._handle(message, function_ends_at=arrived + share, is_last=waiting < 1)
+
+        failures = handle_batch(
+            event,
+            handle=handle_message,
+            outbox=self.outbox,
+            mailbag=self._mailbag,
+            sqs=self.sqs,
+            queue_url_beside=self.reply_queue_url,
+            dead_letters=self._dead_letters,
+        )
+        return {**failures}
+
+    def send_replies(self) -> None:
+        """Send those that wait for the rest of their batch."""
+        self._mailbag.flush()
+
+    @cached_property
+    def _mailbag(self) -> Mailbag:
+        return Mailbag(self.sqs, clock=self.clock, late=self._say_silenced)
+
+    @cached_property
+    def _dead_letters(self) -> DeadLetters:
+        return DeadLetters(self.sqs, self.clock)
+
+    def _handle(self, message: Message, *, function_ends_at: int, is_last: bool) -> None:
+        request = read_request(message.body)
+        self._send_what_cannot_wait(request, function_ends_at)
+
+        def attempt(asked: AgentRequest) -> Answer:
+            return self.agent.answer(
+                asked,
+                clock=self.clock,
+                function_ends_at=function_ends_at,
+                report=_log_unexpected,
+                guard=self.guard or NoGuard(),
+                say=self._show,
+                sleep=lambda seconds: self.sleep(round(seconds * SECOND)),
+                jitter=random.random,
+                call_notes=self.call_notes,
+            )
+
+        with log_keys(task_id=request.task_id, step=request.step, attempt=request.attempt):
+            read_at = self.clock()
+            self._note_read(message.queue, request)
+            try:
+                again = message.redelivered
+                answer = answer_again(request, attempt) if again else attempt(request)
+                _log(request, answer, read_at, self.clock())
+                if isinstance(answer, Reply):
+                    self._reply(answer, request)
+                # With heartbeats a step is overdue at the next one, long before its complete-by.
+                if is_last or request.heartbeat_by is not None:
+                    self.send_replies()
+            finally:
+                if self.guard is not None:
+                    self.guard.tell()
+
+    def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
+        """Of the replies to those before it, now that this request is to be attempted."""
+        since, until, now = self._mailbag.oldest, self._mailbag.wanted_by, self.clock()
+        if since is None or until is None:
+            return
+        ends_at = attempt_ends_at(request, now, function_ends_at, self.agent.time_of(request))
+        if why := why_sent_first(since=since, until=until, attempt_ends_at=ends_at, now=now):
+            logger().debug("replies sent first", extra={"reason": why})
+            self.send_replies()
+
+    def _show(self, sign: Reply) -> None:
+        """Send a sign of progress. Its note is in no message: it is the log's.
+
+        Whoever shows progress takes long, and what waits for the end of it waits no longer.
+        """
+        logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
+        self.send_replies()
+        outcomes = send_posts(self.sqs, self.reply_queue_url, [_post(sign)])
+        raise_the_mildest([failure for failure in outcomes if failure is not None])
+
+    def _reply(self, reply: Reply, request: AgentRequest) -> None:
+        wanted_by = self.agent.asked_at(request)
+        post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
+        self._mailbag.send(self.reply_queue_url, [post])
+
+    def _say_silenced(self, post: Post) -> None:
+        """Its attempt was logged with how it ended; that nobody heard of it is said besides."""
+        reply, now = read_reply(post.body), self.clock()
+        with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt_of(reply.lock)):
+            count("SilencedReplies")
+            extra: dict[str, object] = {
+                "operation": reply.operation,
+                "lock": reply.lock,
+                "lateness_ms": now - (post.until or now),
+                "outcome": "silent",
+                "reason": "it waited in its batch until complete-by; not sent",
+            }
+            logger().warning("silent", extra=extra)
+
+    def _note_read(self, queue: str, request: AgentRequest) -> None:
+        try:
+            priority = _priority_of(queue)
+            self.notes.note_read(self.agent.name, priority, request.sent_at, request.lock)
+        except Exception as error:  # noqa: BLE001  # without news of its lag an agent still works
+            count("MarksFailed")
+            logger().warning("how far the queue was read could not be noted", extra=where(error))
+
+
+def _post(reply: Reply, *, until: int | None = None, wanted_by: int | None = None) -> Post:
+    return Post(wire_text(reply.body()), until=until, wanted_by=wanted_by)
+
+
+def _priority_of(queue: str) -> Priority:
+    """Which of the agent's two request queues a message came from, by the template's names."""
+    return Priority.URGENT if "UrgentRequestQueue" in queue else Priority.NORMAL
+
+
+def _log_unexpected(error: Exception) -> None:
+    logger().error("unexpected error in the agent's function", extra=where(error))
+
+
+def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> None:
+    """One line an attempt, and its metrics. Never the order, a result, or an error's text.
+
+    An attempt to perform does not say so: nearly all are, and each byte of a log is paid for.
+    """
+    queued, took = max(0, read_at - request.sent_at), ended_at - read_at
+    extra: dict[str, object] = {"lock": request.lock, "queued_ms": queued, "took_ms": took}
+    if request.operation != PERFORM:
+        extra["operation"] = request.operation
+    if ended_at > request.complete_by:
+        extra["lateness_ms"] = ended_at - request.complete_by
+    measure("RequestQueuedMs", queued)
+    measure("StepAttemptMs", took)
+    if isinstance(answer, Silence):
+        count("SilencedReplies")
+        logger().warning("silent", extra={**extra, "outcome": "silent", "reason": answer.reason})
+        return
+    count(f"StepAttempts{answer.outcome.capitalize()}")
+    extra["outcome"] = answer.outcome.value
+    if answer.error is not None:
+        extra |= {"error_type": answer.error.type, "retry_after_ms": answer.retry_after}
+        if answer.error.type == NO_HANDLER:
+            count("StepsWithoutHandler")
+    logger().info("attempted", extra=extra)

@@ -1,0 +1,114 @@
+"""The supervisor's function: passes over the due index while its minute lasts."""
+
+import random
+import secrets
+from collections.abc import Callable
+
+from roundsman.aws.clock import now, sleep
+from roundsman.aws.cold_start import ends_the_start
+from roundsman.aws.handlers.wiring import report_delivered, supervisor_parts
+from roundsman.aws.observability import count, log_keys, logger, measure, where
+from roundsman.aws.settings import SupervisorSettings
+from roundsman.errors import CallRefused
+from roundsman.model.instants import MINUTE
+from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor, keep_passing
+
+MARGIN = 5_000
+"""ms kept back at the end of an invocation, so that what is under way is finished."""
+
+
+@ends_the_start
+def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
+    """A handler of timer ticks; it is given the time left in ms.
+
+    It raises CallRefused after the passes where AWS refused any of their calls: the invocation has
+    then failed, which is what an alarm watches. Until somebody repairs it, nothing is lost.
+    """
+    parts = supervisor_parts(settings)
+    supervisor = Supervisor(
+        tasks=parts.store,
+        plans=parts.plans,
+        board=parts.board,
+        groups=parts.groups,
+        outbox=parts.outbox,
+        clock=now,
+        jitter=random.random,
+        beat=Beat(
+            leases=parts.leases,
+            instance=secrets.token_hex(4),
+            shards=settings.due_shards,
+            interval=settings.interval,
+            undone_count=settings.undone_count,
+        ),
+        on_trouble=_log_trouble,
+    )
+
+    def tick(time_left: int) -> None:
+        refused: list[str] = []
+
+        def report(each: PassReport) -> None:
+            _report(each)
+            if each.refused is not None:
+                refused.append(each.refused)
+
+        keep_passing(
+            supervisor,
+            interval=settings.interval,
+            passes=max(1, MINUTE // settings.interval),
+            stop_at=now() + time_left - MARGIN,
+            clock=now,
+            sleep=sleep,
+            report=report,
+        )
+        if refused:
+            raise CallRefused(refused[0])
+
+    return tick
+
+
+def _log_trouble(task_id: str, problem: Exception) -> None:
+    with log_keys(task_id=task_id):
+        if isinstance(problem, CallRefused):
+            logger().error("a call was refused", extra={"reason": str(problem), **where(problem)})
+        else:
+            logger().error("a record could not be handled", extra=where(problem))
+
+
+def _report(report: PassReport) -> None:
+    count("SupervisorPasses")
+    count("TasksRecovered", report.recovered)
+    count("TasksArchived", report.archived)
+    count("TasksTroubled", report.troubled)
+    measure("SupervisorLagMs", report.lag)
+    for task_id, reason in report.reasons:
+        with log_keys(task_id=task_id):
+            logger().info("inspected", extra={"reason": reason})
+    for task_id, delivered in report.delivered:
+        with log_keys(task_id=task_id):
+            report_delivered(delivered)
+    for group, news, reason in report.groups.told:
+        count("AlertsTold")
+        logger().info("alerted", extra={"group": group, "news": news, "reason": reason})
+    for group, problem in report.groups.problems:
+        count("AlertsFailed")
+        logger().warning("left to the next pass", extra={"group": group, "reason": problem})
+    if report.unleased is not None:
+        logger().warning("a pass without leases", extra={"reason": report.unleased})
+    logger().info(
+        "pass done",
+        extra={
+            "looked_at": report.looked_at,
+            "ahead": report.ahead,
+            "left_to_others": report.left_to_others,
+            "recovered": report.recovered,
+            "archived": report.archived,
+            "rearmed": report.rearmed,
+            "superseded": report.superseded,
+            "troubled": report.troubled,
+            "groups": report.groups.open,
+            "groups_counted": report.groups.looked_at,
+            "deferred": report.deferred,
+            "lag_ms": report.lag,
+            "finished": report.finished,
+        },
+    )

@@ -1,0 +1,128 @@
+"""Makes each function's adapters from its settings, and logs what became of owed messages."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from roundsman.aws.clients import Clients
+from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.item_reader import Once
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.observability import count, logger
+from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.errors import UnreadableRecord
+from roundsman.scheduler.owed import Delivered
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The adapters of one function. `store` holds both orders and tasks."""
+
+    store: DynamoStore
+    plans: DynamoPlans
+    board: DynamoAgentBoard
+    leases: DynamoLeases
+    groups: DynamoGroups
+    outbox: AwsOutbox
+    sqs: "SQSClient"
+
+
+def submission_parts(settings: SubmissionSettings) -> Parts:
+    """Submission writes no history and publishes no alerts."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=None,
+        outbox=AwsOutbox(
+            clients.sqs,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            rejected_queue=settings.rejected_queue_url,
+        ),
+    )
+
+
+def scheduler_parts(settings: SchedulerSettings) -> Parts:
+    """The scheduler alone sends requests."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=settings.history_table,
+        outbox=AwsOutbox(
+            clients.sqs,
+            lambda: clients.sns,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            request_queues=settings.request_queue_urls,
+            rejected_queue=settings.rejected_queue_url,
+            alert_topic=settings.alert_topic_arn,
+        ),
+    )
+
+
+def supervisor_parts(settings: SupervisorSettings) -> Parts:
+    """The supervisor reads no queue, so it rejects nothing."""
+    clients = Clients()
+    return _parts(
+        clients,
+        settings,
+        history_table=settings.history_table,
+        outbox=AwsOutbox(
+            clients.sqs,
+            lambda: clients.sns,
+            scheduler_queue=settings.scheduler_queue_url,
+            reply_prefix=settings.reply_queue_prefix,
+            alert_topic=settings.alert_topic_arn,
+        ),
+    )
+
+
+def _parts(
+    clients: Clients,
+    settings: SubmissionSettings | SchedulerSettings | SupervisorSettings,
+    *,
+    history_table: str | None,
+    outbox: AwsOutbox,
+) -> Parts:
+    store = DynamoStore(
+        clients.dynamodb,
+        orders_table=settings.orders_table,
+        tasks_table=settings.tasks_table,
+        history_table=history_table,
+    )
+    client, table, tell = clients.dynamodb, settings.control_table, Once(log_unreadable)
+    return Parts(
+        store=store,
+        plans=DynamoPlans(client, control_table=table),
+        board=DynamoAgentBoard(client, control_table=table, clock=now, on_unreadable=tell),
+        leases=DynamoLeases(client, control_table=table, on_unreadable=tell),
+        groups=DynamoGroups(client, control_table=table, on_unreadable=tell),
+        outbox=outbox,
+        sqs=clients.sqs,
+    )
+
+
+def log_unreadable(problem: UnreadableRecord) -> None:
+    """Tell of an attribute of ControlTable's rows that was passed over: `roundsman doctor` lists
+    them."""
+    count("ControlUnreadable")
+    logger().error("a part of ControlTable cannot be read", extra={"reason": str(problem)})
+
+
+def report_delivered(delivered: Delivered) -> None:
+    """Count and log each status that was given up, and log what is owed or untold still."""
+    for given_up in delivered.given_up:
+        count("StatusesGivenUp")
+        logger().warning("status given up: no such reply queue", extra={"status": given_up.name})
+    for owed in delivered.still_owed:
+        logger().warning("not sent yet; still owed", extra={"owed": owed.name})
+    for reason in delivered.untold:
+        count("AlertsFailed")
+        logger().error("alert not published; the supervisor will", extra={"reason": reason})

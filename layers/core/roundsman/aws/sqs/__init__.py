@@ -1,0 +1,1 @@
+"""Messages over SQS and SNS: batches read, and messages sent."""

@@ -1,0 +1,199 @@
+"""One invocation's SQS messages: each handled by itself, none taking its neighbours with it.
+
+What they send goes out together (`roundsman.aws.sqs.send_buffer`), and a message is done once what
+it caused was accepted. One that can never be handled is put aside with its reason and acknowledged.
+One that may succeed later is reported as failed and comes again. One that kills the whole process
+takes the answer of its batch with it, so every message of that batch comes again; then each is
+sent for and deleted as soon as it is handled, and the batch is walked forwards and backwards in
+turn. After two such rounds everything before and behind the poison is done, and it goes to its
+dead-letter queue alone.
+
+What failed its last delivery is put into its dead-letter queue here, with the reason, and then
+acknowledged: `dead_letters`.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, TypeAlias
+
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.observability import count, logger, where
+from roundsman.aws.sqs.dead_letters import DeadLetters
+from roundsman.aws.sqs.records import Record, entries_of, id_of, read_record
+from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.model.instants import SECOND
+from roundsman.ports import Outbox
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+
+BatchAnswer: TypeAlias = dict[str, list[dict[str, str]]]
+"""A partial batch response: which messages must come again; Lambda deletes all others."""
+
+LONGEST_WAIT = SECOND
+"""ms; more than a batch takes by itself. A store that hangs keeps back no more than what was
+decided in that time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One SQS message: its body, its id (kept by redeliveries), and the name of its queue.
+
+    `redelivered` says that it was received before: what came of it then nobody knows.
+    """
+
+    body: str
+    message_id: str
+    queue: str
+    redelivered: bool = False
+
+
+def handle_batch(
+    event: Mapping[str, object],
+    *,
+    handle: Callable[[Message], None],
+    outbox: Outbox,
+    mailbag: Mailbag,
+    sqs: "SQSClient",
+    queue_url_beside: str,
+    dead_letters: DeadLetters,
+) -> BatchAnswer:
+    """Handle each message and answer which of them must come again.
+
+    `handle` raises InvalidMessage for what can never be handled, anything else for what may be.
+    `queue_url_beside` is the URL of any queue of the same account and region: the message's own
+    queue URL follows from it and from the queue's name.
+    """
+    entries = entries_of(event)
+    if not entries:
+        logger().warning("an event without messages")
+        return {"batchItemFailures": []}
+    read = [(entry, read_record(entry)) for entry in entries]
+    records = [record for _, record in read if record is not None]
+    came_before = max((record.receives for record in records), default=1)
+    crashed = came_before > 1 and len(entries) > 1
+    if crashed:
+        records.sort(key=lambda record: record.message_id, reverse=came_before % 2 == 1)
+    batch = _Batch(
+        handle=handle,
+        outbox=outbox,
+        mailbag=mailbag,
+        dead_letters=dead_letters,
+        delete=partial(_delete, sqs) if crashed else None,
+        beside=queue_url_beside.rpartition("/")[0],
+    )
+    with mailbag.opened():
+        for record in records:
+            batch.handle_one(record)
+            if crashed:
+                batch.settle()
+        batch.settle()
+    failed = batch.failed + _never_made([entry for entry, record in read if record is None])
+    return {"batchItemFailures": [{"itemIdentifier": message_id} for message_id in failed]}
+
+
+class _Batch:
+    """The batch while it is handled.
+
+    `_unsettled` was handled, and what it caused is still to be sent; each with what went wrong,
+    if anything did. `delete` is there where each message is deleted as soon as it is settled.
+    """
+
+    def __init__(
+        self,
+        *,
+        handle: Callable[[Message], None],
+        outbox: Outbox,
+        mailbag: Mailbag,
+        dead_letters: DeadLetters,
+        delete: Callable[[str, Record], None] | None,
+        beside: str,
+    ) -> None:
+        self.failed: list[str] = []
+        self._handle = handle
+        self._outbox = outbox
+        self._mailbag = mailbag
+        self._dead_letters = dead_letters
+        self._delete = delete
+        self._beside = beside
+        self._unsettled: list[tuple[Record, Exception | None]] = []
+
+    def handle_one(self, record: Record) -> None:
+        """Have it handled. Raises nothing, but for what ends the process."""
+        self._mailbag.flush_what_waited(LONGEST_WAIT)
+        self._mailbag.on_account_of(record.message_id)
+        try:
+            self._handle_or_reject(record)
+        except Exception as problem:  # noqa: BLE001  # its neighbours know nothing of it
+            _log_failure(record, problem)
+            self._unsettled.append((record, problem))
+        else:
+            self._unsettled.append((record, None))
+
+    def settle(self) -> None:
+        """Send all there is to send; what was handled is then done, or has failed."""
+        self._mailbag.flush()
+        for record, problem in self._unsettled:
+            unsent = self._mailbag.problem_of(record.message_id)
+            if problem is None and unsent is not None:
+                _log_failure(record, unsent)
+            self._settle_one(record, problem or unsent)
+        self._unsettled.clear()
+
+    def _handle_or_reject(self, record: Record) -> None:
+        message = Message(record.body, record.message_id, record.queue, record.receives > 1)
+        try:
+            self._handle(message)
+        except InvalidMessage as problem:
+            self._outbox.reject(record.queue, record.body, problem.problems)
+            count("RejectedMessages")
+            # How many and no more: what they say, and even the names of fields, quote the input.
+            extra = {**_which(record), "problems": len(problem.problems)}
+            logger().warning("message rejected", extra=extra)
+
+    def _settle_one(self, record: Record, problem: Exception | None) -> None:
+        url = f"{self._beside}/{record.queue}"
+        if problem is not None and not self._is_put_aside(record, url, problem):
+            self.failed.append(record.message_id)
+        elif self._delete is not None:
+            self._delete(url, record)
+
+    def _is_put_aside(self, record: Record, url: str, problem: Exception) -> bool:
+        try:
+            return self._dead_letters.take(record, url, problem)
+        except Exception as odd:  # noqa: BLE001  # SQS still moves it, and its neighbours are done
+            _log_failure(record, odd)
+            return False
+
+
+def _log_failure(record: Record, problem: Exception) -> None:
+    if isinstance(problem, TryAgain):
+        extra = {**_which(record), "why": str(problem)}
+        logger().warning("not handled; it comes again", extra=extra)
+        return
+    count("HandlerErrors")
+    found = {**_which(record), **where(problem)}
+    logger().error("handler failed; the message comes again", extra=found)
+
+
+def _delete(sqs: "SQSClient", url: str, record: Record) -> None:
+    """Where it fails, the batch's answer still acknowledges what was handled."""
+    try:
+        with aws_errors("deleting a message that was handled"):
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=record.receipt_handle)
+    except (TryAgain, CallRefused) as problem:
+        logger().warning("not deleted early", extra={**_which(record), "why": str(problem)})
+
+
+def _never_made(broken: list[object]) -> list[str]:
+    """The ids of what no SQS queue made, as far as they can be read."""
+    if broken:
+        count("HandlerErrors", len(broken))
+        logger().error("what came is no SQS message", extra={"how_many": len(broken)})
+    return [message_id for entry in broken if (message_id := id_of(entry)) is not None]
+
+
+def _which(record: Record) -> dict[str, str]:
+    return {"queue": record.queue, "message_id": record.message_id}

@@ -1,0 +1,166 @@
+"""A message that failed its last delivery, put with the dead letters together with its reason.
+
+SQS moves a message by itself once it was received too often, and says nothing. So the function
+that fails it for the last time sends it there first, and has the message deleted as if it were
+handled. Whatever goes wrong on the way, SQS still moves it. Where the function dies between the
+two, both happen: the second letter has the message id that the first one names.
+
+What the last delivery is, the queue's own redrive policy says: a function may read the attributes
+of its queues anyway, and no setting can differ from what SQS does.
+"""
+
+import base64
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from roundsman.aws.clock import now
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.observability import count, logger, where
+from roundsman.aws.sqs.records import Record
+from roundsman.errors import CallRefused, InvalidMessage, RoundsmanError, TryAgain
+from roundsman.model.instants import SECOND
+from roundsman.ports import Clock
+from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter
+from roundsman.wire.limits import wire_text
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
+
+FEWEST_RECEIVES = 2  # the least that the template lets a queue allow: a first failure asks nothing
+POLICY_KNOWN_FOR = 60 * SECOND  # ms; an outage fails many messages, and asks once a minute
+
+
+@dataclass(frozen=True, slots=True)
+class RedrivePolicy:
+    """Where SQS moves what a queue has delivered too often. `url` is None where it never does."""
+
+    url: str | None
+    most_receives: int = 0
+
+
+@dataclass
+class DeadLetters:
+    """The dead letters of one function's queues. `clock` is in epoch ms."""
+
+    sqs: "SQSClient"
+    clock: Clock = now
+    env: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    _policies: dict[str, tuple[int, RedrivePolicy]] = field(default_factory=dict)
+
+    def take(self, record: Record, queue_url: str, error: Exception) -> bool:
+        """Put the message aside if this was its last delivery. False where it comes again.
+
+        What AWS refuses here is logged and leaves the message where it was, for SQS to move.
+        """
+        receives = record.receives
+        if receives < FEWEST_RECEIVES:
+            return False
+        which = {"queue": queue_url.rpartition("/")[2], "message_id": record.message_id}
+        try:
+            policy = self._policy(queue_url)
+            if policy.url is None or receives < policy.most_receives:
+                return False
+            self._send(policy.url, record, self._letter(record, receives, error))
+        except (TryAgain, CallRefused) as problem:
+            extra = {**which, "why": str(problem)}
+            logger().warning("its reason could not be put with the dead letter", extra=extra)
+            return False
+        count("DeadLetters")
+        logger().error("put with the dead letters", extra=which)
+        return True
+
+    def _policy(self, queue_url: str) -> RedrivePolicy:
+        known = self._policies.get(queue_url)
+        if known is not None and self.clock() < known[0]:
+            return known[1]
+        with aws_errors("asking for a queue's redrive policy"):
+            found = self.sqs.get_queue_attributes(
+                QueueUrl=queue_url, AttributeNames=["RedrivePolicy"]
+            )
+        policy = read_redrive_policy(found.get("Attributes", {}).get("RedrivePolicy"), queue_url)
+        self._policies[queue_url] = (self.clock() + POLICY_KNOWN_FOR, policy)
+        return policy
+
+    def _letter(self, record: Record, receives: int, error: Exception) -> DeadLetter:
+        place = where(error)
+        return DeadLetter(
+            queue=record.queue,
+            message_id=record.message_id,
+            reason=reason_of(error),
+            error_type=str(place["error_type"]),
+            error_at=tuple(place["error_at"]),
+            receives=receives,
+            sent_at=record.number("SentTimestamp", 0),
+            died_at=self.clock(),
+            function=self.env.get("POWERTOOLS_SERVICE_NAME", "unknown"),
+            log_group=self.env.get("AWS_LAMBDA_LOG_GROUP_NAME") or None,
+            log_stream=self.env.get("AWS_LAMBDA_LOG_STREAM_NAME") or None,
+        )
+
+    def _send(self, url: str, record: Record, letter: DeadLetter) -> None:
+        """With the body and the attributes that it had, and in the group that it was in."""
+        attributes = own_attributes(record.own)
+        attributes[ATTRIBUTE] = {"DataType": "String", "StringValue": wire_text(letter.text())}
+        group = str(record.system.get("MessageGroupId", ""))
+        with aws_errors("putting a message with the dead letters"):
+            if group:
+                self.sqs.send_message(
+                    QueueUrl=url,
+                    MessageBody=record.body,
+                    MessageAttributes=attributes,
+                    MessageGroupId=group,
+                )
+            else:
+                self.sqs.send_message(
+                    QueueUrl=url, MessageBody=record.body, MessageAttributes=attributes
+                )
+
+
+def read_redrive_policy(text: str | None, queue_url: str) -> RedrivePolicy:
+    """A queue's policy; SQS asks for a dead-letter queue of the same account and region."""
+    try:
+        policy = json.loads(text or "{}")
+        name = str(policy["deadLetterTargetArn"]).rpartition(":")[2]
+        most = int(policy["maxReceiveCount"])
+    except (ValueError, KeyError, TypeError):
+        return RedrivePolicy(None)
+    return RedrivePolicy(f"{queue_url.rpartition('/')[0]}/{name}", most)
+
+
+def reason_of(error: Exception) -> str:
+    """Why, in a sentence that quotes nothing of the message.
+
+    Errors of Roundsman's own say it themselves; of another only its type is told, since its text
+    may quote what customers ordered.
+    """
+    rejected = error.__context__
+    if isinstance(rejected, InvalidMessage):
+        many = len(rejected.problems)
+        found = "a problem" if many == 1 else f"{many} problems"
+        return f"it has {found}, and could not be put aside: {_said(error)}"
+    return _said(error)
+
+
+def _said(error: Exception) -> str:
+    if isinstance(error, InvalidMessage) or not isinstance(error, RoundsmanError):
+        return f"unexpected {type(error).__name__}"
+    return str(error) or type(error).__name__
+
+
+def own_attributes(
+    given: Mapping[str, Mapping[str, object]],
+) -> dict[str, "MessageAttributeValueTypeDef"]:
+    """A message's attributes, as Lambda hands them over, in the form that they are sent in."""
+    found: dict[str, MessageAttributeValueTypeDef] = {}
+    for name, value in given.items():
+        kind = str(value["dataType"])
+        if kind.startswith("Binary"):
+            data = base64.b64decode(str(value.get("binaryValue") or ""))
+            found[name] = {"DataType": kind, "BinaryValue": data}
+        else:
+            found[name] = {"DataType": kind, "StringValue": str(value.get("stringValue") or "")}
+    return found

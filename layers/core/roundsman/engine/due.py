@@ -1,0 +1,106 @@
+"""The `due` index: which lane a task stands in, and the instant at which to look at it again.
+
+An open task is never without an entry that is early enough. Only a supervisor that has read the
+record raises `DueAt`; every other write takes the minimum, so a healthy task writes the index
+when it is submitted and when it ends, and a stale entry costs a look, never a lost task.
+"""
+
+from dataclasses import replace
+from enum import StrEnum
+from zlib import crc32
+
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepRecord, Task
+
+START_WITHIN = 30 * SECOND
+"""How long a step that could start may stay unclaimed, and something owed unsent, before a
+supervisor sends again: twice a scheduler's time-out of 10 s, rounded up."""
+
+
+class Lane(StrEnum):
+    """The parts of the index: tasks to watch, tasks that need a person, tasks that are over."""
+
+    OPEN = "open"
+    ARCHIVED = "archived"
+    DONE = "done"
+
+
+def lane_key(lane: Lane, shard: int) -> str:
+    """The hash key of one shard of one lane: `open#7`."""
+    return f"{lane}#{shard}"
+
+
+def shard_of(task_id: str, shards: int) -> int:
+    """The shard of a new task, 0 to shards-1, the same for the same id."""
+    return crc32(task_id.encode()) % shards
+
+
+def due(task: Task, now: int) -> int:
+    """The earliest instant (epoch ms) at which something about an open task may be overdue."""
+    instants = [record.overdue_at for record in task.steps.values() if record.under_way]
+    waiting = _GOING_ON if task.ending is None else _ENDING
+    instants += [
+        _waiting(record, now)
+        for record in task.steps.values()
+        if record.process_state in waiting and not record.under_way
+    ]
+    if task.ending is None:
+        instants.append(task.complete_by)
+        if not task.steps:
+            instants.append(task.start_at if task.start_at > now else now + START_WITHIN)
+    if task.owed:
+        instants.append(now + START_WITHIN)
+    return min((at for at in instants if at is not None), default=now + START_WITHIN)
+
+
+_ENDING = frozenset({ProcessState.UNDOING})
+_GOING_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
+"""A step may be undone while its task goes on: at one agent, to be performed at another; or as an
+item that is left out of a fan-out."""
+
+
+def _waiting(record: StepRecord, now: int) -> int | None:
+    waits = record.not_before is not None and record.not_before > now
+    return record.not_before if waits else record.complete_by
+
+
+def settled(task: Task) -> bool:
+    """Whether a task may leave its open lane: ended, nothing under way, nothing owed."""
+    return task.ended and not task.owed
+
+
+def removed_at_once(task: Task) -> bool:
+    """Whether nothing keeps the record: over, nothing owed, and its retention zero.
+
+    Never a task that needs a person. `task` is placed already.
+    """
+    return settled(task) and task.expires_at is not None and task.retain_for == 0
+
+
+def placed(task: Task, now: int) -> Task:
+    """The task with the lane, due instant and expiry that its record asks for.
+
+    Within the open lane the stored instant can only fall. Archived never expires.
+    """
+    if not settled(task):
+        lane = lane_key(Lane.OPEN, task.shard)
+        at = due(task, now)
+        due_at = min(task.due_at, at) if task.lane == lane else at
+        return replace(task, lane=lane, due_at=due_at, expires_at=None)
+    ended_at = task.ended_at if task.ended_at is not None else now
+    if task.state is TaskState.ARCHIVED:
+        return replace(
+            task, lane=lane_key(Lane.ARCHIVED, task.shard), due_at=ended_at, expires_at=None
+        )
+    return replace(
+        task,
+        lane=lane_key(Lane.DONE, task.shard),
+        due_at=ended_at,
+        expires_at=now + task.retain_for if task.expires_at is None else task.expires_at,
+    )
+
+
+def without_owed(task: Task, now: int, *, still_owed: tuple[Owed, ...] = ()) -> Task:
+    """The task after what it owed was sent, but for a rest; it may leave its open lane by that."""
+    return placed(replace(task, owed=still_owed), now)

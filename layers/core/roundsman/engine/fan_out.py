@@ -1,0 +1,150 @@
+"""A step that runs once for each item of a list: its items, and what becomes of those that fail.
+
+How many items there are is stored when the step first becomes ready; from then on the machine runs
+the plan that has one step for each of them (`Plan.expanded`). The items themselves are derived
+again for each request, from the order and from what the steps before answered: neither changes any
+more.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from fractions import Fraction
+from math import floor
+
+from roundsman.engine.compensation import begin_undo
+from roundsman.engine.decision import Case
+from roundsman.engine.transitions import StepEvent
+from roundsman.model.expressions import NotAList, listed
+from roundsman.model.json import Json, size_in_bytes
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_names, step_of
+from roundsman.model.workflow import MOST_STEPS
+
+LARGEST_ITEM = 200 * 1024
+"""Bytes of one item: it travels beside the order and the results, and a message holds 1 MiB."""
+
+FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
+"""Where an item stands that has failed; none is skipped for another reason."""
+
+
+class Unusable(ValueError):
+    """A list that a step cannot be run over; `error` says why."""
+
+    def __init__(self, kind: str, why: str) -> None:
+        super().__init__(why)
+        self.error = StepError(kind, why)
+
+
+# --- The items -----------------------------------------------------------------------------------
+
+
+def fan_out(case: Case, step: StepPlan) -> None:
+    """Let there be a step for each item from here on; none skips it. Raises Unusable."""
+    count = len(_items_that_fit(case, step))
+    task = case.draft.task
+    case.draft.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
+    _close_former_items(case, step.name, count)
+    if count == 0:
+        case.draft.move(step.name, StepEvent.NO_ITEMS, finished_at=case.now)
+        case.draft.note(f"{step.name}: skipped, no items")
+        return
+    case.draft.steps.pop(step.name, None)  # its items have records of their own
+    case.draft.note(f"{step.name}: {count} items")
+
+
+def item_of(plan: Plan, task: Task, step: str, order: Json) -> Json:
+    """The item that an expanded plan's step is for; None where it is for none.
+
+    Raises ValueError where the list is not what it was.
+    """
+    found = plan.steps[step]
+    if found.item_of is None:
+        return None
+    items = _items(plan, task, found.item_of, order)
+    if len(items) != task.fan_outs[found.item_of]:
+        raise ValueError(f"{step}: the list of its items has changed")
+    return items[found.index]
+
+
+def _items(plan: Plan, task: Task, step: str, order: Json) -> list[Json]:
+    """The items of a step of the definition."""
+    stored = plan.stored or plan
+    for_each = stored.steps[step].for_each
+    return listed(for_each, order, _answers_before(stored, task, step)) if for_each else []
+
+
+def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
+    """What the steps before this one answered, the same whatever has been undone since."""
+    found: dict[str, Json] = {}
+    before = stored.before(step)
+    for name in stored.steps:
+        if name in before and name in task.fan_outs:
+            items = item_names(name, task.fan_outs[name])
+            found[name] = [task.step(item).result for item in items]
+        elif name in before and task.step(name).process_state is not ProcessState.SKIPPED:
+            found[name] = task.step(name).result
+    return found
+
+
+def _items_that_fit(case: Case, step: StepPlan) -> list[Json]:
+    task = replace(case.draft.task, steps=case.draft.steps)
+    try:
+        items = _items(case.plan, task, step.name, case.order)
+    except NotAList as problem:
+        raise Unusable("ForEachNotAList", str(problem)) from problem
+    except ValueError as problem:
+        raise Unusable("ForEachFailed", str(problem)) from problem
+    others = len(case.plan.steps) - 1
+    if others + len(items) > MOST_STEPS:
+        many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
+        raise Unusable("TooManyItems", many)
+    try:
+        largest = max(map(size_in_bytes, items), default=0)
+    except (TypeError, ValueError, RecursionError) as problem:
+        why = f"for_each {step.for_each!r} gives items that are not JSON"
+        raise Unusable("ForEachFailed", why) from problem
+    if largest > LARGEST_ITEM:
+        raise Unusable("ItemTooLarge", f"an item has {largest} bytes; {LARGEST_ITEM} fit")
+    return items
+
+
+def _close_former_items(case: Case, step: str, count: int) -> None:
+    """Of a task that was begun anew and has fewer items now: the rest are kept for their keys."""
+    items = item_names(step, count)
+    for name in list(case.draft.steps):
+        if step_of(name) == step != name and name not in items:
+            case.draft.move(name, StepEvent.NO_ITEMS, finished_at=case.now)
+
+
+# --- Those that fail -----------------------------------------------------------------------------
+
+
+def tolerance(case: Case, step: StepPlan) -> str | None:
+    """Why the task can go on without an item that has just failed for good; None where it cannot.
+
+    Says also where nothing will undo what the item may have done.
+    """
+    if step.item_of is None or case.draft.ending is not None:
+        return None
+    items = case.plan.instances(step.item_of)
+    may_fail = floor(Fraction(str(step.tolerate)) * len(items))  # 0.29 of 100 is 29
+    failed = sum(_has_failed(case.draft.step(name)) for name in items)
+    if failed > may_fail:
+        return None
+    said = f"left out ({failed} of {may_fail} that may fail)"
+    record = case.draft.step(step.name)
+    stands = not record.refused and record.started_at is not None and step.compensation is None
+    return f"{said}; its effect may stand" if stands else said
+
+
+def leave_out(case: Case, step: StepPlan) -> None:
+    """Let the task go on without the item; what it may have done is undone first, if it can be."""
+    if step.compensation is not None and case.draft.step(step.name).started_at is not None:
+        begin_undo(case, step, after_undo=AfterUndo.SKIPPED)
+    else:
+        case.draft.move(step.name, StepEvent.LEFT_OUT)
+
+
+def _has_failed(record: StepRecord) -> bool:
+    return record.after_undo is AfterUndo.SKIPPED or record.process_state in FAILED

@@ -1,0 +1,312 @@
+"""What an operator asks of one task. The table says in which states it is heard at all.
+
+Each refusal is a sentence. What a person says overrides what the plan would do: an operator's
+ending replaces a failure's, and a resolved step is taken at the person's word.
+"""
+
+from dataclasses import replace
+
+from roundsman.engine.compensation import begin_undo, undone
+from roundsman.engine.decision import SKEW, Case
+from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.steps import too_large
+from roundsman.engine.transitions import StepEvent
+from roundsman.errors import Refused
+from roundsman.model.events import (
+    COMMAND_KINDS,
+    Cancel,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+    UndoAsked,
+)
+from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.plan import StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, Effect, Ending
+
+KEPT_COMMANDS = 10
+"""How many command ids a record remembers; SQS forgets a message after 14 days at the latest."""
+
+
+def operate(case: Case, event: OperatorEvent) -> None:
+    """Do what was asked. Raises Refused, and then nothing is stored."""
+    draft, asked = case.draft, event.asked
+    if asked.seen_version not in (None, draft.before.version):
+        raise Refused(
+            f"the task has changed since you looked (version {asked.seen_version}, now "
+            f"{draft.before.version}): look again"
+        )
+    said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
+    match event:
+        case Resubmit():
+            _resubmit(case, event)
+        case UndoAsked():
+            _end(case, Ending(TaskState.UNDONE, f"undo asked by {said}", undo=True))
+        case Cancel():
+            _end(case, Ending(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
+        case Resolve():
+            _resolve(case, event)
+        case Extend():
+            _extend(case, event)
+        case RunNow():
+            _run_now(case)
+    ids = (*draft.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
+    draft.task = replace(draft.task, command_ids=ids)
+    step = event.step if isinstance(event, Resolve | Extend) else None
+    kind = COMMAND_KINDS[type(event)]
+    draft.record(kind, step, None, f"{kind} by {said}", asked)
+
+
+def _end(case: Case, ending: Ending) -> None:
+    """A person's word on how the task ends; the failure that came before stays its reason."""
+    before = case.draft.ending
+    step = before.step if before else None
+    case.draft.ending = replace(ending, step=step)
+    case.draft.note(ending.why)
+    if ending.undo:
+        for failed in _in_state(case, ProcessState.UNDO_ERROR):
+            case.draft.requeue(failed.name, StepEvent.RESUBMITTED, failure_count=0)
+
+
+# --- Resubmit ----------------------------------------------------------------------------------
+
+
+def _resubmit(case: Case, event: Resubmit) -> None:
+    if case.draft.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
+        _begin_anew(case, event)
+    elif case.draft.ending is not None and case.draft.ending.undo:
+        _undo_again(case, event)
+    else:
+        _perform_again(case, event)
+
+
+def _undo_again(case: Case, event: Resubmit) -> None:
+    """An undo that failed is made again under its key; the task still ends in undo."""
+    failed = _in_state(case, ProcessState.UNDO_ERROR)
+    _check_named(event, failed)
+    if event.fresh_key:
+        raise Refused("an undo keeps its key: a fresh one might undo twice")
+    _give_time(case)
+    for step in failed:
+        if not event.steps or step.name in event.steps:
+            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+
+
+def _perform_again(case: Case, event: Resubmit) -> None:
+    """Forward again: every step that failed is attempted again, and the task has all its time."""
+    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
+    _check_named(event, failed)
+    rest = [step.name for step in failed if event.steps and step.name not in event.steps]
+    if rest:
+        raise Refused(f"{', '.join(rest)} failed too: name all that failed, or resolve the rest")
+    case.draft.ending = None
+    _give_time(case)
+    for step in failed:
+        if event.fresh_key and case.draft.step(step.name).process_state is ProcessState.ERROR:
+            _perform_under_fresh_key(case, step)
+        else:  # an undo that failed is made again, and then what was to follow it
+            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+
+
+def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
+    strange = [name for name in event.steps if name not in {step.name for step in failed}]
+    if strange:
+        raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
+
+
+def _perform_under_fresh_key(case: Case, step: StepPlan) -> None:
+    """Under a new key an effect could happen twice: nothing may stand or land under the old one.
+
+    Where that is not proven, the step is undone under its old key first.
+    """
+    record = case.draft.step(step.name)
+    if record.started_at is None:
+        raise Refused(f"{step.name} was never at its agent: its key is fresh")
+    if record.refused:
+        case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False)
+        case.draft.new_round(step.name)
+    elif step.compensation is not None:
+        why = "its undo begins, to go on under a new key"
+        begin_undo(case, step, after_undo=AfterUndo.NEW_KEY, why=why)
+    else:
+        stands = "has had" if record.effect is Effect.STANDS else "may have had"
+        raise Refused(
+            f"{step.name}: it {stands} its effect under its key, and has no compensation; look at "
+            "its service, then resolve it: --did, or --did-not --fresh-key"
+        )
+
+
+def _begin_anew(case: Case, event: Resubmit) -> None:
+    """All over again, under new keys: a remote service answers a spent key with a refusal."""
+    state = case.draft.before.state.lower()
+    if not event.again:
+        raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
+    if event.steps:
+        raise Refused(f"the task is {state}: all its steps begin anew; name none")
+    stands = [
+        step.name
+        for step in case.plan.steps.values()
+        if step.compensation and effect_may_stand(case.draft.step(step.name))
+    ]
+    if stands:
+        raise Refused(f"{', '.join(stands)} may stand and would happen twice: undo the task first")
+    case.draft.ending = None
+    _give_time(case)
+    for name in list(case.draft.steps):
+        case.draft.begin_anew(name)
+    case.draft.task = replace(case.draft.task, fan_outs={})
+
+
+def _give_time(case: Case) -> None:
+    """A resubmitted task has its whole time again."""
+    task = case.draft.task
+    allowed = task.complete_by - task.start_at
+    held = any(record.held_since is not None for record in case.draft.steps.values())
+    case.draft.task = replace(
+        task,
+        start_at=case.now,
+        complete_by=case.now + allowed,
+        held_until=case.now if held else None,  # what is held is credited from here on
+    )
+
+
+# --- Resolve -----------------------------------------------------------------------------------
+
+
+def _resolve(case: Case, event: Resolve) -> None:
+    step = _step(case, event.step)
+    record = case.draft.step(step.name)
+    if record.process_state in (ProcessState.UNDO_ERROR, ProcessState.UNDOING):
+        _resolve_undo(case, step, event)
+        return
+    if record.process_state in (
+        ProcessState.PROCESSED,
+        ProcessState.SKIPPED,
+        ProcessState.UNDONE,
+    ):
+        raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
+    if record.started_at is None:
+        raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
+    acts_until = case.draft.acts_until(step.name)
+    if event.fresh_key and acts_until is not None:
+        raise Refused(
+            f"{step.name}: a copy of its request may act under its key until "
+            f"{clock_time(acts_until + SKEW)}; look at its service then, and resolve it again"
+        )
+    problem = too_large(case, step, event.result) if event.did else None
+    if problem is not None:
+        raise Refused(f"{step.name}: {problem}")
+    _go_on(case, step)
+    if event.did:
+        case.draft.move(
+            step.name,
+            StepEvent.RESOLVED_DONE,
+            result=event.result,
+            finished_at=case.now,
+            not_before=None,
+            error=None,
+            outcome_unknown=False,
+        )
+    else:
+        case.draft.requeue(
+            step.name,
+            StepEvent.RESOLVED_NOT_DONE,
+            failure_count=0,
+            error=None,
+            outcome_unknown=False,
+            # A person knows what has happened, and not what a copy of the request may still do.
+            effect=Effect.NONE if acts_until is None else None,
+        )
+        if event.fresh_key:
+            case.draft.new_round(step.name)
+
+
+def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
+    if not event.did:
+        raise Refused(
+            f"{step.name}: its effect stands; undo it by hand and resolve it as done, "
+            "or resubmit the task"
+        )
+    record = case.draft.step(step.name)
+    asked = record.failure_count > 0 or record.held_since is not None
+    waits = record.locked_by is None and not asked
+    if waits and record.not_before is not None and record.not_before > case.now:
+        raise Refused(
+            f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
+            "undo it by hand after that"
+        )
+    if case.draft.goes_on_after_undo(record):
+        _go_on(case, step)
+    undone(case, step, StepEvent.RESOLVED_DONE)
+
+
+def _go_on(case: Case, resolved: StepPlan) -> None:
+    """A task that was to be archived goes on if no other step failed, with all its time again."""
+    ending = case.draft.ending
+    if ending is None or ending.how is not TaskState.ARCHIVED:
+        return
+    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
+    if all(step is resolved for step in failed):
+        case.draft.ending = None
+        _give_time(case)
+
+
+# --- Extend and RunNow -------------------------------------------------------------------------
+
+
+def _extend(case: Case, event: Extend) -> None:
+    """More time: to the task, or to one step, and to the task then as far as that needs it."""
+    more = event.seconds * SECOND
+    task = case.draft.task
+    if event.step is None:
+        case.draft.task = replace(task, complete_by=task.complete_by + more)
+        case.draft.note(f"to be complete by {clock_time(task.complete_by + more)}")
+        return
+    step = _step(case, event.step)
+    record = case.draft.step(step.name)
+    if not record.under_way or record.complete_by is None:
+        raise Refused(f"{step.name} is not at its agent: there is nothing to extend")
+    by = record.complete_by + record.extra + more
+    if record.process_state is ProcessState.PROCESSING:
+        case.draft.task = replace(task, complete_by=max(task.complete_by, by))
+    if record.waiting:
+        case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by)
+        case.draft.note(
+            f"{step.name}: {spoken(more)} more for its callback, until {clock_time(by)}"
+        )
+        return
+    # The request that is at the agent ends when it says: after that the agent is silent.
+    case.draft.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
+    case.draft.note(
+        f"{step.name}: {spoken(more)} more: asked again at {clock_time(record.complete_by)}, "
+        "should nothing be heard by then; no attempt counted"
+    )
+
+
+def _run_now(case: Case) -> None:
+    """Wait no longer: neither for the task's time nor for a step's next attempt."""
+    if case.draft.before.state is TaskState.SCHEDULED:
+        _give_time(case)
+        return
+    for step in case.plan.steps.values():
+        record = case.draft.step(step.name)
+        if record.process_state is ProcessState.PENDING and record.not_before is not None:
+            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
+
+
+def _in_state(case: Case, state: ProcessState) -> list[StepPlan]:
+    return [
+        step
+        for step in case.plan.steps.values()
+        if case.draft.step(step.name).process_state is state
+    ]
+
+
+def _step(case: Case, name: str) -> StepPlan:
+    step = case.plan.steps.get(name)
+    if step is None:
+        raise Refused(f"the workflow has no step {name}; it has {', '.join(case.plan.steps)}")
+    return step

@@ -1,0 +1,73 @@
+"""The request that a claim stands for: derived from the record, so it can always be sent again."""
+
+from collections.abc import Mapping
+
+from roundsman.engine.fan_out import item_of
+from roundsman.engine.time_limits import ends_at, time_of
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.task import (
+    PERFORM,
+    UNDO,
+    StepRecord,
+    Task,
+    idempotency_key,
+    operation_of,
+    step_of,
+)
+from roundsman.wire.messages import AgentRequest
+
+
+def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
+    """The request of the step's current claim. Raises ValueError where it has none."""
+    plan = plan.expanded(task.fan_outs)
+    record = task.step(step)
+    if not record.under_way or record.locked_by is None or record.complete_by is None:
+        raise ValueError(f"{step} of {task.task_id} is not claimed")
+    operation = operation_of(record)
+    perform_key = idempotency_key(task.task_id, step, PERFORM, record)
+    undoes = operation == UNDO
+    return AgentRequest(
+        task_id=task.task_id,
+        workflow=task.workflow,
+        step=step,
+        operation=operation,
+        lock=record.locked_by,
+        idempotency_key=idempotency_key(task.task_id, step, operation, record),
+        perform_key=perform_key if undoes else None,
+        attempt=record.failure_count + 1,
+        complete_by=ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
+        heartbeat_by=record.heartbeat_by,
+        outcome_unknown=record.outcome_unknown,
+        input=order,
+        item=item_of(plan, task, step, order),
+        results=_results_for(plan, task, step),
+        sent_at=now,
+        within=_within(plan.steps[step], record),
+        tenant=task.tenant,
+    )
+
+
+def _within(step: StepPlan, record: StepRecord) -> int | None:
+    """How long the attempt may take, where a person has given it more than its step has."""
+    if not record.granted:
+        return None
+    return time_of(step, operation_of(record)) + record.granted
+
+
+def agent_of(plan: Plan, task: Task, step: str) -> str:
+    """The agent that the step's request goes to."""
+    return task.step(step).agent or plan.expanded(task.fan_outs).steps[step].agent
+
+
+def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
+    """What the steps before it answered; for an undo, also what the step itself did.
+
+    Of a fan-out a list; of an item that is undone, its own answer under its own name.
+    """
+    before = {step_of(name) for name in plan.before(step)}
+    found = {name: result for name, result in task.results().items() if name in before}
+    record = task.step(step)
+    if operation_of(record) == UNDO and not record.outcome_unknown:
+        found[step] = record.result
+    return found

@@ -1,0 +1,313 @@
+"""The transition tables: the only place where a state follows from a state and an event.
+
+Theory of operation. A task is a set of steps, and each step moves on its own through the
+pattern's states. STEPS says how: for each state and each thing that can happen to a step, either
+the state that follows or that nothing changes, and why. The task's own state is not moved but
+derived from its steps after each decision (`live_state`), and TASKS says which states each event
+may lead to. Both are looked up; a pair that is missing, or a derived state that TASKS does not
+list, is a defect and raises NoTransition. So an event that comes twice or too late is here as a
+no-op with a reason, never an `if` elsewhere. The diagrams in the documentation are drawn from
+these tables.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roundsman.errors import NoTransition
+from roundsman.model.states import ProcessState as P
+from roundsman.model.states import TaskState as T
+
+
+class StepEvent(StrEnum):
+    """What can happen to one step."""
+
+    CLAIMED = "claimed"
+    HELD = "held: its agent takes no work"
+    CONDITION_FALSE = "condition false"
+    CONDITION_FAILED = "condition failed"
+    NO_ITEMS = "no items"
+    LEFT_OUT = "left out"
+    UNCLAIMED = "not started in time"
+    RETRY_DUE = "next attempt due"
+    PROGRESSED = "progress shown"
+    WAITS_FOR_CALLBACK = "waits for a callback"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed, attempts left"
+    OVERDUE = "overdue, attempts left"
+    UNREAD = "overdue, never read"
+    WAITS_ON = "attempts exhausted, waits"
+    EXHAUSTED = "attempts exhausted"
+    REFUSED = "failed for good"
+    UNDO_BEGUN = "undo begun"
+    SETTLING = "undo begun, to go on at another agent"
+    SETTLED = "undone, goes on at another agent"
+    UNDONE_HERE = "undone at one agent of several"
+    EXTENDED = "given more time"
+    RESUBMITTED = "resubmitted"
+    BEGUN_ANEW = "begun anew"
+    RESOLVED_DONE = "resolved: it happened"
+    RESOLVED_NOT_DONE = "resolved: it did not happen"
+    OUT_OF_TIME = "overdue, a person has given more time"
+    HAPPENED = "succeeded after all"
+    STALE = "late or repeated reply"
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """The step goes to this state."""
+
+    to: P
+
+
+@dataclass(frozen=True, slots=True)
+class Stay:
+    """Nothing changes, for this reason."""
+
+    why: str
+
+
+STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
+    (P.PENDING, StepEvent.CLAIMED): Move(P.PROCESSING),
+    (P.PENDING, StepEvent.HELD): Move(P.PENDING),
+    (P.PENDING, StepEvent.CONDITION_FALSE): Move(P.SKIPPED),
+    (P.PENDING, StepEvent.CONDITION_FAILED): Move(P.ERROR),
+    (P.PENDING, StepEvent.NO_ITEMS): Move(P.SKIPPED),
+    (P.PENDING, StepEvent.UNCLAIMED): Move(P.PENDING),
+    (P.PENDING, StepEvent.RETRY_DUE): Move(P.PENDING),
+    # A success of an earlier attempt is the same effect under the same key.
+    (P.PENDING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
+    # Its answer was refused (too large): the effect stands, the step does not.
+    (P.PENDING, StepEvent.REFUSED): Move(P.ERROR),
+    (P.PENDING, StepEvent.STALE): Stay("no attempt is under way"),
+    (P.PROCESSING, StepEvent.PROGRESSED): Move(P.PROCESSING),
+    (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK): Move(P.PROCESSING),
+    (P.PROCESSING, StepEvent.HELD): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
+    (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.OVERDUE): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.UNREAD): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.OUT_OF_TIME): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.WAITS_ON): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.EXHAUSTED): Move(P.ERROR),
+    (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
+    (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
+    (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
+    # A copy of a request that failed was taken, and says so: the failure stays, and is no refusal.
+    (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
+    (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
+    (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
+    # Undo: of whatever was ever claimed, and by the same kind of attempts.
+    (P.PENDING, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.PROCESSED, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.ERROR, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.CLAIMED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.HELD): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.UNCLAIMED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.RETRY_DUE): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.SUCCEEDED): Move(P.UNDONE),
+    (P.UNDOING, StepEvent.FAILED): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.OVERDUE): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.UNREAD): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.OUT_OF_TIME): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.EXHAUSTED): Move(P.UNDO_ERROR),
+    (P.UNDOING, StepEvent.REFUSED): Move(P.UNDO_ERROR),
+    (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
+    (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
+    (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
+    # Of a step with several agents: settled at one before another may act, undone at each.
+    (P.PROCESSING, StepEvent.SETTLING): Move(P.UNDOING),
+    (P.UNDOING, StepEvent.SETTLED): Move(P.PENDING),
+    (P.UNDO_ERROR, StepEvent.SETTLED): Move(P.PENDING),
+    (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
+    (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
+    # An item of a fan-out that may fail, once nothing of it stands or nothing can undo it.
+    (P.ERROR, StepEvent.LEFT_OUT): Move(P.SKIPPED),
+    (P.UNDONE, StepEvent.LEFT_OUT): Move(P.SKIPPED),
+    # What a person says.
+    (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
+    (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
+    (P.PROCESSING, StepEvent.EXTENDED): Move(P.PROCESSING),
+    (P.UNDOING, StepEvent.EXTENDED): Move(P.UNDOING),
+    (P.PENDING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.PROCESSING, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.ERROR, StepEvent.RESOLVED_DONE): Move(P.PROCESSED),
+    (P.UNDOING, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
+    (P.UNDO_ERROR, StepEvent.RESOLVED_DONE): Move(P.UNDONE),
+    (P.PENDING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.PROCESSING, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.ERROR, StepEvent.RESOLVED_NOT_DONE): Move(P.PENDING),
+    (P.PENDING, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.PROCESSED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.SKIPPED, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.ERROR, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+    (P.UNDONE, StepEvent.BEGUN_ANEW): Move(P.PENDING),
+}
+
+
+class TaskEvent(StrEnum):
+    """What can happen to a task; the names of the classes in `roundsman.model.events`."""
+
+    START = "Start"
+    REPLIED = "Replied"
+    INSPECT = "Inspect"
+    RESUBMIT = "Resubmit"
+    UNDO_ASKED = "UndoAsked"
+    CANCEL = "Cancel"
+    RESOLVE = "Resolve"
+    EXTEND = "Extend"
+    RUN_NOW = "RunNow"
+
+
+@dataclass(frozen=True, slots=True)
+class MayBecome:
+    """The event is taken, and the task stays as it is or ends up in one of these states."""
+
+    states: frozenset[T]
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """A person asked for what makes no sense in this state; they are told so, in this sentence."""
+
+    why: str
+
+
+def _to(*states: T) -> MayBecome:
+    return MayBecome(frozenset(states))
+
+
+_ENDS = (T.COMPLETED, T.ARCHIVED)
+_UNDO_ENDS = (T.UNDONE, T.ARCHIVED, T.CANCELLED)
+
+_OVER: Mapping[T, str] = {
+    T.COMPLETED: "the task is completed",
+    T.UNDONE: "the task is undone",
+    T.ARCHIVED: "the task is archived and waits for a person",
+    T.CANCELLED: "the task is cancelled",
+}
+
+TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
+    (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
+    (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
+    (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
+    # Retry without a failure: the step is held, its agent takes no work.
+    (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
+    (T.PENDING, TaskEvent.REPLIED): _to(
+        T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    # Completed without a reply: the last item of a fan-out was overdue, and is left out.
+    (T.ACTIVE, TaskEvent.INSPECT): _to(
+        T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
+    (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
+    # Without its plan nothing can be undone. And an undo may end while another branch performs.
+    (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
+    (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
+    **{
+        (state, event): Stay(why)
+        for state, why in _OVER.items()
+        for event in (TaskEvent.START, TaskEvent.INSPECT)
+    },
+    (T.COMPLETED, TaskEvent.REPLIED): Stay(_OVER[T.COMPLETED]),
+    # What is heard of a step that has failed is kept for whoever repairs it.
+    **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
+    # What a person asks.
+    **{
+        (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
+        for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
+    },
+    # Cancelled: its plan was missing when it was cancelled, and nothing is left to undo.
+    (T.ARCHIVED, TaskEvent.RESUBMIT): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
+    (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
+    (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
+    (T.PENDING, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
+    (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("it is being undone already"),
+    (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("it is completed: what it did is settled"),
+    (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("it is undone already"),
+    (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
+    (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
+    (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
+    (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
+    (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
+    (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
+    (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
+    # Pending or Retry: its plan was missing while a step was undone to go on, which is finished.
+    (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
+    (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
+    (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
+    (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),
+    (T.ACTIVE, TaskEvent.RESOLVE): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
+    ),
+    (T.RETRY, TaskEvent.RESOLVE): _to(T.PENDING, *_ENDS, T.CANCELLED),
+    (T.UNDOING, TaskEvent.RESOLVE): _to(T.ACTIVE, *_UNDO_ENDS),
+    (T.ARCHIVED, TaskEvent.RESOLVE): _to(
+        T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
+    ),
+    (T.COMPLETED, TaskEvent.RESOLVE): Refusal("it is completed: every outcome is known"),
+    (T.UNDONE, TaskEvent.RESOLVE): Refusal("it is undone: every outcome is known"),
+    (T.CANCELLED, TaskEvent.RESOLVE): Refusal("it is cancelled"),
+    (T.SCHEDULED, TaskEvent.EXTEND): _to(T.PENDING),
+    (T.PENDING, TaskEvent.EXTEND): _to(),
+    (T.ACTIVE, TaskEvent.EXTEND): _to(),
+    (T.RETRY, TaskEvent.EXTEND): _to(T.PENDING),
+    (T.UNDOING, TaskEvent.EXTEND): _to(),
+    **{(state, TaskEvent.EXTEND): Refusal(why) for state, why in _OVER.items()},
+    (T.SCHEDULED, TaskEvent.RUN_NOW): _to(T.PENDING),
+    (T.RETRY, TaskEvent.RUN_NOW): _to(T.PENDING),
+    **{
+        (state, TaskEvent.RUN_NOW): Refusal("it does not wait for a time")
+        for state in T
+        if state not in (T.SCHEDULED, T.RETRY)
+    },
+}
+
+
+def step_transition(state: P, event: StepEvent) -> Move | Stay:
+    """What an event does to a step. Raises NoTransition for a pair that cannot be."""
+    found = STEPS.get((state, event))
+    if found is None:
+        raise NoTransition(f"a step that is {state} cannot have {event.value!r} happen to it")
+    return found
+
+
+def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
+    """What an event may do to a task. Raises NoTransition for a pair that cannot be."""
+    found = TASKS.get((state, event))
+    if found is None:
+        raise NoTransition(f"a task that is {state} cannot have {event.value} happen to it")
+    return found
+
+
+def check_task_move(before: T, event: TaskEvent, after: T) -> None:
+    """Raises NoTransition where the table does not let this event lead from before to after."""
+    found = task_transition(before, event)
+    allowed = found.states if isinstance(found, MayBecome) else frozenset[T]()
+    if after is not before and after not in allowed:
+        raise NoTransition(f"{event.value} cannot make a {before} task {after}")
+
+
+def live_state(steps: Iterable[tuple[P, int | None]], now: int) -> T:
+    """The state of a started task that has not ended: from its steps' states and `not_before`."""
+    found = list(steps)
+    states = {state for state, _ in found}
+    if P.UNDOING in states:
+        return T.UNDOING
+    if P.PROCESSING in states:
+        return T.ACTIVE
+    waits = (at for state, at in found if state is P.PENDING and at is not None)
+    return T.RETRY if any(at > now for at in waits) else T.PENDING

@@ -1,0 +1,1 @@
+"""What everything else is about: workflows, plans, tasks, events. Values without I/O."""

@@ -1,0 +1,388 @@
+"""The plan: a workflow as canonical JSON, stored once under its SHA-256.
+
+Each task names its plan by that hash, and the scheduler and the supervisor run the stored plan
+only. So a deployment neither changes nor strands a task in flight. A plan says everything
+explicitly: a default that changes in the code later must not change what an old plan means.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from graphlib import TopologicalSorter
+from itertools import chain
+from typing import TypeAlias, TypeVar
+
+from roundsman.model.instants import milliseconds
+from roundsman.model.json import Json, canonical_json, parse_json, sha256
+from roundsman.model.task import item_names
+from roundsman.model.workflow import (
+    Archive,
+    Compensation,
+    Priority,
+    Retry,
+    Step,
+    Undo,
+    Wait,
+    Workflow,
+)
+
+KEPT_EXPANSIONS = 64
+"""How many expansions of one plan are kept: orders of the same number of lines share one."""
+
+PLAN_VERSION = 1
+RICHER_PLAN_VERSION = 2
+"""For plans that code of version 1 would run wrongly: those that use what it did not know."""
+
+
+@dataclass(frozen=True, slots=True)
+class ArchivePlan:
+    """Keep, alert and wait for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class UndoPlan:
+    """Compensate what may have happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class WaitPlan:
+    """Wait `delay` ms and try once more, at most `times`; then `then`."""
+
+    delay: int
+    times: int
+    then: UndoPlan | ArchivePlan
+
+
+StrategyPlan: TypeAlias = ArchivePlan | UndoPlan | WaitPlan
+
+
+@dataclass(frozen=True, slots=True)
+class RetryPlan:
+    """`Retry` in milliseconds."""
+
+    max_attempts: int
+    first_delay: int
+    max_delay: int
+    not_on: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CompensationPlan:
+    """`Compensation` in milliseconds."""
+
+    complete_within: int
+    retry: RetryPlan
+    fences_late_performs: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StepPlan:
+    """`Step` in milliseconds, its predecessors by name and its strategy resolved.
+
+    In an expanded plan, `item_of` names the step whose `index`-th item this one is for.
+    """
+
+    name: str
+    agents: tuple[str, ...]
+    after: tuple[str, ...]
+    complete_within: int
+    retry: RetryPlan
+    compensation: CompensationPlan | None
+    on_failure: StrategyPlan
+    when: str | None
+    result_limit: int
+    heartbeat_within: int | None = None
+    for_each: str | None = None
+    tolerate: float = 0
+    item_of: str | None = None
+    index: int = 0
+
+    @property
+    def fans_out(self) -> bool:
+        """Whether the step stands for one each item, and how many there are is not known."""
+        return self.for_each is not None and self.item_of is None
+
+    @property
+    def agent(self) -> str:
+        """The agent that is asked first."""
+        return self.agents[0]
+
+    @property
+    def attempts(self) -> int:
+        """How often the step is tried at most: a wait adds one attempt for each time it waits."""
+        waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
+        return self.retry.max_attempts + waits
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A workflow as the machine runs it. `steps` are in the order of their definition.
+
+    `stored` is the plan that this one is an expansion of.
+    """
+
+    workflow: str
+    steps: Mapping[str, StepPlan]
+    complete_within: int
+    on_failure: StrategyPlan
+    retain_for: int
+    priority: str
+    point_of_no_return: str | None
+    text: str = field(repr=False, compare=False)
+    stored: "Plan | None" = field(default=None, repr=False, compare=False)
+    fan_outs: Mapping[str, int] = field(default_factory=dict)
+
+    @cached_property
+    def hash(self) -> str:
+        """The SHA-256 of the plan's text, 64 hex digits."""
+        return sha256(self.text)
+
+    def before(self, step: str) -> frozenset[str]:
+        """All steps that the step comes after, directly or not."""
+        return self._before[step]
+
+    def instances(self, step: str) -> tuple[str, ...]:
+        """The steps that a step of the definition is here: one each item, or itself."""
+        return item_names(step, self.fan_outs.get(step, 0)) or (step,)
+
+    def expanded(self, counts: Mapping[str, int]) -> "Plan":
+        """The plan with each step that fans out as one each item: `pick[0]` to `pick[n-1]`.
+
+        `counts` are a task's `fan_outs`; a step that is not in them, or has no items, stays as it
+        is. What comes after such a step comes after all its items. Of an expanded plan, the
+        stored one is expanded.
+        """
+        if not counts:
+            return self.stored or self
+        if self.stored is not None:
+            return self.stored.expanded(counts)
+        found = {name: count for name, count in counts.items() if count and name in self.steps}
+        if not found:
+            return self
+        key = tuple(sorted(found.items()))
+        plan = self._expansions.get(key)
+        if plan is None:
+            if len(self._expansions) >= KEPT_EXPANSIONS:
+                self._expansions.clear()
+            plan = self._expansions[key] = self._expand(found)
+        return plan
+
+    @cached_property
+    def _expansions(self) -> "dict[tuple[tuple[str, int], ...], Plan]":
+        return {}
+
+    def _expand(self, counts: Mapping[str, int]) -> "Plan":
+        plan = replace(self, stored=self, fan_outs=counts, steps={})
+        items = chain.from_iterable(_items(plan, step) for step in self.steps.values())
+        return replace(plan, steps={item.name: item for item in items})
+
+    @cached_property
+    def _before(self) -> Mapping[str, frozenset[str]]:
+        if self.stored is not None:
+            return self._before_of_items(self.stored)
+        found: dict[str, frozenset[str]] = {}
+        order = TopologicalSorter({s.name: s.after for s in self.steps.values()}).static_order()
+        for name in order:
+            after = self.steps[name].after
+            found[name] = frozenset(chain(after, *(found[other] for other in after)))
+        return found
+
+    def _before_of_items(self, stored: "Plan") -> Mapping[str, frozenset[str]]:
+        found: dict[str, frozenset[str]] = {}
+        for name in stored.steps:
+            before = frozenset(chain.from_iterable(map(self.instances, stored.before(name))))
+            found |= dict.fromkeys(self.instances(name), before)
+        return found
+
+    @cached_property
+    def has_conditions(self) -> bool:
+        """Whether deciding may need the order: some step has a `when` or a `for_each`."""
+        return any(step.when or step.for_each for step in self.steps.values())
+
+
+def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
+    """The step as it is in an expansion; its condition was evaluated for it as a whole."""
+    after = tuple(chain.from_iterable(map(plan.instances, step.after)))
+    if step.name not in plan.fan_outs:
+        yield replace(step, after=after)
+        return
+    for index, name in enumerate(plan.instances(step.name)):
+        yield replace(step, name=name, after=after, when=None, item_of=step.name, index=index)
+
+
+def plan_of(workflow: Workflow) -> Plan:
+    """The plan that a workflow's definition stands for. Equal definitions give equal hashes."""
+    point = workflow.point_of_no_return
+    steps = [_step(step, workflow) for step in workflow.steps]
+    richer = any(RICHER_FIELDS & step.keys() for step in steps)
+    document: dict[str, Json] = {
+        "planVersion": RICHER_PLAN_VERSION if richer else PLAN_VERSION,
+        "workflow": workflow.name,
+        "completeWithin": milliseconds(workflow.complete_within),
+        "onFailure": _strategy(workflow.on_failure),
+        "retainFor": milliseconds(workflow.retain_for),
+        "priority": workflow.priority.value,
+        "pointOfNoReturn": point.name if point else None,
+        "steps": steps,
+    }
+    return read_plan(canonical_json(document))
+
+
+def read_plan(text: str) -> Plan:
+    """The plan in its stored text. Raises ValueError where it is not one, or is of a newer kind."""
+    document = _as(dict, parse_json(text))
+    version = document.get("planVersion")
+    if version not in (PLAN_VERSION, RICHER_PLAN_VERSION) or isinstance(version, bool):
+        raise ValueError(f"plan version {version!r}; this code reads 1 and 2")
+    try:
+        return _read(document, text)
+    except KeyError as error:
+        raise ValueError(f"the plan has no {error}") from error
+
+
+RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
+"""Said only where they are used, so that a definition without them keeps its hash."""
+
+
+def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
+    found: dict[str, Json] = {
+        "name": step.name,
+        "agent": step.agent,
+        "after": list(step.after_names()),
+        "completeWithin": milliseconds(step.complete_within),
+        "retry": _retry(step.retry),
+        "compensation": _compensation(step.compensation, step) if step.compensation else None,
+        "onFailure": _strategy(step.on_failure or workflow.on_failure),
+        "when": step.when,
+        "resultLimit": step.result_limit,
+    }
+    if len(step.agent_names()) > 1:
+        found["agents"] = list(step.agent_names())
+    if step.heartbeat_within is not None:
+        found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
+    if step.for_each is not None:
+        found |= {"forEach": step.for_each, "tolerate": float(step.tolerate)}
+    return found
+
+
+def _retry(retry: Retry) -> Json:
+    return {
+        "maxAttempts": retry.max_attempts,
+        "firstDelay": milliseconds(retry.first_delay),
+        "maxDelay": milliseconds(retry.max_delay),
+        "notOn": list(retry.not_on),
+    }
+
+
+def _compensation(compensation: Compensation, step: Step) -> Json:
+    return {
+        "completeWithin": milliseconds(compensation.complete_within or step.complete_within),
+        "retry": _retry(compensation.retry),
+        "fencesLatePerforms": compensation.fences_late_performs,
+    }
+
+
+def _strategy(strategy: Undo | Archive | Wait) -> Json:
+    match strategy:
+        case Undo():
+            return {"kind": "undo"}
+        case Archive():
+            return {"kind": "archive"}
+        case Wait():
+            return {
+                "kind": "wait",
+                "delay": milliseconds(strategy.delay),
+                "times": strategy.times,
+                "then": _strategy(strategy.then),
+            }
+
+
+T = TypeVar("T")
+
+
+def _as(kind: type[T], value: object) -> T:
+    if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
+        raise ValueError(f"the plan has {value!r} where a {kind.__name__} belongs")
+    return value
+
+
+def _read(document: dict[str, Json], text: str) -> Plan:
+    steps = [_read_step(_as(dict, step)) for step in _as(list, document["steps"])]
+    _check_steps(steps)
+    point = document["pointOfNoReturn"]
+    return Plan(
+        workflow=_as(str, document["workflow"]),
+        steps={step.name: step for step in steps},
+        complete_within=_as(int, document["completeWithin"]),
+        on_failure=_read_strategy(document["onFailure"]),
+        retain_for=_as(int, document["retainFor"]),
+        priority=Priority(_as(str, document["priority"])).value,
+        point_of_no_return=None if point is None else _as(str, point),
+        text=text,
+    )
+
+
+def _check_steps(steps: list[StepPlan]) -> None:
+    """A plan is written from a checked definition; this is for one that was tampered with."""
+    names = {step.name for step in steps}
+    if not steps or len(names) != len(steps):
+        raise ValueError("the plan has no steps, or two of one name")
+    unknown = [name for step in steps for name in step.after if name not in names]
+    if unknown:
+        raise ValueError(f"the plan has a step after {unknown[0]!r}, which it does not have")
+
+
+def _read_step(document: dict[str, Json]) -> StepPlan:
+    compensation, when = document["compensation"], document["when"]
+    agents = _as(list, document.get("agents", [document["agent"]]))
+    heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
+    tolerate = document.get("tolerate", 0)
+    return StepPlan(
+        name=_as(str, document["name"]),
+        agents=tuple(_as(str, agent) for agent in agents),
+        after=tuple(_as(str, name) for name in _as(list, document["after"])),
+        complete_within=_as(int, document["completeWithin"]),
+        retry=_read_retry(document["retry"]),
+        compensation=None if compensation is None else _read_compensation(compensation),
+        on_failure=_read_strategy(document["onFailure"]),
+        when=None if when is None else _as(str, when),
+        result_limit=_as(int, document["resultLimit"]),
+        heartbeat_within=None if heartbeat is None else _as(int, heartbeat),
+        for_each=None if for_each is None else _as(str, for_each),
+        tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
+    )
+
+
+def _read_retry(value: Json) -> RetryPlan:
+    document = _as(dict, value)
+    return RetryPlan(
+        max_attempts=_as(int, document["maxAttempts"]),
+        first_delay=_as(int, document["firstDelay"]),
+        max_delay=_as(int, document["maxDelay"]),
+        not_on=tuple(_as(str, name) for name in _as(list, document["notOn"])),
+    )
+
+
+def _read_compensation(value: Json) -> CompensationPlan:
+    document = _as(dict, value)
+    return CompensationPlan(
+        complete_within=_as(int, document["completeWithin"]),
+        retry=_read_retry(document["retry"]),
+        fences_late_performs=_as(bool, document["fencesLatePerforms"]),
+    )
+
+
+def _read_strategy(value: Json) -> StrategyPlan:
+    document = _as(dict, value)
+    match document["kind"]:
+        case "undo":
+            return UndoPlan()
+        case "archive":
+            return ArchivePlan()
+        case "wait":
+            then = _read_strategy(document["then"])
+            if isinstance(then, WaitPlan):
+                raise ValueError("the plan waits after a wait")
+            return WaitPlan(_as(int, document["delay"]), _as(int, document["times"]), then)
+        case other:
+            raise ValueError(f"the plan has an unknown strategy {other!r}")

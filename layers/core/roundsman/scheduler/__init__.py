@@ -1,0 +1,1 @@
+"""The scheduler: loads a task, has the engine decide, stores the decision, sends what follows."""

@@ -1,0 +1,172 @@
+"""Submission: an order and its task, both or neither, once for each order id.
+
+What an application says of an order that it sent before, it passes on to the scheduler.
+"""
+
+from dataclasses import dataclass, field
+
+from roundsman.engine.new_task import RECEIVED, Wishes, new_task
+from roundsman.errors import Problem, RejectedOrder, TryAgain
+from roundsman.model.events import Asked, Cancel
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import Owed, Task
+from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
+from roundsman.scheduler.lookahead import delay_until
+from roundsman.scheduler.owed import Delivered, deliver_owed
+from roundsman.wire.commands import command_of
+from roundsman.wire.messages import status_body
+
+APPLICATION = "application"
+"""Who asks for what comes over the SubmissionQueue, in the task's history."""
+
+TAKEN = Problem("orderId", "taken: an order with this id and other content exists")
+NO_TASK = Problem(
+    "orderId", "has no task: the order was never taken, or its task's retention is over"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NewOrder:
+    """An order that was found valid: what to store, and how to process it.
+
+    `content` is the order's JSON without `processing`; `content_hash` identifies the event.
+    """
+
+    order_id: str
+    content: Json
+    content_hash: str
+    plan: Plan
+    wishes: Wishes
+
+
+@dataclass(frozen=True, slots=True)
+class CancelAsked:
+    """An application takes its order back; with `undo`, what may have happened is undone."""
+
+    order_id: str
+    undo: bool
+    reason: str = field(repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What became of an order; `created` is False for one that was there already."""
+
+    created: bool
+    reason: str
+    delivered: Delivered = field(default_factory=Delivered)
+
+
+class Submission:
+    """Stores orders with their tasks and tells the scheduler of them."""
+
+    def __init__(
+        self,
+        *,
+        tasks: TaskStore,
+        plans: PlanStore,
+        outbox: Outbox,
+        clock: Clock,
+        shards: int,
+    ) -> None:
+        self._tasks = tasks
+        self._plans = plans
+        self._outbox = outbox
+        self._clock = clock
+        self._shards = shards
+
+    def submit(self, order: NewOrder) -> Submitted:
+        """Store the order and its task, and start it; harmless to repeat.
+
+        The same order again makes nothing new, but is announced again: the first time may have
+        died in between. Raises RejectedOrder where the id is taken by another order, and
+        TryAgain where nothing is known to be stored.
+        """
+        now = self._clock()
+        self._plans.put_plan(order.plan)
+        task = new_task(order.plan, order.order_id, order.wishes, now, shards=self._shards)
+        row = OrderRow(order.order_id, order.content, order.content_hash, now)
+        found = self._tasks.create(row, task)
+        if isinstance(found, Created):
+            return Submitted(True, "accepted", self._announce(task))
+        if found.order.content_hash != order.content_hash:
+            raise RejectedOrder(
+                [TAKEN],
+                order_id=order.order_id,
+                reply_to=order.wishes.reply_to,
+                correlation_id=order.wishes.correlation_id,
+            )
+        if found.task is None:
+            return Submitted(False, "the same order again; its task is over and was removed")
+        delivered = self._announce_again(found.task)
+        return Submitted(False, "the same order again; nothing new", delivered)
+
+    def cancel(self, asked: CancelAsked, message_id: str) -> Submitted:
+        """Have the scheduler cancel the order's task; harmless to repeat for the same message.
+
+        `message_id` becomes the command's id, and a command acts once. Whether the task may still
+        be cancelled the scheduler decides, and says so in the task's history. Raises
+        RejectedOrder where there is no task of that id.
+        """
+        if self._tasks.load(asked.order_id, self._clock()) is None:
+            raise RejectedOrder([NO_TASK], order_id=asked.order_id)
+        event = Cancel(Asked(message_id, APPLICATION, asked.reason), asked.undo)
+        self._outbox.send_command(command_of(asked.order_id, event))
+        return Submitted(False, "its cancellation was passed on to the scheduler")
+
+    def _announce(self, task: Task) -> Delivered:
+        """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
+        delivered = self._deliver_received(task)
+        self._send_start(task)
+        self._send_end(task)
+        return delivered
+
+    def _announce_again(self, task: Task) -> Delivered:
+        delivered = Delivered()
+        if any(owed.name == RECEIVED for owed in task.owed):
+            delivered = self._deliver_received(task)
+        elif task.reply_to is not None:
+            self._repeat_received(task, task.reply_to)
+        if not task.ended:
+            self._send_start(task)
+            self._send_end(task)
+        return delivered
+
+    def _deliver_received(self, task: Task) -> Delivered:
+        """What else a task of long ago may owe is not submission's to tell: it has no alert
+        topic, and its plan may be a newer one than the task's."""
+        return deliver_owed(
+            task,
+            None,
+            seen=0,
+            tasks=self._tasks,
+            outbox=self._outbox,
+            clock=self._clock,
+            reporter=None,
+        )
+
+    def _repeat_received(self, task: Task, reply_to: str) -> None:
+        received = Owed("status", RECEIVED, 1, task.created_at, "")
+        try:
+            self._outbox.send_status(reply_to, status_body(task, received))
+        except TryAgain:
+            return  # a courtesy: the status was sent and cleared once already
+
+    def _send_start(self, task: Task) -> None:
+        """What starts later than SQS can delay is found through its due entry."""
+        now = self._clock()
+        delay = 0 if task.start_at <= now else delay_until(task.start_at, now)
+        if delay is not None:
+            self._outbox.send_start(task.task_id, delay=delay)
+
+    def _send_end(self, task: Task) -> None:
+        """Have a task that has little time looked at when it is over: a supervisor may see it too
+        late. A lost Inspect is late, not lost: the due entry stands behind it."""
+        delay = delay_until(task.complete_by, self._clock())
+        if delay is None:
+            return
+        try:
+            self._outbox.send_inspect(task.task_id, delay=delay)
+        except TryAgain:
+            return

@@ -1,0 +1,1 @@
+"""The supervisor: finds what is overdue, has the engine decide, and moves it on."""

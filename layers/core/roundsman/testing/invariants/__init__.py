@@ -1,0 +1,1 @@
+"""What must hold of every task at every moment, and the checks that hold it."""

@@ -1,0 +1,407 @@
+"""Everything that `roundsman.ports` asks for, in memory: for tests, and to try workflows out.
+
+Same promises as the adapters over AWS, held by the same tests. Records are frozen, so they are
+shared, not copied. Failures and crashes are not in here: wrap a store to make it fail.
+"""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
+from threading import RLock
+
+from roundsman.agents.call_notes import Begun
+from roundsman.alerts.group import room_for
+from roundsman.engine.due import Lane, lane_key, removed_at_once
+from roundsman.engine.history import fitting
+from roundsman.errors import RoundsmanError, TryAgain
+from roundsman.model.events import Agents, HistoryRow
+from roundsman.model.failure import Group
+from roundsman.model.holds import BREAKER, Hold, in_force, with_holds
+from roundsman.model.instants import SECOND
+from roundsman.model.leases import Leases
+from roundsman.model.plan import Plan
+from roundsman.model.queue_lag import Mark, Notebook, queue_key, view
+from roundsman.model.task import Task
+from roundsman.ports import (
+    Clock,
+    Created,
+    DueEntry,
+    Exists,
+    HoldStore,
+    Member,
+    OrderRow,
+    Saved,
+    Superseded,
+)
+
+
+class MemoryStore:
+    """TaskStore and OrderStore. Threads may share it: each call is atomic.
+
+    `removed` are the last records of tasks that were removed at once, for whoever tests their end;
+    `on_write` is told each record as it is stored, also when that removes it.
+    """
+
+    def __init__(self, on_write: Callable[[Task], None] = lambda _: None) -> None:
+        self._lock = RLock()
+        self._on_write = on_write
+        self._orders: dict[str, OrderRow] = {}
+        self._tasks: dict[str, Task] = {}
+        self._before: dict[str, Task | None] = {}
+        self._history: dict[str, dict[int, HistoryRow]] = {}
+        self._troubles: dict[str, int] = {}
+        self._broken: dict[str, tuple[str, int, int]] = {}
+        self._unreadable: dict[str, RoundsmanError] = {}
+        self.removed: dict[str, Task] = {}
+
+    def create(self, order: OrderRow, task: Task) -> Created | Exists:
+        """Store order and task in one operation, or nothing where the order's id is taken.
+
+        A task past its retention whose order row is gone as well may be created anew.
+        """
+        now = task.created_at
+        with self._lock:
+            found = self._orders.get(order.order_id)
+            if found is not None:
+                return Exists(found, self.load(order.order_id, now))
+            if self.load(task.task_id, now) is not None:
+                raise TryAgain(f"{order.order_id}: a task of that id exists, but no order row")
+            self._orders[order.order_id] = order
+            self._put(task)
+            return Created()
+
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:  # noqa: ARG002  # here each read is the latest
+        """The task; None where there is none, or where its retention is over.
+
+        Raises what `make_unreadable` was given for it.
+        """
+        with self._lock:
+            if task_id in self._tasks and task_id in self._unreadable:
+                raise self._unreadable[task_id]
+            return _kept(self._tasks.get(task_id), now)
+
+    def load_before(self, task_id: str, now: int) -> Task | None:
+        """What a read that need not be the latest may find: the task before its last write."""
+        with self._lock:
+            return _kept(self._before.get(task_id), now)
+
+    def save(
+        self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        """Store a decision on the version that was seen, with its history rows, or nothing.
+
+        A record that is `removed_at_once` is not kept but removed.
+        """
+        with self._lock:
+            if not self._is_at(task.task_id, seen):
+                return Superseded()
+            self._put(task)
+            self._troubles.pop(task.task_id, None)
+            self._broken.pop(task.task_id, None)
+            rows = self._history.setdefault(task.task_id, {})
+            rows.update({row.seq: row for row in fitting(history)})
+            return Saved()
+
+    def add_history(self, task_id: str, row: HistoryRow) -> None:
+        """Store a row that no decision goes with; storing it again is harmless."""
+        with self._lock:
+            self._history.setdefault(task_id, {})[row.seq] = row
+
+    def clear_owed(self, task: Task) -> Saved | Superseded:
+        """Store that what this version owed was sent; the version is not raised.
+
+        A record that is then `removed_at_once` is removed.
+        """
+        with self._lock:
+            if not self._is_at(task.task_id, task.version):
+                return Superseded()
+            stored = self._tasks[task.task_id]
+            if not stored.owed:
+                return Superseded()
+            changed = replace(stored, owed=task.owed, failure=task.failure)
+            if not _is_open(task):
+                changed = replace(
+                    changed, lane=task.lane, due_at=task.due_at, expires_at=task.expires_at
+                )
+            self._put(changed)
+            self._broken.pop(task.task_id, None)
+            return Saved()
+
+    def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
+        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        with self._lock:
+            if not self._is_at(task.task_id, task.version):
+                return Superseded()
+            stored = self._tasks[task.task_id]
+            if stored.lane != lane_key(Lane.OPEN, task.shard):
+                return Superseded()
+            self._put(replace(stored, due_at=due_at))
+            self._broken.pop(task.task_id, None)
+            return Saved()
+
+    def postpone(self, task_id: str, due_at: int) -> None:
+        """Move the due entry of a record that cannot be handled to a later instant."""
+        with self._lock:
+            stored = self._tasks.get(task_id)
+            if stored is not None and _is_open(stored) and stored.due_at < due_at:
+                self._put(replace(stored, due_at=due_at))
+
+    def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
+        """Count one more time that this record could not be handled; the count so far."""
+        with self._lock:
+            if task_id not in self._tasks:
+                return 1
+            since = self._broken[task_id][2] if task_id in self._broken else now
+            self._broken[task_id] = (*member_of, since)
+            self._troubles[task_id] = self._troubles.get(task_id, 0) + 1
+            return self._troubles[task_id]
+
+    def due(self, lane: str, until: int) -> Iterator[DueEntry]:
+        """The entries of one lane shard due at or before `until`, earliest first."""
+        with self._lock:
+            found = [t for t in self._tasks.values() if t.lane == lane and t.due_at <= until]
+        for task in sorted(found, key=lambda task: (task.due_at, task.task_id)):
+            yield DueEntry(task.task_id, task.due_at)
+
+    def members(
+        self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks of one shard that stand in this failure group, by when they failed."""
+        with self._lock:
+            found = [
+                Member(task.task_id, at, task.complete_by, task.expires_at)
+                for task in self._tasks.values()
+                for name, of, at in [self._stands_in(task)]
+                if (name, of) == (group, shard) and at >= since
+            ]
+        yield from sorted(found, key=lambda one: one.failed_at, reverse=newest_first)
+
+    def _stands_in(self, task: Task) -> tuple[str | None, int, int]:
+        """The task's failure group, its shard, and since when."""
+        return self._broken.get(task.task_id) or (task.failure, task.shard, task.ended_at or 0)
+
+    def order(self, order_id: str) -> OrderRow | None:
+        """The order; None where there is none."""
+        return self._orders.get(order_id)
+
+    def history(self, task_id: str) -> list[HistoryRow]:
+        """All rows of a task's history, oldest first."""
+        rows = self._history.get(task_id, {})
+        return [rows[seq] for seq in sorted(rows)]
+
+    def tasks(self) -> list[Task]:
+        """Every record as stored, also those past their retention, in order of their ids."""
+        with self._lock:
+            return [self._tasks[task_id] for task_id in sorted(self._tasks)]
+
+    def make_unreadable(self, task_id: str, error: RoundsmanError) -> None:
+        """Let each `load` of the task raise this, as for a record that another hand has changed."""
+        self._unreadable[task_id] = error
+
+    def remove_order(self, order_id: str) -> None:
+        """Take the order row away, as its own retention would."""
+        with self._lock:
+            del self._orders[order_id]
+
+    def remove_task(self, task_id: str) -> None:
+        """Take the record away, as TTL would."""
+        with self._lock:
+            del self._tasks[task_id]
+
+    def _put(self, task: Task) -> None:
+        self._before[task.task_id] = self._tasks.get(task.task_id)
+        if removed_at_once(task):
+            del self._tasks[task.task_id]
+            self.removed[task.task_id] = task
+        else:
+            self._tasks[task.task_id] = _as_stored(task)
+        self._on_write(task)
+
+    def _is_at(self, task_id: str, version: int) -> bool:
+        stored = self._tasks.get(task_id)
+        return stored is not None and stored.version == version
+
+
+def _kept(task: Task | None, now: int) -> Task | None:
+    """The task, if its retention is not over."""
+    over = task is not None and task.expires_at is not None and task.expires_at <= now
+    return None if over else task
+
+
+def _as_stored(task: Task) -> Task:
+    """A record expires at a full second, as DynamoDB's TTL has it; later, never earlier."""
+    if task.expires_at is None:
+        return task
+    return replace(task, expires_at=-(-task.expires_at // SECOND) * SECOND)
+
+
+def _is_open(task: Task) -> bool:
+    return task.lane.startswith(f"{Lane.OPEN}#")
+
+
+class MemoryPlans:
+    """PlanStore."""
+
+    def __init__(self) -> None:
+        self._plans: dict[str, Plan] = {}
+
+    def put_plan(self, plan: Plan) -> None:
+        """Store the plan under its hash; storing it again is harmless."""
+        self._plans[plan.hash] = plan
+
+    def plan(self, plan_hash: str) -> Plan | None:
+        """The plan; None where it is not stored."""
+        return self._plans.get(plan_hash)
+
+
+class MemoryHolds:
+    """HoldStore. Threads may share it: each call is atomic."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._lock = RLock()
+        self._clock = clock
+        self._holds: dict[tuple[str, str], Hold] = {}
+
+    def holds(self) -> list[Hold]:
+        """Those in force now, by agent and kind."""
+        with self._lock:
+            return in_force(self._holds.values(), self._clock())
+
+    def hold(self, hold: Hold) -> bool:
+        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+
+        A breaker's hold never takes the place of a longer one.
+        """
+        with self._lock:
+            known = self._holds.get((hold.agent, hold.kind))
+            if known is None or hold.kind != BREAKER or known.until <= hold.until:
+                self._holds[hold.agent, hold.kind] = hold
+            return known is None or not in_force([known], self._clock())
+
+    def release(self, agent: str, kind: str) -> bool:
+        """End it now; whether there was one in force."""
+        with self._lock:
+            ended = self._holds.pop((agent, kind), None)
+            return ended is not None and bool(in_force([ended], self._clock()))
+
+
+class MemoryAgentBoard:
+    """AgentBoard and ReadNotes in one: what is noted is known at once, and so are `holds`."""
+
+    def __init__(self, clock: Clock, holds: HoldStore | None = None) -> None:
+        self._clock = clock
+        self._holds = holds
+        self._notebooks: dict[str, Notebook] = {}
+        self._marks: dict[str, Mark] = {}
+
+    def agents(self) -> Agents:
+        """By agent and priority (`payment/normal`).
+
+        Of a queue that was never read there is nothing, unless its agent is held.
+        """
+        now = self._clock()
+        views = {queue: view(mark, now) for queue, mark in self._marks.items()}
+        return with_holds(views, self._holds.holds() if self._holds else (), now)
+
+    def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
+        """A request that was sent at `sent_at` (epoch ms) was read now."""
+        queue = queue_key(agent, priority)
+        notebook = self._notebooks.setdefault(queue, Notebook())
+        mark = notebook.read(sent_at, self._clock(), lock)
+        if mark is not None:
+            self._marks[queue] = mark
+            notebook.written(mark)
+
+
+class MemoryLeases:
+    """LeaseStore. Threads may share it: each call is atomic."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._leases = Leases()
+
+    def read(self) -> Leases:
+        """The leases; empty ones of version 0 where none were ever written."""
+        return self._leases
+
+    def write(self, leases: Leases, *, seen: int) -> bool:
+        """Store them on the version that was seen; False where another write came first."""
+        with self._lock:
+            if self._leases.version != seen:
+                return False
+            self._leases = leases
+            return True
+
+
+class MemoryCallNotes:
+    """CallNotes of any number of agents: no two have a key in common. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._calls: dict[str, int] = {}
+        self._closed_up_to: dict[str, int] = {}
+
+    def begin(self, key: str, claim: int) -> Begun:
+        """Note that a request of the claim with this number is about to call the service."""
+        with self._lock:
+            if self._closed_up_to.get(key, -1) >= claim:
+                return Begun.CLOSED
+            self._calls[key] = self._calls.get(key, 0) + 1
+            return Begun.FIRST if self._calls[key] == 1 else Begun.AGAIN
+
+    def close(self, key: str, claim: int, *, begun: bool) -> bool:
+        """Let no request under this key of this claim, or an earlier one, call any more.
+
+        Only where no call is noted but, where `begun`, the caller's own.
+        """
+        with self._lock:
+            calls, closed_up_to = self._calls.get(key, 0), self._closed_up_to.get(key, -1)
+            if calls == 0 and closed_up_to >= claim:
+                return True
+            if calls != int(begun) or closed_up_to > claim:
+                return False
+            self._calls[key] = 0
+            self._closed_up_to[key] = claim
+            return True
+
+
+class MemoryGroups:
+    """GroupStore. Threads may share it: each call is atomic."""
+
+    def __init__(self) -> None:
+        self._lock = RLock()
+        self._groups: dict[str, Group] = {}
+
+    def groups(self) -> list[Group]:
+        """All of them, the oldest first."""
+        with self._lock:
+            return sorted(self._groups.values(), key=lambda group: (group.opened_at, group.id))
+
+    def open(self, group: Group) -> Group | None:
+        """Store a group that is not there; the group as it stands; None: there is no room."""
+        with self._lock:
+            found = self._groups.get(group.id)
+            if found is not None:
+                return found
+            room = room_for(group)
+            if room is not None and len(self._groups) >= room:
+                return None
+            self._groups[group.id] = group
+            return group
+
+    def change(self, group: Group, *, seen: int) -> bool:
+        """Store it on the version that was seen; False where another write came first."""
+        with self._lock:
+            found = self._groups.get(group.id)
+            if found is None or found.version != seen:
+                return False
+            self._groups[group.id] = group
+            return True
+
+    def remove(self, group: Group) -> bool:
+        """Forget it, if it is still at that version."""
+        with self._lock:
+            found = self._groups.get(group.id)
+            if found is None or found.version != group.version:
+                return False
+            del self._groups[group.id]
+            return True

@@ -1,0 +1,103 @@
+"""An outbox that keeps what it was given, for tests and to try workflows out."""
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from roundsman.errors import Problem, UnknownAgent
+from roundsman.wire.alert import Alert
+from roundsman.wire.commands import Command
+from roundsman.wire.messages import AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SentRequest:
+    """A request in an agent's queue."""
+
+    agent: str
+    priority: str
+    request: AgentRequest
+
+
+@dataclass(frozen=True, slots=True)
+class SentCommand:
+    """A `start` or `inspect` in the SchedulerQueue, with its delay in ms."""
+
+    kind: str
+    task_id: str
+    delay: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentStatus:
+    """A status in a reply queue."""
+
+    queue_url: str
+    body: str
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """A message in the RejectedQueue."""
+
+    queue: str
+    body: str
+    problems: tuple[Problem, ...]
+
+
+Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | Rejected | Alert
+
+
+@dataclass(slots=True)
+class RecordingOutbox:
+    """Outbox that keeps what it was given, in `sent`, in order.
+
+    `agents` are those that have queues (None: all of them); `dead_queues` are reply queues that
+    never take anything.
+    """
+
+    agents: Collection[str] | None = None
+    dead_queues: Collection[str] = ()
+    sent: list[Sent] = field(default_factory=list)
+
+    def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
+        """Keep each; raises UnknownAgent after all, where one is for an agent without a queue."""
+        unknown: list[UnknownAgent] = []
+        for agent, priority, request in requests:
+            if self.agents is None or agent in self.agents:
+                self.sent.append(SentRequest(agent, priority, request))
+            else:
+                unknown.append(UnknownAgent(agent, priority))
+        if unknown:
+            raise unknown[0]
+
+    def send_start(self, task_id: str, *, delay: int = 0) -> None:
+        """Keep it."""
+        self.sent.append(SentCommand("start", task_id, delay))
+
+    def send_inspect(self, task_id: str, *, delay: int) -> None:
+        """Keep it."""
+        self.sent.append(SentCommand("inspect", task_id, delay))
+
+    def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
+        """Keep each."""
+        self.sent += [SentCommand("inspect", task_id, delay) for task_id, delay in inspects]
+
+    def send_command(self, command: Command) -> None:
+        """Keep it."""
+        self.sent.append(command)
+
+    def send_status(self, queue_url: str, body: str) -> bool:
+        """Keep it; False, and nothing kept, for a dead queue."""
+        if queue_url in self.dead_queues:
+            return False
+        self.sent.append(SentStatus(queue_url, body))
+        return True
+
+    def publish(self, alert: Alert) -> None:
+        """Keep it."""
+        self.sent.append(alert)
+
+    def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
+        """Keep it."""
+        self.sent.append(Rejected(queue, body, tuple(problems)))

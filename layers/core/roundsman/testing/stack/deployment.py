@@ -1,0 +1,378 @@
+"""A whole deployment in one process: a template's stack on moto, its functions, the services.
+
+    with deployed(Path("template.yaml"), {"InventoryUrl": ...}) as stack:
+        stack.submit({"orderId": "ord-1", ...})
+        stack.run()                      # until no queue has anything to read
+        stack.pass_time(60)              # a minute passes: timers tick, what was hidden comes again
+        assert stack.task("ord-1").state is TaskState.COMPLETED
+
+With pytest, the fixture `roundsman_stack` is this of the project's own template.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+import boto3
+from boto3.dynamodb.types import TypeDeserializer
+from moto import mock_aws
+
+from roundsman.aws.dynamodb.control import DynamoPlans
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.task import Task
+from roundsman.testing.stack.calls import AwsFault, Call, Killed, Strike
+from roundsman.testing.stack.driver import Driver
+from roundsman.testing.stack.environment import (
+    MORNING,
+    Clock,
+    forget_circuits,
+    new_session,
+    taken_over,
+)
+from roundsman.testing.stack.functions import Context, layers_on_the_path
+from roundsman.testing.stack.resources import EventSource, StackOnMoto, create_stack_on_moto
+from roundsman.testing.stack.services import Services
+from roundsman.testing.stack.template import Template, TemplateProblem
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sns import SNSClient
+
+__all__ = [
+    "MORNING",
+    "AwsFault",
+    "Call",
+    "Clock",
+    "Context",
+    "Killed",
+    "Message",
+    "Services",
+    "Stack",
+    "Strike",
+    "Template",
+    "TemplateProblem",
+    "deployed",
+]
+
+
+class Stack(Driver):
+    """One stack, its functions and its services, with hands to send, look and let time pass.
+
+    Functions and queues go by their logical ids (`PaymentFunction`, `SchedulerQueue`).
+    """
+
+    def __init__(self, stack: StackOnMoto, services: Services | None, clock: Clock) -> None:
+        super().__init__(stack)
+        self.clock = clock
+        self._services = services
+        self._supervisor = stack.logical_id(stack.outputs["SupervisorFunctionName"])
+        self._ticked_at = clock()
+
+    @property
+    def services(self) -> Services:
+        """The remote services. Raises ValueError where the stack was made without any."""
+        if self._services is None:
+            raise ValueError("this stack was given no services: it cannot know their effects")
+        return self._services
+
+    @cached_property
+    def dynamodb(self) -> "DynamoDBClient":
+        """Of the test itself, not of a function."""
+        client: DynamoDBClient = boto3.client("dynamodb")
+        return client
+
+    @cached_property
+    def store(self) -> DynamoStore:
+        """Reads and writes the tables as the functions do."""
+        outputs = self.stack.outputs
+        return DynamoStore(
+            self.dynamodb,
+            orders_table=outputs["OrdersTableName"],
+            tasks_table=outputs["TasksTableName"],
+            history_table=outputs["HistoryTableName"],
+        )
+
+    @property
+    def plans(self) -> DynamoPlans:
+        """The stored plans, never from memory."""
+        return DynamoPlans(self.dynamodb, control_table=self.stack.outputs["ControlTableName"])
+
+    # ---- running ----------------------------------------------------------------------------
+
+    def kill(self, function: str, *, at: str, after: int = 0, done: bool = False) -> None:
+        """Let the process of a function die once at a call to AWS (`SendMessage`).
+
+        It dies at the one after `after` others: just before it, or, where `done`, just after it,
+        when all is done and nothing answered. Its next call is a new instance's.
+        """
+        self._strike(
+            AwsFault.DIES_AFTER if done else AwsFault.DIES_BEFORE, function, at, after, None
+        )
+
+    def fail(
+        self,
+        function: str,
+        *,
+        at: str,
+        after: int = 0,
+        tries: int | None = None,
+        how: AwsFault = AwsFault.BROKEN,
+    ) -> None:
+        """Let a call of a function to AWS (`UpdateItem`) fail, the one after `after` others.
+
+        `tries` of it fail, so that botocore may still bring it to its end; None: all do.
+        """
+        self._strike(how, function, at, after, tries)
+
+    def _strike(self, how: AwsFault, function: str, at: str, after: int, tries: int | None) -> None:
+        if function not in self.stack.functions:
+            known = ", ".join(self.stack.functions)
+            raise ValueError(f"the template has no function {function}, but {known}")
+        self.aws.strikes.append(Strike(how, function, at, after, tries))
+
+    def run(self) -> None:
+        """Read and handle until no queue has anything to read; what is delayed stays."""
+        self.run_until_idle()
+
+    def source(self, queue: str) -> EventSource:
+        """The event source of a queue, by its logical id (`SubmissionQueue`)."""
+        (found,) = [s for s in self.stack.mappings if s.queue_url == self.url(queue)]
+        return found
+
+    def run_one_batch(self, queue: str) -> None:
+        """Read one batch of one queue and have it handled. Raises AssertionError without one."""
+        if not self.work_off(self.source(queue)):
+            raise AssertionError(f"{queue} has nothing to read")
+
+    def supervise(self) -> bool:
+        """The timer ticks once; False where the supervisor was killed, or failed for a fault."""
+        struck = self.aws.struck
+        try:
+            self.invoke(self._supervisor, {})
+        except Killed:
+            return False
+        except Exception:
+            if self.aws.struck == struck:
+                raise
+            return False
+        return True
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass, from one thing that falls due to the next; each happens at its time.
+
+        That is: what is delayed or hidden can be read, and the supervisor's timer ticks.
+        """
+        end = self.clock() + round(seconds * SECOND)
+        self.run()
+        while self._next_event() <= end:
+            self._go_on()
+        self.clock.now = max(self.clock(), end)
+
+    def pass_time_until(self, condition: Callable[[], bool], *, within: float = 86_400) -> None:
+        """Let time pass until that holds; it is asked after each thing that falls due.
+
+        Raises AssertionError where it does not hold `within` so many seconds.
+        """
+        end = self.clock() + round(within * SECOND)
+        self.run()
+        while not condition():
+            if self._next_event() > end:
+                raise AssertionError(f"this did not come about within {within} seconds")
+            self._go_on()
+
+    def _go_on(self) -> None:
+        """Go to what falls due next, and let it happen."""
+        self.clock.now = max(self.clock(), self._next_event())
+        if self.clock() >= self._next_tick():
+            self._ticked_at = self.clock()
+            self.supervise()
+        self.run()
+
+    def _next_event(self) -> int:
+        at = self.next_message_at()
+        return self._next_tick() if at is None else min(self._next_tick(), at)
+
+    def _next_tick(self) -> int:
+        """EventBridge ticks to the minute; below that, one call makes several rounds."""
+        settings = self.stack.function_environments[self._supervisor]
+        interval = int(settings.get("SUPERVISOR_INTERVAL_SECONDS", "60")) * SECOND
+        return self._ticked_at + max(MINUTE, interval)
+
+    def start_over(self) -> None:
+        """As if deployed just now: tables and queues are empty, and it is morning again.
+
+        Functions are new instances, services remember nothing, no fault waits any more. Far
+        cheaper than another deployment, for tests of many runs.
+        """
+        self.empty()
+        self.redeploy()
+        forget_circuits()
+        self.aws.calls.clear()
+        self.aws.strikes.clear()
+        self.clock.now, self.clock.spans = MORNING, []
+        self._ticked_at = MORNING
+        if self._services is not None:
+            self._services.application.set_faults({"rules": []})
+            self._services.application.reset()
+
+    # ---- sending ----------------------------------------------------------------------------
+
+    def url(self, queue: str) -> str:
+        """A queue's URL, by its logical id."""
+        return self.stack.resources[queue]
+
+    def send(self, queue: str, *bodies: str | Mapping[str, object]) -> None:
+        """Send messages to a queue, in order."""
+        self._send(self.url(queue), bodies)
+
+    def _send(self, url: str, bodies: Sequence[str | Mapping[str, object]]) -> None:
+        for body in bodies:
+            text = body if isinstance(body, str) else json.dumps(body)
+            self.sqs.send_message(QueueUrl=url, MessageBody=text)
+
+    def submit(self, *events: str | Mapping[str, object]) -> None:
+        """Send order events, as an application does."""
+        self._send(self.stack.outputs["SubmissionQueueUrl"], events)
+
+    def reply_queue(self, name: str) -> str:
+        """Make a queue that may be named as `replyTo`; its URL."""
+        full = f"{self.stack.outputs['ReplyQueuePrefix']}{name}"
+        return self.sqs.create_queue(QueueName=full)["QueueUrl"]
+
+    def resend(self, calls: Sequence[Call]) -> None:
+        """Send once more whatever these calls sent to queues: SQS delivers at least once."""
+        for call in calls:
+            if call.operation == "SendMessage":
+                self._send(str(call.parameters["QueueUrl"]), [str(call.parameters["MessageBody"])])
+            elif call.operation == "SendMessageBatch":
+                entries = cast("list[dict[str, str]]", call.parameters["Entries"])
+                bodies = [entry["MessageBody"] for entry in entries]
+                self._send(str(call.parameters["QueueUrl"]), bodies)
+
+    def alert_queue(self) -> str:
+        """Subscribe a queue to the AlertTopic, as an operator's tool would; its URL."""
+        url = self.sqs.create_queue(QueueName="alerts")["QueueUrl"]
+        attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        topics: SNSClient = boto3.client("sns")
+        topics.subscribe(
+            TopicArn=self.stack.outputs["AlertTopicArn"],
+            Protocol="sqs",
+            Endpoint=attributes["Attributes"]["QueueArn"],
+        )
+        return url
+
+    def faults(self, *rules: Mapping[str, object]) -> None:
+        """Replace the services' faults; docs/services.md lists the rules."""
+        self.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
+
+    # ---- looking ----------------------------------------------------------------------------
+
+    def messages(self, queue_url: str) -> list["Message"]:
+        """The same, each as JSON."""
+        return [Message(json.loads(body)) for body in self.bodies(queue_url)]
+
+    def rejected(self) -> list["Message"]:
+        """Take what was put aside."""
+        return self.messages(self.stack.outputs["RejectedQueueUrl"])
+
+    def waiting(self, queue: str) -> int:
+        """How many messages of a queue are not deleted, hidden ones included.
+
+        Not those that are delayed: an Inspect sent ahead waits for its time.
+        """
+        answer = self.sqs.get_queue_attributes(
+            QueueUrl=self.url(queue),
+            AttributeNames=[
+                "ApproximateNumberOfMessages",
+                "ApproximateNumberOfMessagesNotVisible",
+            ],
+        )
+        return sum(map(int, answer["Attributes"].values()))
+
+    def assert_nothing_is_stuck(self) -> None:
+        """No event source holds a message, and no dead-letter queue of one does."""
+        if stuck := self.stuck():
+            raise AssertionError(f"messages are stuck: {stuck}")
+
+    def task(self, task_id: str) -> Task:
+        """The task as readers see it now. Raises AssertionError where there is none."""
+        found = self.store.load(task_id, self.clock())
+        if found is None:
+            raise AssertionError(f"there is no task {task_id}")
+        return found
+
+    def item(self, task_id: str) -> dict[str, object]:
+        """The task's stored item as plain values, whether readers still see it or not."""
+        found = self.dynamodb.get_item(
+            TableName=self.stack.outputs["TasksTableName"], Key={"TaskId": {"S": task_id}}
+        )
+        plain = TypeDeserializer()
+        return {name: plain.deserialize(value) for name, value in found.get("Item", {}).items()}
+
+    def has_order(self, order_id: str) -> bool:
+        """Whether the order is stored."""
+        return self.store.order(order_id) is not None
+
+    def effects(self, order_id: str) -> dict[str, int]:
+        """How often each operation really had its effect: `{"payment perform": 1}`."""
+        found: Counter[str] = Counter()
+        for entry in self.services.application.effects(order_id):
+            if isinstance(entry, dict):
+                found[f"{entry['service']} {entry['operation']}"] += int(str(entry["effects"]))
+        return dict(+found)
+
+
+@dataclass(frozen=True)
+class Message:
+    """A JSON message that was read from a queue."""
+
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+    def __getitem__(self, name: str) -> object:
+        """A field. Raises KeyError."""
+        return self.fields[name]
+
+    def text(self, name: str) -> str:
+        """A field that must be text; raises AssertionError otherwise."""
+        value = self.fields[name]
+        if not isinstance(value, str):
+            raise AssertionError(f"{name} should be text, not {value}")
+        return value
+
+    def paths(self) -> list[str]:
+        """Of a rejection: where its problems are."""
+        problems = cast("list[dict[str, str]]", self.fields["problems"])
+        return [problem["path"] for problem in problems]
+
+
+@contextmanager
+def deployed(
+    template: Path,
+    parameters: Mapping[str, str] | None = None,
+    *,
+    services: Services | None = None,
+    clock: Clock | None = None,
+) -> Iterator[Stack]:
+    """A stack of its own from that template, in a morning of its own; gone at the end.
+
+    `services` forget what was before, and tell the time by `clock.at_the_services`, if they tell
+    it at all. Raises TemplateProblem, with a sentence that says what to change.
+    """
+    found = Template.read(template)
+    clock = clock or Clock()
+    clock.now, clock.spans = MORNING, []
+    if services is not None:
+        services.application.set_faults({"rules": []})
+        services.application.reset()
+    functions = found.functions()
+    with taken_over(clock), mock_aws(), layers_on_the_path(functions.values()):
+        try:
+            yield Stack(create_stack_on_moto(found, parameters), services, clock)
+        finally:
+            new_session()  # nobody else's calls are this stack's

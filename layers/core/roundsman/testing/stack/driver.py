@@ -1,0 +1,241 @@
+"""Carries messages from moto's queues through the real handlers, as Lambda would.
+
+moto runs no functions. `Driver` reads each queue that wakes a function, hands the batch to that
+function's handler in the environment that the template gives it, and deletes what was handled.
+"""
+
+import os
+from base64 import b64encode
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from math import ceil
+from typing import TYPE_CHECKING
+
+import boto3
+from moto.core.models import DEFAULT_ACCOUNT_ID
+from moto.dynamodb.models import dynamodb_backends
+from moto.sqs.models import sqs_backends
+
+from roundsman.testing.stack.calls import AwsCalls, Call, Killed
+from roundsman.testing.stack.environment import circuits_known, forget_circuits, new_session
+from roundsman.testing.stack.functions import Context, Event, Instance
+from roundsman.testing.stack.resources import EventSource, StackOnMoto
+
+if TYPE_CHECKING:
+    from moto.sqs.models import Message, Queue, SQSBackend
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import MessageTypeDef
+
+
+class Driver:
+    """The stack's functions, each loaded afresh, so that none keeps another stack's settings."""
+
+    def __init__(self, stack: StackOnMoto) -> None:
+        self.stack = stack
+        self.aws = AwsCalls()
+        self._instances: dict[str, Instance] = {}
+        self._circuits: dict[str, frozenset[str]] = {}
+        # The handlers' clients come from the default session; a new one forgets earlier tests.
+        self.aws.listen(new_session())
+
+    @property
+    def calls(self) -> list[Call]:
+        """Every call that a function has made to AWS so far."""
+        return self.aws.calls
+
+    @property
+    def running(self) -> str:
+        """The function that is being called now; empty while the test itself acts."""
+        return self.aws.running
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """Of the driver itself, not of a function."""
+        client: SQSClient = boto3.client("sqs")
+        return client
+
+    def invoke(self, function: str, event: Event, context: Context | None = None) -> object:
+        """Call a function's handler, in its own environment.
+
+        Raises what the handler raises, and Killed where its process was told to die.
+        """
+        if function not in self.stack.functions:
+            known = ", ".join(self.stack.functions)
+            raise ValueError(f"the template has no function {function}, but {known}")
+        instance = self._instances.setdefault(
+            function, Instance(function, self.stack.functions[function])
+        )
+        context = context or Context(self.stack.function_timeouts[function])
+        known_before = circuits_known()
+        with self._environment_of(function):
+            try:
+                return instance.call(event, context)
+            except Killed:
+                self.start_afresh(function)
+                raise
+            finally:
+                new = circuits_known() - known_before
+                self._circuits[function] = self._circuits.get(function, frozenset()) | new
+
+    def start_afresh(self, function: str) -> None:
+        """Let the next call of a function be a new instance's, which remembers nothing."""
+        self._instances.pop(function, None)
+        forget_circuits(self._circuits.pop(function, frozenset()))
+
+    def redeploy(self) -> None:
+        """New instances of every function, with the code as it is now."""
+        for function in self.stack.functions:
+            self.start_afresh(function)
+
+    @contextmanager
+    def _environment_of(self, function: str) -> Iterator[None]:
+        before = dict(os.environ)
+        os.environ.update(self.stack.function_environments[function])
+        self.aws.running = function
+        try:
+            yield
+        finally:
+            self.aws.running = ""
+            os.environ.clear()
+            os.environ.update(before)
+
+    # ---- queues -----------------------------------------------------------------------------
+
+    def run_until_idle(self, *, most_rounds: int = 100) -> None:
+        """Work off every queue until nothing is to be read; delayed messages are left waiting.
+
+        Raises AssertionError after so many rounds through all queues: something goes in circles.
+        """
+        for _ in range(most_rounds):
+            worked_off = [self.work_off(source) for source in self.stack.mappings]
+            if not any(worked_off):
+                return
+        raise AssertionError(f"still busy after {most_rounds} rounds")
+
+    def work_off(self, source: EventSource) -> bool:
+        """Read one batch of a queue and have it handled; False where there was none.
+
+        A batch whose function dies, or fails for an injected fault, stays hidden for its queue's
+        visibility time-out, as on AWS. Any other exception is the code's own, and raised.
+        """
+        if not self._queue(source.queue_url).messages:
+            return False  # to ask as a client costs a hundred times as much as to look
+        messages = self.sqs.receive_message(
+            QueueUrl=source.queue_url,
+            MaxNumberOfMessages=source.batch_size,
+            MessageSystemAttributeNames=["All"],
+            MessageAttributeNames=["All"],
+        ).get("Messages", [])
+        if not messages:  # they were received too often, and went to the dead-letter queue
+            return False
+        event: Event = {"Records": [_record(each, source.queue_arn) for each in messages]}
+        failed = self._survived(source.function, event)
+        for message in messages:
+            if failed is not None and message["MessageId"] not in failed:
+                self._queue(source.queue_url).delete_message(message["ReceiptHandle"])
+        return True
+
+    def _survived(self, function: str, event: Event) -> set[str] | None:
+        """The messages that must come again; None where all must, since the invocation failed."""
+        struck = self.aws.struck
+        try:
+            return _failed(self.invoke(function, event))
+        except Killed:
+            return None
+        except Exception:
+            if self.aws.struck == struck:
+                raise
+            return None
+
+    def next_message_at(self) -> int | None:
+        """When the next message that is hidden or delayed can be read, in epoch ms."""
+        return min(
+            (
+                _readable_at(message)
+                for source in self.stack.mappings
+                for message in self._queue(source.queue_url)._messages
+            ),
+            default=None,
+        )
+
+    def stuck(self) -> dict[str, int]:
+        """How many messages event sources and their dead-letter queues hold, hidden ones included.
+
+        Not those that are delayed: an Inspect sent ahead waits for its time.
+        """
+        queues = [self._queue(source.queue_url) for source in self.stack.mappings]
+        dead = [queue.dead_letter_queue for queue in queues if queue.dead_letter_queue]
+        held = {
+            queue.name: sum(not message.delayed for message in queue._messages)
+            for queue in (*queues, *dead)
+        }
+        return {name: count for name, count in held.items() if count}
+
+    def bodies(self, queue_url: str) -> list[str]:
+        """Take every message of a queue that can be read."""
+        queue = self._queue(queue_url)
+        found = queue.messages
+        queue._messages = [message for message in queue._messages if message not in found]
+        return [str(message.body) for message in found]
+
+    def empty(self) -> None:
+        """Remove every message of every queue, and every row of every table."""
+        for queue in self._sqs.queues.values():
+            queue._messages.clear()
+            queue._pending_messages.clear()
+        for table in dynamodb_backends[DEFAULT_ACCOUNT_ID][self._region].tables.values():
+            table.items.clear()
+
+    def _queue(self, url: str) -> "Queue":
+        queue: Queue = self._sqs.queues[url.rpartition("/")[2]]
+        return queue
+
+    @cached_property
+    def _sqs(self) -> "SQSBackend":
+        backend: SQSBackend = sqs_backends[DEFAULT_ACCOUNT_ID][self._region]
+        return backend
+
+    @cached_property
+    def _region(self) -> str:
+        return self.sqs.meta.region_name
+
+
+def _readable_at(message: "Message") -> int:
+    """A message is hidden until after its instant, but delayed only up to it."""
+    return max(ceil(message.visible_at) + 1, ceil(message.delayed_until))
+
+
+def _record(message: "MessageTypeDef", arn: str) -> Event:
+    """A message as Lambda hands it to a function."""
+    return {
+        "messageId": message["MessageId"],
+        "receiptHandle": message["ReceiptHandle"],
+        "body": message["Body"],
+        "attributes": dict(message.get("Attributes", {})),
+        "messageAttributes": _attributes(message),
+        "md5OfBody": message["MD5OfBody"],
+        "eventSource": "aws:sqs",
+        "eventSourceARN": arn,
+        "awsRegion": arn.split(":")[3],
+    }
+
+
+def _attributes(message: "MessageTypeDef") -> Event:
+    """A message's attributes as Lambda spells them."""
+    found: Event = {}
+    for name, value in message.get("MessageAttributes", {}).items():
+        binary = value.get("BinaryValue")
+        said = {"binaryValue": b64encode(binary).decode()} if binary is not None else {}
+        text = {"stringValue": value["StringValue"]} if "StringValue" in value else {}
+        found[name] = {**text, **said, "dataType": value["DataType"]}
+    return found
+
+
+def _failed(answer: object) -> set[str]:
+    """The ids of the messages that a partial batch response asks to have again."""
+    match answer:
+        case {"batchItemFailures": list(failures)}:
+            return {str(failure["itemIdentifier"]) for failure in failures}
+        case _:
+            raise AssertionError(f"not a partial batch response: {answer}")

@@ -1,0 +1,206 @@
+"""A template's queues, tables, topics and functions, made on moto by CloudFormation.
+
+moto runs no functions: `mappings` says which queue wakes which function and in what batches, and
+`function_environments` what environment each would see; `stack_driver` does the rest.
+"""
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+from unittest.mock import patch
+
+import boto3
+from moto.cloudformation.models import Stack as MotoStack
+
+from roundsman.model.instants import SECOND
+from roundsman.testing.stack.template import (
+    CODE_BUCKET,
+    CODE_KEY,
+    Document,
+    FunctionCode,
+    Template,
+    TemplateProblem,
+    mapping_of,
+    part,
+)
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_lambda.type_defs import EventSourceMappingConfigurationTypeDef
+    from mypy_boto3_s3 import S3Client
+    from mypy_boto3_sqs import SQSClient
+
+TEMPLATE_KEY = "template.json"
+
+UNKNOWN_TO_MOTO = (
+    "AWS::CloudWatch::Alarm",
+    "AWS::Lambda::EventInvokeConfig",
+    "AWS::SNS::TopicPolicy",
+    "AWS::SQS::QueuePolicy",
+    "AWS::Scheduler::Schedule",
+)
+"""moto warns of each of these and makes nothing; no function notices."""
+
+OUTPUTS = (
+    "SubmissionQueueUrl",
+    "SchedulerQueueUrl",
+    "RejectedQueueUrl",
+    "OrdersTableName",
+    "TasksTableName",
+    "ControlTableName",
+    "HistoryTableName",
+    "AlertTopicArn",
+    "ReplyQueuePrefix",
+    "SupervisorFunctionName",
+)
+"""By these a test finds what it sends to, reads and ticks."""
+
+
+@dataclass(frozen=True)
+class EventSource:
+    """One event source mapping: messages of `queue_url` wake `function`, `batch_size` at once."""
+
+    queue_url: str
+    queue_arn: str
+    function: str
+    batch_size: int
+    maximum_concurrency: int | None
+    reports_failures: bool
+
+
+@dataclass(frozen=True)
+class StackOnMoto:
+    """A created stack. Functions go by their logical ids, such as "SchedulerFunction"."""
+
+    name: str
+    template: Template
+    outputs: Mapping[str, str]
+    resources: Mapping[str, str]  # physical ids by logical id
+    mappings: tuple[EventSource, ...]
+    functions: Mapping[str, FunctionCode]
+    function_environments: Mapping[str, Mapping[str, str]]
+    function_timeouts: Mapping[str, int]  # in ms
+
+    def logical_id(self, physical: str) -> str:
+        """The name that the template gives to what AWS calls so. Raises KeyError."""
+        return {found: logical for logical, found in self.resources.items()}[physical]
+
+
+def create_stack_on_moto(
+    template: Template,
+    parameters: Mapping[str, str] | None = None,
+    *,
+    stack_name: str = "roundsman",
+) -> StackOnMoto:
+    """Create the template's stack, inside `mock_aws()`, in the region of the environment.
+
+    `parameters` override the template's defaults, as `--parameter-overrides` does. Raises
+    TemplateProblem.
+    """
+    if missing := [name for name in OUTPUTS if name not in part(template.document, "Outputs")]:
+        raise TemplateProblem(
+            f"{template.path.name} has no output {', '.join(missing)}: "
+            "a test finds by it what it sends to and reads"
+        )
+    values = template.parameter_values(parameters)
+    document = template.translate(parameters)
+    known = {
+        name: resource
+        for name, resource in part(document, "Resources").items()
+        if mapping_of(resource)["Type"] not in UNKNOWN_TO_MOTO
+    }
+    _upload({**document, "Resources": known})
+    cloudformation: CloudFormationClient = boto3.client("cloudformation")
+    # moto would read the JSON as YAML, which is half of all the time that this takes.
+    with patch.object(MotoStack, "parse_template", staticmethod(json.loads)):
+        cloudformation.create_stack(
+            StackName=stack_name,
+            TemplateURL=f"https://{CODE_BUCKET}.s3.amazonaws.com/{TEMPLATE_KEY}",
+            Parameters=[{"ParameterKey": k, "ParameterValue": v} for k, v in values.items()],
+            Capabilities=["CAPABILITY_IAM"],
+        )
+    return _describe(cloudformation, stack_name, template)
+
+
+def _upload(document: Document) -> None:
+    """Put the template and an empty code package where CloudFormation fetches them."""
+    archive = io.BytesIO()
+    with zipfile.ZipFile(archive, "w") as package:
+        package.writestr("app.py", "")
+    # In us-east-1 a bucket needs no location, and the template may come from any region.
+    s3: S3Client = boto3.client("s3", region_name="us-east-1")
+    s3.create_bucket(Bucket=CODE_BUCKET)
+    s3.put_object(Bucket=CODE_BUCKET, Key=CODE_KEY, Body=archive.getvalue())
+    s3.put_object(Bucket=CODE_BUCKET, Key=TEMPLATE_KEY, Body=json.dumps(document).encode())
+
+
+def _describe(client: "CloudFormationClient", name: str, template: Template) -> StackOnMoto:
+    (stack,) = client.describe_stacks(StackName=name)["Stacks"]
+    if stack["StackStatus"] != "CREATE_COMPLETE":
+        raise TemplateProblem(f"moto made no stack of it: {stack.get('StackStatusReason')}")
+    pages = client.get_paginator("list_stack_resources").paginate(StackName=name)
+    summaries = [summary for page in pages for summary in page["StackResourceSummaries"]]
+    functions = {
+        summary["PhysicalResourceId"]: summary["LogicalResourceId"]
+        for summary in summaries
+        if summary["ResourceType"] == "AWS::Lambda::Function"
+    }
+    awslambda: LambdaClient = boto3.client("lambda")
+    configurations = {
+        functions[found["FunctionName"]]: found
+        for found in awslambda.list_functions()["Functions"]
+        if found["FunctionName"] in functions
+    }
+    return StackOnMoto(
+        name=name,
+        template=template,
+        outputs={o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]},
+        resources={s["LogicalResourceId"]: s["PhysicalResourceId"] for s in summaries},
+        mappings=_mappings(awslambda, functions),
+        functions=template.functions(),
+        function_environments={
+            # Text on AWS; moto keeps a parameter's number as a number.
+            function: {
+                k: str(v) for k, v in found.get("Environment", {}).get("Variables", {}).items()
+            }
+            for function, found in configurations.items()
+        },
+        function_timeouts={
+            function: int(found["Timeout"]) * SECOND for function, found in configurations.items()
+        },
+    )
+
+
+def _mappings(awslambda: "LambdaClient", functions: Mapping[str, str]) -> tuple[EventSource, ...]:
+    """The event source mappings, which are then disabled.
+
+    At each send moto would read the queue and try to run the function in Docker.
+    """
+    sources = []
+    for mapping in awslambda.list_event_source_mappings()["EventSourceMappings"]:
+        function = functions.get(_name_in(mapping["FunctionArn"]))
+        if function is not None:
+            awslambda.update_event_source_mapping(UUID=mapping["UUID"], Enabled=False)
+            sources.append(_event_source(mapping, function))
+    return tuple(sources)
+
+
+def _event_source(mapping: "EventSourceMappingConfigurationTypeDef", function: str) -> EventSource:
+    arn = mapping["EventSourceArn"]
+    sqs: SQSClient = boto3.client("sqs")
+    return EventSource(
+        queue_url=sqs.get_queue_url(QueueName=_name_in(arn))["QueueUrl"],
+        queue_arn=arn,
+        function=function,
+        batch_size=mapping["BatchSize"],
+        maximum_concurrency=mapping.get("ScalingConfig", {}).get("MaximumConcurrency"),
+        reports_failures="ReportBatchItemFailures" in mapping.get("FunctionResponseTypes", []),
+    )
+
+
+def _name_in(arn: str) -> str:
+    return arn.rsplit(":", 1)[1]

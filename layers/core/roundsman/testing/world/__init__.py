@@ -1,0 +1,1 @@
+"""A whole Roundsman in memory, on a clock that a test moves."""

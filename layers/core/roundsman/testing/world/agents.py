@@ -1,0 +1,194 @@
+"""Runs agents in a world: the real ones, and stand-ins for steps that none was given for."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING, TypeVar
+
+from roundsman.agents.agent import Agent, Answer, answer_again
+from roundsman.agents.call_notes import CallNotes
+from roundsman.agents.callbacks import Callback
+from roundsman.agents.guard import HeldBack
+from roundsman.agents.request import Perform, StepRequest
+from roundsman.errors import PermanentError
+from roundsman.model.holds import Hold, in_force, why_held
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import PERFORM, step_of
+from roundsman.model.workflow import Step, Workflow
+from roundsman.testing.faults import Crash
+from roundsman.testing.world.services import PROBE, EffectKey, End, Services
+from roundsman.wire.messages import AgentRequest
+
+if TYPE_CHECKING:
+    from roundsman.agents.heartbeat import Say
+
+T = TypeVar("T")
+
+FUNCTION_LASTS = 15 * MINUTE
+"""A function's own limit does not come before complete-by: that is the template's to see to."""
+
+
+def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
+    """The agents by name: those given, and a stand-in for each name that is missing.
+
+    Raises ValueError for two of one name, and for one that no step is of.
+    """
+    agents: dict[str, Agent] = {}
+    for agent in given:
+        if agents.setdefault(agent.name, agent) is not agent:
+            raise ValueError(
+                f"two agents are named {agent.name!r}; give one that does all its steps"
+            )
+    asked = {
+        name for workflow in workflows for step in workflow.steps for name in step.agent_names()
+    }
+    if idle := sorted(agents.keys() - asked):
+        known = ", ".join(sorted(asked))
+        raise ValueError(f"no step of this world is of agent {idle[0]!r}; the steps' are {known}")
+    stand_ins: dict[str, Agent] = {}
+    bound: set[tuple[str, str]] = set()
+    for workflow in workflows:
+        for step in workflow.steps:
+            for name in step.agent_names():
+                if name not in agents and (name, step.name) not in bound:
+                    bound.add((name, step.name))  # workflows may share a step
+                    _bind(stand_ins.setdefault(name, Agent(name)), step)
+    return agents | stand_ins
+
+
+def _bind(agent: Agent, step: Step) -> None:
+    def perform(request: StepRequest) -> Mapping[str, Json]:
+        request.progress()
+        return {"done": request.step}
+
+    def undo(_request: StepRequest) -> None:
+        return None
+
+    agent.performs(step)(perform)
+    if step.compensation is not None:
+        agent.compensates(step)(undo)
+
+
+@dataclass
+class Visit:
+    """One request at its agent, with a clock of its own: what it waits for, others do not.
+
+    `lands_late` is told an effect and in how many ms it will come about.
+    """
+
+    agent: Agent
+    request: AgentRequest
+    plan: Plan
+    services: Services
+    holds: Callable[[], Iterable[Hold]]
+    call_notes: CallNotes
+    world_clock: Callable[[], int]
+    lands_late: Callable[[EffectKey, bool, int], None]
+    spent: int = 0
+    answers_in: int | None = None
+    unforeseen: Exception | None = None
+
+    def clock(self) -> int:
+        """The agent's: the world's, and the time that this visit has taken."""
+        return self.world_clock() + self.spent
+
+    def sleep(self, seconds: float) -> None:
+        """Between two tries of one attempt."""
+        self.spent += round(seconds * SECOND)
+
+    def answer(self, *, redelivered: bool, say: "Say", jitter: Callable[[], float]) -> Answer:
+        """What the agent says. Raises Crash where its process is gone before it could."""
+
+        agent = self.agent.called_by(self._called)
+
+        def attempt(asked: AgentRequest) -> Answer:
+            return agent.answer(
+                asked,
+                clock=self.clock,
+                function_ends_at=self.clock() + FUNCTION_LASTS,
+                report=self._report,
+                guard=self,
+                say=say,
+                sleep=self.sleep,
+                jitter=jitter,
+                call_notes=self.call_notes,
+            )
+
+        return answer_again(self.request, attempt) if redelivered else attempt(self.request)
+
+    def _report(self, error: Exception) -> None:
+        """An exception that nobody foresaw: its text goes into no reply, and into the trace."""
+        self.unforeseen = error
+
+    # --- Guard -------------------------------------------------------------------------------
+
+    def call(
+        self,
+        function: Callable[[], T],
+        *,
+        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        asks: bool = False,  # noqa: ARG002
+    ) -> T:
+        """Call it, unless the agent is held."""
+        self._check_holds()
+        return function()
+
+    # --- the service -------------------------------------------------------------------------
+
+    def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
+        """Call the author's function, and let the call end as the service's script has it."""
+        end = self.services.end_of(self.request.step, operation)
+        self.spent += end.takes
+        if end.waits is not None:
+            return self._hand_on(end)
+        if not end.done:
+            self._lose(end)
+            raise end.raised() or Crash("the call never ends")
+        value = function(request)
+        if not (operation == PROBE or isinstance(value, Callback)):
+            self.leave_effect()
+        if end.dies:
+            raise Crash("the agent dies with its answer")
+        if error := end.raised():
+            raise error
+        return value
+
+    def _hand_on(self, end: End) -> Callback:
+        """As the function would that hands its work on; it is done outside, and answered then."""
+        if end.done:
+            self.leave_effect()
+        self.answers_in = end.answers_in
+        return Callback(within=timedelta(milliseconds=end.waits or 0))
+
+    def _check_holds(self) -> None:
+        for hold in in_force(self.holds(), self.clock()):
+            if hold.agent == self.agent.name:
+                raise HeldBack(f"{self.agent.name} is {why_held(hold)}", until=hold.until)
+
+    def leave_effect(self) -> None:
+        """What the call did, as the outside world has it. Raises PermanentError for a spent key."""
+        request, ledger = self.request, self.services.ledger
+        if request.operation != PERFORM:
+            ledger.undo(request.task_id, request.perform_key or request.idempotency_key)
+        elif not ledger.perform(self.effect, fenced=self.fenced):
+            raise PermanentError("KeyUndone", "an undo has spent this key")
+
+    @property
+    def effect(self) -> EffectKey:
+        """What the request's perform brings about."""
+        return EffectKey(self.request.task_id, self.request.step, self.request.idempotency_key)
+
+    @property
+    def fenced(self) -> bool:
+        """Whether the service refuses a perform whose key an undo has spent."""
+        compensation = self.plan.steps[step_of(self.request.step)].compensation
+        return compensation is not None and compensation.fences_late_performs
+
+    def _lose(self, end: End) -> None:
+        if end.lands_in is None or self.request.operation != PERFORM:
+            return
+        left = self.request.complete_by - self.clock()
+        after = end.lands_in if self.fenced else max(0, min(end.lands_in, left))
+        self.lands_late(self.effect, self.fenced, self.spent + after)

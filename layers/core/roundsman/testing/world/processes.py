@@ -1,0 +1,363 @@
+"""The parts of the stack over stores in memory, each of them a process that may die.
+
+An engine handles one message, or makes one pass, as the functions do. When, it is told.
+"""
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import count
+from random import Random
+from traceback import format_exception
+
+from roundsman.agents.agent import Agent
+from roundsman.agents.callbacks import callback_token, succeeded_reply
+from roundsman.engine.due import START_WITHIN
+from roundsman.errors import CallRefused, InvalidMessage, TryAgain
+from roundsman.model.events import Outcome
+from roundsman.model.failure import Group
+from roundsman.model.holds import Hold
+from roundsman.model.instants import MINUTE
+from roundsman.model.json import sha256
+from roundsman.ports import Clock
+from roundsman.scheduler.scheduler import Handled, Scheduler
+from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
+from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
+from roundsman.testing.faults import (
+    Faults,
+    FaultyBoard,
+    FaultyCallNotes,
+    FaultyGroups,
+    FaultyLeases,
+    FaultyOutbox,
+    FaultyPlans,
+    FaultyStore,
+)
+from roundsman.testing.invariants.watch import Watch
+from roundsman.testing.memory import (
+    MemoryAgentBoard,
+    MemoryCallNotes,
+    MemoryGroups,
+    MemoryHolds,
+    MemoryLeases,
+    MemoryPlans,
+    MemoryStore,
+)
+from roundsman.testing.world import queues
+from roundsman.testing.world.agents import Visit
+from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.queues import EFFECTS, REPLIES, Mail
+from roundsman.testing.world.services import EffectKey, Services
+from roundsman.wire.commands import read_command
+from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
+
+SHARDS = 4
+
+LOOKS_AHEAD = MINUTE
+"""How much more than its interval a supervisor looks ahead; see `roundsman.scheduler.lookahead`."""
+
+ReadOrder = Callable[[str], NewOrder | CancelAsked]
+"""Reads what an application sent. Raises RejectedOrder, or another InvalidMessage."""
+
+
+CLOCKS = ("submission", "scheduler", "supervisor")
+"""The parts whose clocks may differ from the world's."""
+
+
+def check_settings(
+    supervisors: int, interval: timedelta, skew: Mapping[str, timedelta], instances: int | None
+) -> None:
+    """Raises ValueError for what nothing would come of."""
+    if instances is not None and instances < 1:
+        raise ValueError(f"instances must be 1 or more, or None for no kept one, not {instances}")
+    if supervisors < 1 or interval <= timedelta():
+        raise ValueError(
+            f"a world needs a supervisor and an interval, not {supervisors}, {interval}"
+        )
+    if strange := sorted(skew.keys() - set(CLOCKS)):
+        raise ValueError(f"no part {strange[0]!r} has a clock; there are {', '.join(CLOCKS)}")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A callback that an agent's function has asked for: by which attempt, and until when.
+
+    `effect` is what whoever answers does, `fenced` whether it is refused under a spent key.
+    """
+
+    lock: str
+    token: str
+    until: int
+    effect: EffectKey
+    fenced: bool
+
+
+class Engine:
+    """The stack's parts. `skew` is by how many ms the clocks of a part are ahead of the world's:
+    of `submission`, `scheduler`, `supervisor`. So many `instances` of the scheduler live on between
+    messages, each with what it keeps, until they die; None: each message has a new one.
+    """
+
+    def __init__(
+        self,
+        *,
+        agents: Mapping[str, Agent],
+        services: Services,
+        faults: Faults,
+        chance: Random,
+        clock: Clock,
+        interval: int,
+        skew: Mapping[str, int],
+        instances: int | None = None,
+    ) -> None:
+        self.faults = faults
+        self.services = services
+        self.plans = MemoryPlans()
+        apart = max((abs(ahead) for ahead in skew.values()), default=0)
+        slack = START_WITHIN + 2 * apart if apart else 0
+        self.watch = Watch(self.plans.plan, services.ledger, clock, interval=interval, slack=slack)
+        self.store = MemoryStore(self.watch.on_write)
+        self.holds = MemoryHolds(clock)
+        self.board = MemoryAgentBoard(clock, self.holds)
+        self.tokens: dict[tuple[str, str], list[Asked]] = {}
+        self.troubles: list[tuple[str, Exception]] = []
+        self.groups = MemoryGroups()
+        self.watch.groups = self.groups.groups
+        self._leases = MemoryLeases()
+        self._agents = agents
+        self._chance = chance
+        self._clock = clock
+        self._interval = interval
+        self._skew = skew
+        self._instances = count(1)
+        self._kept = instances
+        self._schedulers: dict[int, Scheduler] = {}
+        self._supervisors: dict[int, Supervisor] = {}
+        self._faulty_store = FaultyStore(self.store, faults, lambda: None)
+        self._looked_at = FaultyStore(self.store, faults, lambda: None, self.watch.on_load)
+        self._faulty_plans = FaultyPlans(self.plans, faults)
+        self._faulty_board = FaultyBoard(self.board, faults)
+        self._faulty_call_notes = FaultyCallNotes(MemoryCallNotes(), faults)
+
+    # --- one event ---------------------------------------------------------------------------
+
+    def handle(self, mail: Mail, post: PostOffice, read: ReadOrder) -> str:
+        """Handle a message as its function does, and say what became of it.
+
+        Raises Crash, TryAgain and CallRefused: the message comes again then.
+        """
+        try:
+            match mail.queue:
+                case queues.ORDERS:
+                    return self._submit(mail, post, read).reason
+                case queues.COMMANDS:
+                    command = read_command(mail.body)
+                    return self._schedule(post, lambda s: s.command(command, mail.message_id))
+                case queues.REPLIES:
+                    reply = read_reply(mail.body)
+                    self._note_answer(reply)
+                    return self._schedule(post, lambda s: s.reply(reply, mail.message_id))
+                case queues.EFFECTS:
+                    return self._land(mail)
+                case _:
+                    return self._answer(mail, post)
+        except InvalidMessage as invalid:
+            FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
+            return f"put aside: {invalid}"
+
+    def _submit(self, mail: Mail, post: PostOffice, read: ReadOrder) -> Submitted:
+        submission = Submission(
+            tasks=self._faulty_store,
+            plans=self._faulty_plans,
+            outbox=FaultyOutbox(post, self.faults),
+            clock=self._clock_of("submission"),
+            shards=SHARDS,
+        )
+        asked = read(mail.body)
+        if isinstance(asked, NewOrder):
+            return submission.submit(asked)
+        return submission.cancel(asked, mail.message_id)
+
+    def handling_failed(self, mail: Mail) -> None:
+        """The message comes again, unless it came too often."""
+        self.watch.claims.handling_failed(sha256(mail.message_id)[:10])  # as a Scheduler has it
+
+    def _schedule(self, post: PostOffice, handle: Callable[[Scheduler], Handled]) -> str:
+        """Let an instance handle a message: one of those that are kept, or else a new one.
+
+        An instance handles one message at a time, and is gone where its process dies.
+        """
+        if self._kept is None:
+            return _said(handle(self._scheduler(post)))
+        number = self._chance.randrange(self._kept) if self._kept > 1 else 0
+        scheduler = self._schedulers.pop(number, None) or self._scheduler(post)
+        try:
+            said = _said(handle(scheduler))
+        except Exception:
+            self._schedulers[number] = scheduler  # the handling has failed; the process lives on
+            raise
+        self._schedulers[number] = scheduler
+        return said
+
+    def _scheduler(self, post: PostOffice) -> Scheduler:
+        return Scheduler(
+            tasks=self._looked_at,
+            orders=self._faulty_store,
+            plans=self._faulty_plans,
+            board=self._faulty_board,
+            groups=FaultyGroups(self.groups, self.faults),
+            outbox=FaultyOutbox(post, self.faults, self.watch.claims.accepted),
+            clock=self._clock_of("scheduler"),
+            jitter=self._chance.random,
+            instance=f"{next(self._instances):04x}",
+        )
+
+    def make_pass(self, number: int, post: PostOffice) -> PassReport:
+        """Let a supervisor make one pass. Raises Crash; the next pass is then a new instance's."""
+        supervisor = self._supervisors.pop(number, None) or self._supervisor(post)
+        report = supervisor.make_pass(stop_at=self._clock_of("supervisor")() + MINUTE)
+        self._supervisors[number] = supervisor
+        return report
+
+    def _supervisor(self, post: PostOffice) -> Supervisor:
+        leases = FaultyLeases(self._leases, self.faults)
+        return Supervisor(
+            tasks=self._looked_at,
+            plans=self._faulty_plans,
+            board=self._faulty_board,
+            groups=FaultyGroups(self.groups, self.faults),
+            outbox=FaultyOutbox(post, self.faults),
+            clock=self._clock_of("supervisor"),
+            jitter=self._chance.random,
+            beat=Beat(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
+            on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
+        )
+
+    def next_tick(self, last: int, *, bounded: bool) -> int | None:
+        """When the timer that ticked last then finds something to do; passes before would be idle.
+
+        Where the run is not `bounded`, a failure group that was told is nothing to wait for: its
+        members are counted from time to time, for as long as they stand.
+        """
+        task = min(self.watch.due.values(), default=None)
+        instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
+        instants += [
+            group.look_at if _is_counted(group) else group.telling_until
+            for group in self.groups.groups()
+            if bounded or not _is_counted(group)
+        ]
+        if not instants:
+            return None
+        earliest = max(last + self._interval, min(instants))
+        return last + -(-(earliest - last) // self._interval) * self._interval
+
+    def _clock_of(self, part: str) -> Clock:
+        ahead = self._skew.get(part, 0)
+        return self._clock if not ahead else lambda: self._clock() + ahead
+
+    # --- agents ------------------------------------------------------------------------------
+
+    def _answer(self, mail: Mail, post: PostOffice) -> str:
+        request = read_request(mail.body)
+        agent, _, priority = mail.to.partition("/")
+        self._note_read(agent, priority, request)
+        plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
+        if plan is None:
+            raise TryAgain(f"{request.task_id}: the world has no plan of it")
+        visit = Visit(
+            agent=self._agents[agent],
+            request=request,
+            plan=plan,
+            services=self.services,
+            holds=self._known_holds,
+            call_notes=self._faulty_call_notes,
+            world_clock=self._clock,
+            lands_late=lambda effect, fenced, after: post.post(
+                EFFECTS, _effect_text(effect, fenced), after, ""
+            ),
+        )
+
+        def say(reply: Reply) -> None:
+            body = reply.body()
+            self.faults.around("reply", lambda: post.post(REPLIES, body, visit.spent, ""))
+
+        try:
+            answer = visit.answer(
+                redelivered=mail.receives > 1, say=say, jitter=self._chance.random
+            )
+        finally:
+            self.watch.touched(request.task_id)
+        if not isinstance(answer, Reply):
+            return f"{agent} says nothing of {request.step}: {answer.reason}"
+        if answer.outcome is Outcome.WAITING:
+            token = callback_token(request, agent)
+            self._note_asked(visit, token, answer.until or 0)
+            if visit.answers_in is not None:
+                body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
+                post.post(REPLIES, body, visit.spent + visit.answers_in, "")
+        say(answer)
+        why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
+        if visit.unforeseen is not None:
+            why += f"\n{_where(visit.unforeseen)}"
+        return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
+
+    def _note_asked(self, visit: Visit, token: str, until: int) -> None:
+        """A request that is delivered twice gives the same token twice: it asks once."""
+        request = visit.request
+        asked = self.tokens.setdefault((request.task_id, request.step), [])
+        if request.lock not in (other.lock for other in asked):
+            asked.append(Asked(request.lock, token, until, visit.effect, visit.fenced))
+
+    def _note_answer(self, reply: Reply) -> None:
+        """Whoever answers a callback with a success has done it, though a test that puts the
+        answer into the queue itself did nothing. What was undone since is not done again."""
+        for asked in self.tokens.get((reply.task_id, reply.step), ()):
+            if reply.outcome is Outcome.SUCCEEDED and reply.lock == asked.lock:
+                self.services.ledger.perform(asked.effect, fenced=True)
+                self.watch.touched(reply.task_id)
+
+    def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
+        """A note that cannot be written delays no request."""
+        try:
+            self.faults.around(
+                "note_read",
+                lambda: self.board.note_read(agent, priority, request.sent_at, request.lock),
+            )
+        except (TryAgain, CallRefused):
+            return
+
+    def _known_holds(self) -> Sequence[Hold]:
+        """Where they cannot be read, calls pass: what guards against outages must not be one."""
+        try:
+            return self.faults.around("read_holds", self.holds.holds)
+        except (TryAgain, CallRefused):
+            return ()
+
+    def _land(self, mail: Mail) -> str:
+        """A call that was lost on its way is done after all, and nobody hears of it."""
+        found = json.loads(mail.body)
+        effect = EffectKey(found["task"], found["step"], found["key"])
+        done = self.services.ledger.perform(effect, fenced=found["fenced"])
+        self.watch.touched(effect.task_id)
+        return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
+
+
+def _is_counted(group: Group) -> bool:
+    """Whether nothing waits for the group but a count of its members."""
+    return group.closed_at is None and (group.undone or group.told_at is not None)
+
+
+def _where(error: Exception) -> str:
+    """An author's exception and where it was raised, as the agent's log has it."""
+    return "".join(format_exception(error, limit=-2)).rstrip()
+
+
+def _effect_text(effect: EffectKey, fenced: bool) -> str:
+    found = {"task": effect.task_id, "step": effect.step, "key": effect.key, "fenced": fenced}
+    return json.dumps(found)
+
+
+def _said(handled: Handled) -> str:
+    state = handled.task.state if handled.task is not None else "gone"
+    return f"{state}: {handled.reason}"

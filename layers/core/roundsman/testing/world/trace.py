@@ -1,0 +1,55 @@
+"""What happened in a world, one line an event: what a failed test prints."""
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+
+from roundsman.model.instants import SECOND
+from roundsman.testing.invariants.rules import Broken
+
+KEPT = 10_000
+
+
+class Trace:
+    """The last KEPT lines. Texts are made when they are asked for, since most are never read."""
+
+    def __init__(self, began_at: int) -> None:
+        self._began_at = began_at
+        self._lines: deque[tuple[int, str, tuple[object, ...]]] = deque(maxlen=KEPT)
+        self.dropped = 0
+
+    def note(self, at: int, text: str, *values: object) -> None:
+        """Keep a line: `text` with a `{}` for each value, as it is at `at` (epoch ms)."""
+        if len(self._lines) == KEPT:
+            self.dropped += 1
+        self._lines.append((at, text, values))
+
+    def lines(self) -> Iterator[str]:
+        """The lines, the oldest first, each with the time since the world began."""
+        if self.dropped:
+            yield f"({self.dropped} earlier lines are not kept)"
+        for at, text, values in self._lines:
+            yield f"{_since(at - self._began_at)}  {text.format(*values)}"
+
+    def __str__(self) -> str:
+        return "\n".join(self.lines())
+
+
+class InvariantBroken(AssertionError):
+    """Something does not hold that must: what, and how it came about.
+
+    `broken` are the invariants, `seed` repeats the run, `trace` is what happened.
+    """
+
+    def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:
+        self.broken = tuple(broken)
+        self.seed = seed
+        self.trace = trace
+        what = "\n".join(map(str, self.broken))
+        super().__init__(f"{what}\n\nWhat happened (seed={seed} repeats it):\n{trace}")
+
+
+def _since(passed: int) -> str:
+    seconds, thousandths = divmod(passed, SECOND)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"+{hours:02}:{minutes:02}:{seconds:02}.{thousandths:03}"
