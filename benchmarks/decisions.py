@@ -9,7 +9,7 @@ from benchmarks.sizes import item_bytes
 from benchmarks.stand_ins import Shape
 from roundsman.aws.dynamodb.codec import read_task, task_item
 from roundsman.engine.machine import decide
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Claimant, Outcome, Replied, Start
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState, TaskState
@@ -52,7 +52,7 @@ class _Run:
 def _order(shape: Shape) -> _Run:
     plan = plan_of(shape.workflow())
     run = _Run()
-    task = new_task(plan, "ord-1", Wishes(), MORNING, shards=16)
+    task = new_task(plan, "ord-1", ProcessingOptions(), MORNING, shards=16)
     task = _decided(run, plan, task, Start(CLAIMANT))
     while task.state is not TaskState.COMPLETED:
         for reply in _replies(task):

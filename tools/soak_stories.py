@@ -18,12 +18,12 @@ from roundsman import (
     Wait,
     Workflow,
 )
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
 from roundsman.testing import FOR_EVER, Mishaps, World
-from roundsman.testing.world.processes import Asked
+from roundsman.testing.world.processes import CallbackRequest
 from roundsman.testing.world.services import EffectKey
 
 ORDERS_AT_MOST = 12
@@ -172,7 +172,7 @@ class Story:
         self.account.redriven += self.world.redrive()
         self.world.run()
         self.world.check_all_ended()
-        taken = self.world.engine.watch.tasks
+        taken = self.world.processes.watch.tasks
         lost = [order_id for order_id in self.sent if order_id not in taken]
         if lost:
             raise Lost(f"seed={self.seed}: {lost} were sent and are nowhere:\n{self.world.trace}")
@@ -185,7 +185,7 @@ class Story:
 
     def _send_order(self) -> None:
         chance, now = self.chance, self.world.now
-        wishes = Wishes(
+        options = ProcessingOptions(
             start_at=now + chance.choice((30, 600, 90_000)) * SECOND
             if chance.random() < 0.15
             else None,
@@ -193,17 +193,17 @@ class Story:
         )
         total = chance.choice((10, 30))
         lines = [{"sku": f"line-{number}"} for number in range(chance.randint(1, 3))]
-        self.sent.append(self.world.submit({"total": total, "lines": lines}, wishes=wishes))
+        self.sent.append(self.world.submit({"total": total, "lines": lines}, options=options))
         if chance.random() < 0.1:  # the application is not sure and sends it once more
             self.world.submit(
-                {"orderId": self.sent[-1], "total": total, "lines": lines}, wishes=wishes
+                {"orderId": self.sent[-1], "total": total, "lines": lines}, options=options
             )
 
     def _do_something(self) -> None:
         """An operator, or the application, acts on some order or agent."""
         chance, operator = self.chance, self.world.operator
         order_id = chance.choice(self.sent)
-        if order_id not in self.world.engine.watch.tasks:
+        if order_id not in self.world.processes.watch.tasks:
             return
         self.account.commands += 1
         acts: list[Callable[[], object]] = [
@@ -259,13 +259,13 @@ class Story:
 
     def _answer_some(self) -> None:
         """Whoever was asked answers some of it, by the last token or by one of before, in time."""
-        for (order_id, step), asked in list(self.world.engine.tokens.items()):
+        for (order_id, step), asked in list(self.world.processes.tokens.items()):
             waits = [n for n, one in enumerate(asked, start=1) if self._waits(asked, one)]
             for _ in range(self.chance.choice((0, 1, 1, 1, 2)) if waits else 0):
                 self.account.commands += 1
                 self._answer(order_id, step, self.chance.choice(waits))
 
-    def _waits(self, asked: list[Asked], one: Asked) -> bool:
+    def _waits(self, asked: list[CallbackRequest], one: CallbackRequest) -> bool:
         """Whether its effect was asked for, by this token or another, and not answered with No."""
         open_now = asked[self.noes.get(one.effect, 0) :]
         return any(o.effect == one.effect and o.until > self.world.now for o in open_now)
@@ -276,7 +276,7 @@ class Story:
         Nobody does what was undone meanwhile: a task that never heard that somebody was asked
         cannot wait for them.
         """
-        asked = self.world.engine.tokens[order_id, step]
+        asked = self.world.processes.tokens[order_id, step]
         effect = asked[number - 1].effect
         if self._stands(effect):
             self.world.answer(order_id, step, {"by": "somebody"}, asked=number)

@@ -18,18 +18,18 @@ from pathlib import Path
 from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from benchmarks.scale.arrivals import lot
-from roundsman.agents.agent import Agent, Silence
+from roundsman.agents.agent import Agent, NoReply
 from roundsman.agents.request import StepRequest
 from roundsman.engine.due import due, without_owed
 from roundsman.engine.machine import decide
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.engine.requests import request_for
 from roundsman.errors import TransientError
 from roundsman.model.events import Agents, Claimant, Event, Inspect, InspectAt, SendRequest, Start
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import plan_of
-from roundsman.model.queue_lag import Mark, Notebook, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM, Task
 from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
@@ -193,7 +193,7 @@ class _Hand:
     """One instance, with its own time: it goes ahead while it acts."""
 
     now: int = T0
-    notebook: Notebook = field(default_factory=Notebook)
+    notebook: ReadMarkWriter = field(default_factory=ReadMarkWriter)
 
     def clock(self) -> int:
         return self.now
@@ -221,7 +221,7 @@ class _Queue:
         self._open: set[str] = set()
         self._waiting: deque[tuple[str, AgentRequest]] = deque()
         self._idle: deque[_Hand] = deque(_Hand() for _ in range(cell.instances))
-        self._marks: deque[tuple[int, Mark]] = deque()
+        self._marks: deque[tuple[int, ReadMark]] = deque()
         self._told: set[tuple[str, int]] = set()
         self._died: dict[str, int] = {}
         self._lives = {f"ord-{number}" for number in range(cell.dying, cell.orders)}
@@ -231,7 +231,7 @@ class _Queue:
         cell, found = self._cell, self._found
         for number in range(cell.orders):
             name, born = f"ord-{number}", T0 + round(number * cell.apart)
-            self._tasks[name] = new_task(self._plan, name, Wishes(), born, shards=1)
+            self._tasks[name] = new_task(self._plan, name, ProcessingOptions(), born, shards=1)
             self._open.add(name)
             self._at(born, "start", name)
         self._at(T0 + self._drawn.randrange(LOOKS_EVERY), "pass", None)
@@ -295,7 +295,7 @@ class _Queue:
         self._tasks[name] = task
         if task.ended:
             self._open.discard(name)
-        for command in dict.fromkeys(decision.commands):
+        for command in dict.fromkeys(decision.actions):
             if isinstance(command, SendRequest) and task.step(STEP).under_way:
                 self._send(name, now)
             elif isinstance(command, InspectAt):
@@ -341,7 +341,7 @@ class _Queue:
         answer = self._agent(hand).answer(
             request, clock=hand.clock, function_ends_at=now + FUNCTION_LASTS
         )
-        if not isinstance(answer, Silence):
+        if not isinstance(answer, NoReply):
             self._at(hand.now + ON_ITS_WAY, "reply", answer)
         hand.now = max(hand.now, now + SILENT)
         self._at(hand.now + self._cell.between, "read", hand)

@@ -18,7 +18,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
 from roundsman.ports import DueEntry, Outbox
 from roundsman.scheduler.lookahead import LookAhead
-from roundsman.supervisor.shard_pass import Round
+from roundsman.supervisor.shard_pass import ShardPass
 from roundsman.testing.memory import MemoryLeases
 
 MARGIN = 5 * SECOND  # kept back at the end of an invocation
@@ -193,7 +193,7 @@ class Stage:
         self.found.passes += 1
         stop_at = self.now + self.settings.timeout - MARGIN
         until = ahead.until(self._clock())
-        way = Round(
+        way = ShardPass(
             _Costed(self._leases, self),
             owner=name,
             clock=self._clock,
@@ -213,7 +213,7 @@ class Stage:
         way.close()
 
     def _visit(
-        self, shard: int, until: int, stop_at: float, way: Round, ahead: LookAhead
+        self, shard: int, until: int, stop_at: float, way: ShardPass, ahead: LookAhead
     ) -> Iterator[None]:
         """What is overdue, one by one; then what will be, in tens."""
 

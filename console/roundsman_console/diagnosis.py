@@ -9,7 +9,7 @@ is ready. `roundsman.engine.machine` decides; nothing here does.
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, iso, spoken
@@ -162,7 +162,7 @@ def _archived(task: Task, plan: Plan | None, facts: Facts) -> Diagnosis:
 
 
 def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
-    stands = [name for name in step_names(task, plan) if effect_may_stand(task.step(name))]
+    stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
     said: Mapping[str, Sequence[str]] = {
         "may have happened": [] if task.state is TaskState.COMPLETED else stands,
         "undone": in_state(task, plan, ProcessState.UNDONE),

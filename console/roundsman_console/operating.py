@@ -4,7 +4,7 @@ from typing import Annotated
 
 import typer
 
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.task import Task
 from roundsman_console.acting_options import (
@@ -198,7 +198,7 @@ def _begin_all_over(task: Task) -> str:
 
 
 def _standing(task: Task) -> str:
-    names = [name for name, record in task.steps.items() if effect_may_stand(record)]
+    names = [name for name, record in task.steps.items() if may_have_taken_effect(record)]
     if not names:
         return "nothing has happened yet"
     return f"this may have happened: {span(names)}"

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.engine.agent_holds import HELD
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import clock_time, iso
 from roundsman.model.plan import Plan, StepPlan
@@ -85,7 +85,7 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
     has been undone and when, where that failed, and what nothing undoes."""
     if task.ending is None:
         return []
-    stands = [name for name in step_names(task, plan) if effect_may_stand(task.step(name))]
+    stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
     found = [
         ("May stand", stands, ""),
         *_undone(task, plan),

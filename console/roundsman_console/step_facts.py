@@ -40,8 +40,12 @@ def _facts(
         yield f"last heard of {spoken(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
         yield f"not heard of yet{_again(record)}"
-    if record.spared:
-        times = "1 time-out" if record.spared == 1 else f"{record.spared} time-outs"
+    if record.uncounted_timeouts:
+        times = (
+            "1 time-out"
+            if record.uncounted_timeouts == 1
+            else f"{record.uncounted_timeouts} time-outs"
+        )
         yield f"{times} not counted: its request may not have been read"
     if record.effect is Effect.STANDS:
         yield "failed, but its effect stands"
@@ -49,8 +53,8 @@ def _facts(
         yield "failed, and it is proven that it had no effect"
     if record.extra:
         yield f"given {spoken(record.extra)} more, from its next attempt on"
-    if record.in_vain:
-        calls = "1 call" if record.in_vain == 1 else f"{record.in_vain} calls"
+    if record.breaker_rejections:
+        calls = "1 call" if record.breaker_rejections == 1 else f"{record.breaker_rejections} calls"
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"

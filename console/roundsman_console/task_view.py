@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from roundsman.engine.effects import effect_may_stand, without_compensation
+from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
@@ -46,7 +46,9 @@ def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) 
         "dueAt": iso(task.due_at),
         "lane": task.lane,
         "ending": _ending(task),
-        "mayHaveHappened": [n for n in step_names(task, plan) if effect_may_stand(task.step(n))],
+        "mayHaveHappened": [
+            n for n in step_names(task, plan) if may_have_taken_effect(task.step(n))
+        ],
         "undone": in_state(task, plan, ProcessState.UNDONE),
         "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
         "withoutCompensation": [*nothing_undoes(task, plan)],
@@ -126,8 +128,8 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "heartbeatBy": _iso(record.heartbeat_by),
         "heardAt": _iso(record.heard_at),
         "waiting": record.waiting,
-        "spared": record.spared,
-        "inVain": record.in_vain,
+        "spared": record.uncounted_timeouts,
+        "inVain": record.breaker_rejections,
         "tried": list(record.tried),
         "afterUndo": record.after_undo.value if record.after_undo else None,
         "effect": record.effect.value if record.effect else None,

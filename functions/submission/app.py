@@ -25,7 +25,7 @@ def read(
         content=event.content,
         content_hash=event.content_hash,
         plan=_plan(event.workflow.name),
-        wishes=event.wishes,
+        options=event.options,
     )
 
 

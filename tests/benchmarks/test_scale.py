@@ -20,7 +20,7 @@ from benchmarks.scale.plan import (
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.rounds import Held, Lost, Settings, Stage
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.supervisor.shard_pass import at_once
+from roundsman.supervisor.shard_pass import shards_at_once
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 
@@ -184,7 +184,7 @@ def test_no_lane_of_the_plan_is_more_than_half_full() -> None:
         assert 3 * profile.each / needs.shards <= 500
         assert shards_for(profile.each, load_quotas()) <= needs.shards <= 128
         helped = profile.supervisor_timeout > TIMEOUT
-        assert at_once(needs.shards) * (16 if helped else 4) <= needs.shards, "hands enough"
+        assert shards_at_once(needs.shards) * (16 if helped else 4) <= needs.shards, "hands enough"
 
 
 def test_every_concurrency_of_the_plan_is_one_that_the_template_allows() -> None:

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from roundsman.model.states import END_STATES, ProcessState, TaskState
-from roundsman.model.task import Ending, StepRecord, Task
+from roundsman.model.task import StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.scenario import CASES, STEPS, Case, End, Sent, read_events
@@ -94,7 +94,7 @@ def _ended(case: Case) -> Task:
     found = task(case.order_id, steps, state)
     if case.end is End.COMPLETED:
         return found
-    return replace(found, ending=Ending(state, "; ".join(case.reason)))
+    return replace(found, ending=Termination(state, "; ".join(case.reason)))
 
 
 def _row(order_id: str) -> OrderRow:

@@ -5,10 +5,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from roundsman.engine.due import Lane, lane_key
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.failure import failure_of
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, StepError, StepRecord, Task
+from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
 from roundsman_console.records import Loaded
 from roundsman_console.stack import Stack
@@ -78,7 +78,7 @@ class Shelves:
 
 def open_task(task_id: str, at: int = AT, steps: Mapping[str, StepRecord] | None = None) -> Task:
     """A task that was submitted at that instant and is in the open lane."""
-    born = new_task(plan(), task_id, Wishes(tenant="shop-1"), at, shards=2)
+    born = new_task(plan(), task_id, ProcessingOptions(tenant="shop-1"), at, shards=2)
     return replace(born, steps=steps or {})
 
 
@@ -92,7 +92,7 @@ def archived(task_id: str, ended_at: int = AT) -> Task:
         lane=lane_key(Lane.ARCHIVED, born.shard),
         due_at=ended_at,
         ended_at=ended_at,
-        ending=Ending(TaskState.ARCHIVED, "charge: failed for good", "charge", error=DECLINED),
+        ending=Termination(TaskState.ARCHIVED, "charge: failed for good", "charge", error=DECLINED),
         steps={"charge": record},
     )
     failure = failure_of(ended)

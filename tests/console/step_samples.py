@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.task import StepRecord, Task
@@ -36,5 +36,5 @@ def plan() -> Plan:
 
 def task(steps: Mapping[str, StepRecord]) -> Task:
     """A task with these records."""
-    born = new_task(plan(), "ord-1", Wishes(), AT, shards=16)
+    born = new_task(plan(), "ord-1", ProcessingOptions(), AT, shards=16)
     return replace(born, steps=steps)

@@ -8,11 +8,11 @@ from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
 from roundsman.engine.due import placed
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Outcome
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, StepRecord
+from roundsman.model.task import StepRecord, Termination
 from roundsman.model.workflow import Workflow
 from roundsman.ports import OrderRow
 from roundsman.testing.stack import MORNING
@@ -148,9 +148,9 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
     steps = {f"pick[{place}]": done(at) for place in range(4)}
     steps["pick[3]"] = replace(done(at), process_state=ProcessState.ERROR)
     task = replace(
-        new_task(plan, "ord-1", Wishes(), at, shards=16),
+        new_task(plan, "ord-1", ProcessingOptions(), at, shards=16),
         state=TaskState.ARCHIVED,
-        ending=Ending(TaskState.ARCHIVED, "pick[3]: failed for good", "pick[3]"),
+        ending=Termination(TaskState.ARCHIVED, "pick[3]: failed for good", "pick[3]"),
         ended_at=at,
         fan_outs={"pick": 4},
         steps=steps,

@@ -51,7 +51,7 @@ def test_the_cancellation_takes_back_an_order_that_still_waits() -> None:
     assert cancel.order_id == later.order_id
     # Long enough to be cancelled in, and shorter than what the demo takes anyway: the Start that
     # was sent for it waits in the SchedulerQueue until then.
-    assert later.wishes.start_at == 1_700_000_000_000 + 45_000
+    assert later.options.start_at == 1_700_000_000_000 + 45_000
 
 
 def test_the_malformed_event_has_the_problems_that_the_demo_expects() -> None:

@@ -7,7 +7,7 @@ import pytest
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
 from tests.console.shelves import DECLINED, archived, open_task
@@ -16,7 +16,7 @@ from tests.console.step_samples import AT, HOLD, plan
 SEEN = Facts(at=AT, visited_at=AT - 20_000)
 MINUTES_AGO = AT - 600_000
 FAILED = StepError("TransientError", "503 from acquirer")
-ENDING = Ending(TaskState.UNDONE, "charge: declined", "charge", undo=True)
+ENDING = Termination(TaskState.UNDONE, "charge: declined", "charge", undo=True)
 
 
 AT_AGENT = StepRecord(

@@ -9,7 +9,7 @@ from rich.console import Console
 from roundsman.alerts.group import opened
 from roundsman.model.failure import failure_of
 from roundsman.model.states import TaskState
-from roundsman.model.task import Ending, StepError, Task
+from roundsman.model.task import StepError, Task, Termination
 from roundsman_console import listing, showing, timeline, why
 from roundsman_console.diagnosis import Facts, diagnose
 from roundsman_console.groups import command as groups
@@ -28,7 +28,7 @@ def strange() -> Task:
     task = archived("ord-1")
     error = StepError("Strange", STRANGE)
     steps = {"charge": replace(task.steps["charge"], error=error)}
-    ending = Ending(TaskState.ARCHIVED, f"charge: {STRANGE}", "charge", error=error)
+    ending = Termination(TaskState.ARCHIVED, f"charge: {STRANGE}", "charge", error=error)
     return replace(task, workflow=f"story {STRANGE}", tenant=STRANGE, steps=steps, ending=ending)
 
 

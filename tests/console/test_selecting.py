@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, StepError, StepRecord, Task
+from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console import selecting
 from roundsman_console.filters import read_selection
 from roundsman_console.selecting import Page, Selection, find, matches
@@ -204,7 +204,7 @@ ITEM = StepRecord(process_state=ProcessState.PROCESSING, started_at=AT)
         (open_task("a", steps={"pick[3]": ITEM}), Selection(step="pick[3]"), True),
         (open_task("a", steps={"pick[3]": ITEM}), Selection(step="pick[2]"), False),
         (
-            replace(open_task("a"), ending=Ending(TaskState.ARCHIVED, "too late")),
+            replace(open_task("a"), ending=Termination(TaskState.ARCHIVED, "too late")),
             Selection(step="none"),
             True,
         ),

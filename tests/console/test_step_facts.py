@@ -69,10 +69,22 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             replace(WORKING, heartbeat_by=AT + 8_000),
             "not heard of yet; overdue unless it is heard of by 08:00:08",
         ),
-        (replace(WORKING, spared=1), "1 time-out not counted: its request may not have been read"),
-        (replace(WORKING, in_vain=1), "1 call in a row found its service down, not counted"),
-        (replace(WORKING, in_vain=9), "9 calls in a row found its service down, not counted"),
-        (replace(WORKING, spared=3), "3 time-outs not counted: its request may not have been read"),
+        (
+            replace(WORKING, uncounted_timeouts=1),
+            "1 time-out not counted: its request may not have been read",
+        ),
+        (
+            replace(WORKING, breaker_rejections=1),
+            "1 call in a row found its service down, not counted",
+        ),
+        (
+            replace(WORKING, breaker_rejections=9),
+            "9 calls in a row found its service down, not counted",
+        ),
+        (
+            replace(WORKING, uncounted_timeouts=3),
+            "3 time-outs not counted: its request may not have been read",
+        ),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
             "undone first, then begun at the next agent",
@@ -178,7 +190,12 @@ def test_items_are_told_in_spans_and_counted_where_those_are_long() -> None:
 
 def test_scripts_get_the_same_facts_as_fields() -> None:
     record = replace(
-        WORKING, held_since=AT, heartbeat_by=AT + 1, heard_at=AT + 2, waiting=True, spared=2
+        WORKING,
+        held_since=AT,
+        heartbeat_by=AT + 1,
+        heard_at=AT + 2,
+        waiting=True,
+        uncounted_timeouts=2,
     )
     steps = task_document(task({"charge": record}), plan(), ())["steps"]
     assert isinstance(steps, list)

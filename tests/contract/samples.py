@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from roundsman.engine.due import placed
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import plan_of
@@ -31,9 +31,9 @@ def order_row(order_id: str = "ord-1001", content: Json = CONTENT) -> OrderRow:
     return OrderRow(order_id, content, f"hash of {order_id}", NOW)
 
 
-def born(task_id: str = "ord-1001", wishes: Wishes | None = None) -> Task:
+def born(task_id: str = "ord-1001", options: ProcessingOptions | None = None) -> Task:
     """As submission stores it: version 1, nothing claimed."""
-    return new_task(PLAN, task_id, wishes or Wishes(), NOW, shards=SHARDS)
+    return new_task(PLAN, task_id, options or ProcessingOptions(), NOW, shards=SHARDS)
 
 
 def claimed(task: Task, *, lock: str = LOCK, within: int = 30 * SECOND) -> Task:

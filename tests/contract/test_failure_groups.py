@@ -8,7 +8,7 @@ from roundsman.engine.due import placed, without_owed
 from roundsman.model.failure import failure_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
-from roundsman.model.task import Ending, Owed, StepError, Task
+from roundsman.model.task import Owed, StepError, Task, Termination
 from roundsman.ports import Created, Member, Saved
 from tests.contract.samples import NOW, born, order_row
 from tests.contract.worlds import DynamoWorld, World
@@ -33,7 +33,7 @@ def failed(world: World, task_id: str, ended_at: int, group: str = GROUP) -> Tas
         born_task,
         version=2,
         state=TaskState.ARCHIVED,
-        ending=Ending(TaskState.ARCHIVED, "charge_card: declined", "charge_card", error=error),
+        ending=Termination(TaskState.ARCHIVED, "charge_card: declined", "charge_card", error=error),
         ended_at=ended_at,
         failure=group,
     )

@@ -11,8 +11,8 @@ from botocore.stub import Stubber
 from moto import mock_aws
 
 from roundsman.aws.sqs.outbox import AwsOutbox
-from roundsman.aws.sqs.outgoing import Post as Sent
-from roundsman.aws.sqs.outgoing import batches, send_posts
+from roundsman.aws.sqs.outgoing import OutgoingMessage as Sent
+from roundsman.aws.sqs.outgoing import batches, send_messages
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
 from roundsman.model.events import Asked, Cancel
 from roundsman.model.instants import MINUTE, SECOND
@@ -94,7 +94,9 @@ def test_a_tenant_is_not_in_the_requests_text(post: Post) -> None:
     assert post.requests("mail", "normal") == [request_to("a").body()]
 
 
-def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(post: Post) -> None:
+def test_an_agent_without_a_queue_is_named_and_keeps_no_other_request_back(
+    post: Post,
+) -> None:
     with pytest.raises(UnknownAgent, match="no normal request queue for the agent 'drone'"):
         post.outbox.send_requests(
             [("drone", "normal", request_to("fly")), ("mail", "normal", request_to("mail"))]
@@ -264,14 +266,14 @@ def test_one_that_has_its_whole_batch_refused_keeps_no_other_back(moto: MotoPost
         stub.add_response("send_message", {})
         stub.add_client_error("send_message", "InvalidParameterValue", http_status_code=400)
         stub.add_response("send_message", {})
-        outcomes = send_posts(moto.sqs, moto.urls["mail-normal"], posts)
+        outcomes = send_messages(moto.sqs, moto.urls["mail-normal"], posts)
     assert [type(each) for each in outcomes] == [type(None), CallRefused, type(None)]
 
 
 def test_a_batch_that_fails_for_now_is_not_asked_for_one_by_one(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
         stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
-        outcomes = send_posts(moto.sqs, moto.urls["mail-normal"], [Sent("a"), Sent("b")])
+        outcomes = send_messages(moto.sqs, moto.urls["mail-normal"], [Sent("a"), Sent("b")])
     assert [type(each) for each in outcomes] == [TryAgain, TryAgain]
 
 
@@ -283,8 +285,8 @@ def test_each_post_of_a_batch_has_its_own_group_and_delay(moto: MotoPost) -> Non
 
     moto.sqs.meta.events.register("provide-client-params.sqs.*", look)
     url = moto.urls["mail-normal"]
-    send_posts(moto.sqs, url, [Sent("a", group="g"), Sent("b", delay=3)])
-    send_posts(moto.sqs, url, [Sent("c", group="h", delay=4)])
+    send_messages(moto.sqs, url, [Sent("a", group="g"), Sent("b", delay=3)])
+    send_messages(moto.sqs, url, [Sent("c", group="h", delay=4)])
     assert asked == [
         {"Id": "0", "MessageBody": "a", "MessageGroupId": "g"},
         {"Id": "1", "MessageBody": "b", "DelaySeconds": 3},

@@ -16,7 +16,7 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
-from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
+from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
 from roundsman.testing.faults import Faults, FaultyOutbox
 from roundsman.testing.recording import RecordingOutbox, SentCommand
 from tests.contract.samples import NOW, PLAN, SHARDS, born, claimed, completed, order_row
@@ -50,7 +50,7 @@ def supervisor_in(
         outbox=outbox,
         clock=clock,
         jitter=lambda: 0.0,
-        beat=Beat(world.leases(), name, shards, MINUTE),
+        beat=SupervisorConfig(world.leases(), name, shards, MINUTE),
         on_trouble=lambda _, problem: pytest.fail(str(problem)),
     )
 
@@ -78,7 +78,7 @@ def test_supervisors_that_overlap_recover_each_task_once_whatever_their_clocks(
         found = atomic_world.store.load(name, NOW)
         assert found is not None
         step = found.step("reserve_stock")
-        assert (step.failure_count, step.spared) == (0, 1), "its queue was never read"
+        assert (step.failure_count, step.uncounted_timeouts) == (0, 1), "its queue was never read"
         assert [row.kind for row in atomic_world.store.history(name)] == ["requeued"]
     starts = [s.task_id for s in outbox.sent if isinstance(s, SentCommand) and s.kind == "start"]
     assert sorted(starts) == sorted(names)
@@ -140,7 +140,9 @@ def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Cou
         outbox=FaultyOutbox(RecordingOutbox(), sends),
         clock=lambda: LATER,
         jitter=lambda: 0.5,
-        beat=Beat(DynamoLeases(client, control_table=tables.control), "u1", SHARDS, MINUTE),
+        beat=SupervisorConfig(
+            DynamoLeases(client, control_table=tables.control), "u1", SHARDS, MINUTE
+        ),
         on_trouble=lambda _, problem: pytest.fail(str(problem)),
     )
     with counted(client) as found:

@@ -6,12 +6,12 @@ import pytest
 
 from roundsman.engine.due import Lane, due, lane_key, without_owed
 from roundsman.engine.history import refusal
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.events import Asked, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Ending, StepError, Task
+from roundsman.model.task import AfterUndo, StepError, Task, Termination
 from roundsman.ports import Created, DueEntry, Exists, Saved, Superseded
 from tests.contract.samples import (
     CONTENT,
@@ -55,8 +55,10 @@ def open_entries(world: World, task: Task, until: int = FOREVER) -> list[DueEntr
 
 
 def test_an_order_and_its_task_are_read_back_as_they_were_stored(world: World) -> None:
-    wishes = Wishes(start_at=NOW + MINUTE, tenant="shop-1", reply_to=REPLY_TO, correlation_id="w-7")
-    task = born(wishes=replace(wishes, priority="urgent"))
+    options = ProcessingOptions(
+        start_at=NOW + MINUTE, tenant="shop-1", reply_to=REPLY_TO, correlation_id="w-7"
+    )
+    task = born(options=replace(options, priority="urgent"))
     assert world.store.create(order_row(), task) == Created()
     assert world.store.load("ord-1001", NOW) == task
     assert world.store.order("ord-1001") == order_row()
@@ -174,7 +176,7 @@ def test_what_undo_and_operators_write_is_read_back_as_it_was_stored(world: Worl
         task,
         state=TaskState.UNDOING,
         steps={"reserve_stock": record},
-        ending=Ending(TaskState.UNDONE, "why", "reserve_stock", undo=True),
+        ending=Termination(TaskState.UNDONE, "why", "reserve_stock", undo=True),
         command_ids=("c-1", "c-2"),
     )
     assert saved(world, changed) == changed
@@ -354,7 +356,7 @@ def test_an_archived_task_never_expires(world: World) -> None:
         stored(world),
         version=2,
         state=TaskState.ARCHIVED,
-        ending=Ending(TaskState.ARCHIVED, "charge_card: declined", "charge_card"),
+        ending=Termination(TaskState.ARCHIVED, "charge_card: declined", "charge_card"),
         ended_at=NOW,
         lane="archived#3",
         due_at=NOW,

@@ -23,7 +23,7 @@ from typing import TypeVar
 
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import OperatorEvent, Resolve
 from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, UNDO, Task, idempotency_key, operation_of, step_of
@@ -107,7 +107,9 @@ class TaskModel:
 
     def start(self) -> State:
         """The task is stored and nothing has happened to it."""
-        task = new_task(self.configuration.plan, TASK_ID, Wishes(reply_to=REPLY_TO), T0, shards=1)
+        task = new_task(
+            self.configuration.plan, TASK_ID, ProcessingOptions(reply_to=REPLY_TO), T0, shards=1
+        )
         owes_nothing = replace(task, owed=())  # `received` is submission's to send
         number, _ = self.records.canonical(owes_nothing, T0)
         budget = self.configuration

@@ -19,7 +19,7 @@ from roundsman.model.json import Json, parse_json
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
 from roundsman.scheduler.scheduler import Scheduler
-from roundsman.supervisor.supervisor import Beat, Supervisor
+from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.testing.memory import MemoryGroups, MemoryLeases, MemoryPlans, MemoryStore
 from roundsman.testing.recording import RecordingOutbox
 from roundsman.wire.alert import Alert
@@ -220,7 +220,7 @@ class Shells:
             outbox=desk.outbox,
             clock=desk.clock,
             jitter=lambda: JITTER,
-            beat=Beat(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
+            beat=SupervisorConfig(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
             on_trouble=defect,
         )
 

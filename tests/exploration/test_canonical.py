@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from roundsman.engine.decision import SKEW
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.plan import Plan
 from roundsman.model.task import StepRecord, Task
 from roundsman.wire.messages import AgentRequest
@@ -82,7 +82,7 @@ JUDGED = {
 }
 """The fields of a step's record that a canonical one has."""
 
-NOT_KEPT = {"finished_at", "result", "error", "spared", "in_vain"}
+NOT_KEPT = {"finished_at", "result", "error", "uncounted_timeouts", "breaker_rejections"}
 """Those that it has not, each with its reason there."""
 
 acts = st.tuples(
@@ -101,7 +101,7 @@ class Life:
         self.records = Records(made, near_end=False, outcomes=True)
         self.shells = Shells(self.records, {})
         self.task: Task = replace(
-            new_task(made, TASK_ID, Wishes(reply_to=REPLY_TO), T0, shards=1), owed=()
+            new_task(made, TASK_ID, ProcessingOptions(reply_to=REPLY_TO), T0, shards=1), owed=()
         )
         self.now = T0
         self.asked: list[AgentRequest] = []

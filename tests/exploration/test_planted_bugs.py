@@ -11,13 +11,11 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman.engine import attempts, fan_out, machine, routing
-from roundsman.engine import compensation as undoing
-from roundsman.engine import decision as draft
-from roundsman.engine import effects as standing
-from roundsman.engine import steps as performing
+from roundsman.engine import attempts, compensation, effects, fan_out, machine, routing
+from roundsman.engine import decision as building
+from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
-from roundsman.engine.decision import Case, Draft
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import placed
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied
@@ -26,7 +24,7 @@ from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord, Task
 from roundsman.ports import Saved, Superseded
-from roundsman.scheduler import scheduler as scheduling
+from roundsman.scheduler import scheduler
 from roundsman.testing.invariants.rules import Invariant
 from roundsman.testing.memory import MemoryStore
 from tests.exploration.configurations import (
@@ -97,15 +95,15 @@ def no_lock_fence(patch: Patch) -> None:
             event = replace(event, lock=task.step(event.step).locked_by or event.lock)
         return real(plan, task, event, now, order=order, agents=agents, jitter=jitter)
 
-    patch.setattr(scheduling, "decide", decide)
+    patch.setattr(scheduler, "decide", decide)
 
 
 def an_undo_waits_for_nothing(patch: Patch) -> None:
-    patch.setattr(Draft, "acts_until", lambda draft, name: None)
+    patch.setattr(DecisionBuilder, "acts_until", lambda decision, name: None)
 
 
 def an_undo_allows_nothing_for_clocks(patch: Patch) -> None:
-    patch.setattr(undoing, "SKEW", 0)
+    patch.setattr(compensation, "SKEW", 0)
 
 
 def the_due_instant_never_falls(patch: Patch) -> None:
@@ -113,42 +111,42 @@ def the_due_instant_never_falls(patch: Patch) -> None:
         after = placed(task, now)
         return replace(after, due_at=task.due_at) if after.lane == task.lane else after
 
-    patch.setattr(draft, "placed", late)
+    patch.setattr(building, "placed", late)
 
 
 def only_what_is_processed_is_undone(patch: Patch) -> None:
     def stands(record: StepRecord) -> bool:
         return record.process_state is ProcessState.PROCESSED
 
-    patch.setattr(standing, "effect_may_stand", stands)
-    patch.setattr(undoing, "TO_UNDO", frozenset({ProcessState.PROCESSED}))
+    patch.setattr(effects, "may_have_taken_effect", stands)
+    patch.setattr(compensation, "TO_UNDO", frozenset({ProcessState.PROCESSED}))
 
 
 def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
-    patch.setattr(undoing, "_successors_settled", lambda case, step: True)
+    patch.setattr(compensation, "_successors_settled", lambda context, step: True)
 
 
 def nothing_is_owed(patch: Patch) -> None:
-    patch.setattr(Draft, "_promised", lambda draft, state, version: ())
+    patch.setattr(DecisionBuilder, "_promised", lambda decision, state, version: ())
 
 
 def a_step_needs_no_predecessors(patch: Patch) -> None:
-    def is_ready(case: Case, step: StepPlan) -> bool:
-        record = case.draft.step(step.name)
+    def is_ready(context: DecisionContext, step: StepPlan) -> bool:
+        record = context.decision.step(step.name)
         return record.process_state is ProcessState.PENDING and record.not_before is None
 
-    patch.setattr(performing, "_is_ready", is_ready)
+    patch.setattr(ready_steps, "_is_ready", is_ready)
 
 
 def a_new_round_has_the_old_keys(patch: Patch) -> None:
-    def begin_anew(draft: Draft, name: str) -> None:
-        draft.steps.pop(name, None)
+    def begin_anew(decision: DecisionBuilder, name: str) -> None:
+        decision.steps.pop(name, None)
 
-    patch.setattr(Draft, "begin_anew", begin_anew)
+    patch.setattr(DecisionBuilder, "begin_anew", begin_anew)
 
 
 def a_dead_claim_is_never_given_up(patch: Patch) -> None:
-    patch.setattr(machine, "overdue", lambda case, step, by: None)
+    patch.setattr(machine, "overdue", lambda context, step, by: None)
 
 
 def a_lock_does_not_name_its_version(patch: Patch) -> None:
@@ -159,14 +157,14 @@ def a_lock_does_not_name_its_version(patch: Patch) -> None:
 
 
 def an_agent_is_left_without_a_proof(patch: Patch) -> None:
-    patch.setattr(routing, "_may_leave", lambda case, step: True)
+    patch.setattr(routing, "_may_leave", lambda context, step: True)
 
 
 def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
     """Without the undo, the step begins at the next agent at once."""
 
     def settled(
-        case: Case,
+        context: DecisionContext,
         step: StepPlan,
         event: StepEvent,
         *,
@@ -174,24 +172,28 @@ def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
         error: StepError | None,
         why: str,
     ) -> None:
-        begin_undo(case, step, event, after_undo=after_undo, error=error, why=why)
-        undone(case, step)
+        begin_undo(context, step, event, after_undo=after_undo, error=error, why=why)
+        undone(context, step)
 
     patch.setattr(attempts, "begin_undo", settled)
 
 
 def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
-    real = Draft.fail
+    real = DecisionBuilder.fail
 
     def fail(
-        draft: Draft, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
+        decision: DecisionBuilder,
+        name: str,
+        event: StepEvent,
+        error: StepError,
+        effect: Effect | None = None,
     ) -> None:
-        real(draft, name, event, error, effect)
+        real(decision, name, event, error, effect)
         if event is StepEvent.REFUSED:
-            known = replace(draft.step(name), outcome_unknown=False, effect=Effect.NONE)
-            draft.steps[name] = known
+            known = replace(decision.step(name), outcome_unknown=False, effect=Effect.NONE)
+            decision.steps[name] = known
 
-    patch.setattr(Draft, "fail", fail)
+    patch.setattr(DecisionBuilder, "fail", fail)
 
 
 def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
@@ -203,7 +205,7 @@ def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
 
 def a_person_is_believed_about_what_is_to_come(patch: Patch) -> None:
     """Nothing has happened, it is said; and no request is taken to be able to act any more."""
-    patch.setattr(Draft, "acts_until", lambda draft, name: None)
+    patch.setattr(DecisionBuilder, "acts_until", lambda decision, name: None)
 
 
 def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
@@ -218,18 +220,18 @@ def a_heartbeat_is_not_missed(patch: Patch) -> None:
 
 
 def a_task_without_its_plan_is_taken_for_undone(patch: Patch) -> None:
-    patch.setattr(Draft, "_end_state", lambda draft, plan, ending: ending.how)
+    patch.setattr(DecisionBuilder, "_end_state", lambda decision, plan, ending: ending.how)
 
 
 def an_item_is_left_out_and_not_undone(patch: Patch) -> None:
-    def left_out(case: Case, step: StepPlan, *, after_undo: AfterUndo) -> None:
-        case.draft.move(step.name, StepEvent.LEFT_OUT, after_undo=after_undo)
+    def left_out(context: DecisionContext, step: StepPlan, *, after_undo: AfterUndo) -> None:
+        context.decision.move(step.name, StepEvent.LEFT_OUT, after_undo=after_undo)
 
     patch.setattr(fan_out, "begin_undo", left_out)
 
 
 def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
-    patch.setattr(machine, "expect_start", lambda case: None)
+    patch.setattr(machine, "expect_start", lambda context: None)
 
 
 PASSED_BY = replace(TOLD_TO_RUN, supervisors=1)

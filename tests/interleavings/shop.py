@@ -7,7 +7,7 @@ from datetime import timedelta
 from roundsman.model.workflow import Compensation, Retry, Step, Strategy, Undo, Workflow
 from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.testing import World
-from roundsman.testing.world.queues import REQUESTS, Mail
+from roundsman.testing.world.queues import REQUESTS, QueuedMessage
 from roundsman.testing.world.world import MORNING
 
 MINUTE = timedelta(minutes=1)
@@ -55,13 +55,13 @@ def meanwhile(world: World, call: str, act: Callable[[], object]) -> list[str]:
     return done
 
 
-def deliver(world: World, mail: Mail) -> None:
+def deliver(world: World, mail: QueuedMessage) -> None:
     """Have a message handled now, by a process of its own."""
-    world.engine.handle(mail, world.post, _no_orders)
+    world.processes.handle(mail, world.post, _no_orders)
     world.queues.delete(mail)
 
 
-def waiting(world: World, queue: str) -> list[Mail]:
+def waiting(world: World, queue: str) -> list[QueuedMessage]:
     """The messages that are in a queue, hidden ones included."""
     return [mail for mail in world.queues.waiting if mail.queue == queue]
 

@@ -13,7 +13,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive, Retry
 from roundsman.testing import Fault, World
 from roundsman.testing.world.queues import REPLIES, REQUESTS
-from roundsman.testing.world.services import End
+from roundsman.testing.world.services import CallEnd
 from tests.interleavings.shop import (
     FENCED,
     MINUTE,
@@ -28,7 +28,7 @@ from tests.interleavings.shop import (
 
 SECONDS = timedelta(seconds=1)
 LATER = TransientError("no answer", retry_after=10 * MINUTE)
-TIMED_OUT = End(done=False, error=LATER, lands_in=50_000)
+TIMED_OUT = CallEnd(done=False, error=LATER, lands_in=50_000)
 """The agent gives its call up, and it is done 50 s later all the same."""
 
 

@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.testing import Fault, World
 from roundsman.testing.world.queues import MOST_RECEIVES, ORDERS, REPLIES
@@ -18,7 +18,7 @@ from tests.interleavings.shop import (
     waiting,
 )
 
-STATUSES = Wishes(reply_to="https://queue/of/the/shop")
+STATUSES = ProcessingOptions(reply_to="https://queue/of/the/shop")
 NO_TIMER = timedelta(hours=1)
 SECOND = timedelta(seconds=1)
 
@@ -36,7 +36,7 @@ def test_completed_is_told_though_the_function_dies_between_its_write_and_the_st
     if not dead:
         world = World(*world.workflows.values(), interval=NO_TIMER)
     world.faults.on("send_status", Fault.CRASH_BEFORE, nth=3)  # received, started, completed
-    order = world.submit(wishes=STATUSES)
+    order = world.submit(options=STATUSES)
     world.run(until=lambda: Fault.CRASH_BEFORE in world.faults.count)
     assert world.task(order).state is TaskState.COMPLETED
     assert "completed" not in [status.name for status in world.statuses(order)]
@@ -52,7 +52,7 @@ def test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order() ->
     first = a_step("charge", compensation=FENCED)
     world = World(a_workflow(first, a_step("ship", first, compensation=FENCED)))
     world.post.dead_queues.add("https://queue/of/the/shop")
-    order = world.submit(wishes=STATUSES)
+    order = world.submit(options=STATUSES)
     world.run(for_=SECOND)
     assert world.task(order).state is TaskState.COMPLETED
     assert world.standing(order) == ["charge", "ship"]
@@ -63,7 +63,7 @@ def test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end() -> N
     first = a_step("charge", compensation=FENCED)
     world = World(a_workflow(first, a_step("ship", first, compensation=FENCED)))
     world.faults.on("send_status", Fault.NOT_DONE)
-    order = world.submit(wishes=STATUSES)
+    order = world.submit(options=STATUSES)
     world.run(for_=SECOND)
     assert world.task(order).state is TaskState.COMPLETED
     world.run(for_=5 * MINUTE)
@@ -82,10 +82,10 @@ def test_an_order_event_that_comes_again_when_its_task_is_gone_creates_nothing(
     sent = requests_sent(world)
     order = world.submit({"orderId": "ord-1", "total": "39.80"})
     world.run(for_=5 * MINUTE)
-    assert world.engine.store.load(order, world.now) is None
+    assert world.processes.store.load(order, world.now) is None
     world.submit({"orderId": "ord-1", "total": "39.80"})
     world.run()
-    assert world.engine.store.load(order, world.now) is None
+    assert world.processes.store.load(order, world.now) is None
     assert sent == ["charge"]
     assert "its task is over and was removed" in str(world.trace)
 

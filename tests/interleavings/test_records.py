@@ -57,7 +57,7 @@ def test_answers_that_fill_the_record_together_fail_the_one_too_many_before_noth
 
     def measured() -> bool:
         nonlocal largest_item
-        for task in world.engine.watch.tasks.values():
+        for task in world.processes.watch.tasks.values():
             largest_item = max(largest_item, item_size(task_item(task)))
         return False
 
@@ -83,4 +83,4 @@ def test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_re
     world.run()
     [aside] = world.post.put_aside
     assert [problem.path for problem in aside.problems] == ["orderId"]
-    assert not world.engine.watch.tasks
+    assert not world.processes.watch.tasks

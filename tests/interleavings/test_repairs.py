@@ -10,7 +10,7 @@ from roundsman.model.task import Effect
 from roundsman.model.workflow import Archive, Compensation, Retry
 from roundsman.testing import Fault, World
 from roundsman.testing.world.queues import REQUESTS
-from roundsman.testing.world.services import End
+from roundsman.testing.world.services import CallEnd
 from tests.interleavings.shop import FENCED, MINUTE, ONCE, a_step, a_workflow, since_morning
 
 SECONDS = timedelta(seconds=5)
@@ -35,10 +35,10 @@ def archived_by(world: World) -> str:
 def taken_and_refused(world: World, how: str) -> str:
     """A charge that took place, and of which the record has a failure for good."""
     if how == "the answer timed out":
-        world.on("charge").add(End(error=GatewayTimeout("504")), times=3)
+        world.on("charge").add(CallEnd(error=GatewayTimeout("504")), times=3)
     elif how == "a second try was refused":
-        world.on("charge").add(End(error=TransientError("the connection was reset")))
-        world.on("charge").add(End(done=False, error=PermanentError("Busy", "asked before")))
+        world.on("charge").add(CallEnd(error=TransientError("the connection was reset")))
+        world.on("charge").add(CallEnd(done=False, error=PermanentError("Busy", "asked before")))
     else:
         world.mail(REQUESTS).comes_twice(after=SECONDS)
         world.on("charge").refuses("CardDeclined", times=1)

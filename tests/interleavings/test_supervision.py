@@ -4,7 +4,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -82,7 +82,7 @@ def test_a_task_of_next_month_that_is_run_now_is_watched_from_now_on(lost: str) 
     step = a_step("charge", compensation=FENCED)
     world = World(a_workflow(step))
     next_month = MORNING + 30 * 24 * 3600 * SECOND
-    order = world.submit(wishes=Wishes(start_at=next_month))
+    order = world.submit(options=ProcessingOptions(start_at=next_month))
     world.run(for_=10 * MINUTE)
     assert world.task(order).state is TaskState.SCHEDULED
     world.mail("commands", '"kind":"start"').is_lost()
@@ -152,15 +152,15 @@ def test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard() -> None
     orders = [world.submit() for _ in range(20)]
     world.run(for_=MINUTE / 2)
     broken = min(orders, key=lambda order: (world.task(order).due_at, order))
-    world.engine.store.make_unreadable(broken, ValueError("a record that breaks the machine"))  # type: ignore[arg-type]
+    world.processes.store.make_unreadable(broken, ValueError("a record that breaks the machine"))  # type: ignore[arg-type]
     for _ in range(3):
-        world.engine.make_pass(0, world.post)
+        world.processes.make_pass(0, world.post)
         world.now += 60 * SECOND
     assert [alert.attributes["kind"] for alert in world.post.alerts] == ["task_unreadable"]
-    [group] = world.engine.groups.groups()
+    [group] = world.processes.groups.groups()
     assert (group.opened_by, group.told_at is None) == (broken, False)
-    assert world.engine.watch.due[broken] > world.now
-    assert {task_id for task_id, _ in world.engine.troubles} == {broken}
+    assert world.processes.watch.due[broken] > world.now
+    assert {task_id for task_id, _ in world.processes.troubles} == {broken}
     started = {mail.body for mail in waiting(world, "commands")}
     assert all(any(f'"{order}"' in body for body in started) for order in orders if order != broken)
 
@@ -185,14 +185,14 @@ def test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back(
         world.faults.on(call, Fault.REFUSED)
     for _ in range(3 * 60):
         world.now += 60 * SECOND
-        world.engine.make_pass(0, world.post)
+        world.processes.make_pass(0, world.post)
     assert world.post.alerts == []
-    refused = {type(problem).__name__ for _, problem in world.engine.troubles}
+    refused = {type(problem).__name__ for _, problem in world.processes.troubles}
     assert refused == {"CallRefused"}
-    assert len(world.engine.troubles) == 3 * 60, "once a pass, and not once a task"
-    world.engine.troubles.clear()
+    assert len(world.processes.troubles) == 3 * 60, "once a pass, and not once a task"
+    world.processes.troubles.clear()
     world.faults.stop()
-    world.engine.make_pass(0, world.post)
+    world.processes.make_pass(0, world.post)
     assert all(world.task(order).step("charge").failure_count == 1 for order in orders)
     world.run()
     assert {world.task(order).state for order in orders} == {TaskState.COMPLETED}
@@ -203,11 +203,11 @@ def test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_
     world.on("charge").hangs()
     order = world.submit()
     world.run(for_=MINUTE / 6)
-    world.engine.store.make_unreadable(order, UnreadableRecord(order, "Steps", "is missing"))
+    world.processes.store.make_unreadable(order, UnreadableRecord(order, "Steps", "is missing"))
     for _ in range(8 * 60):
-        world.engine.make_pass(0, world.post)
+        world.processes.make_pass(0, world.post)
         world.now += 60 * SECOND
-        assert world.engine.watch.due[order] <= world.now + 15 * 60 * SECOND
+        assert world.processes.watch.due[order] <= world.now + 15 * 60 * SECOND
 
 
 @pytest.mark.parametrize("interval", [MINUTE, 10 * MINUTE])
@@ -216,7 +216,7 @@ def test_a_task_with_little_time_ends_within_two_seconds_of_it(interval: timedel
     world.on("charge").hangs(times=9)
     world.run(for_=MINUTE / 8)  # its deadline falls between two passes
     began = world.now
-    order = world.submit(wishes=Wishes(complete_within=20 * SECOND))
+    order = world.submit(options=ProcessingOptions(complete_within=20 * SECOND))
     world.run(for_=SECONDS)
     world.run(until=lambda: world.task(order).ended)
     assert world.task(order).state is TaskState.UNDONE
@@ -228,7 +228,7 @@ def test_a_task_starts_within_two_seconds_of_its_time(ahead: int) -> None:
     world = World(a_workflow(a_step("charge", compensation=FENCED)), interval=10 * MINUTE)
     world.run(for_=MINUTE / 8)
     start_at = world.now + ahead
-    order = world.submit(wishes=Wishes(start_at=start_at))
+    order = world.submit(options=ProcessingOptions(start_at=start_at))
     world.run(for_=SECONDS)
     world.run(until=lambda: world.task(order).step("charge").started_at is not None)
     assert start_at <= world.now <= start_at + 2 * SECOND

@@ -29,8 +29,8 @@ def line(**changes: object) -> list[dict[str, object]]:
     return [{"sku": "KB-101", "quantity": 2, "unitPrice": "19.90", **changes}]
 
 
-def processing(number: int, path: str, says: str, **wishes: object) -> Bad:
-    return Bad(json.dumps(order(f"bad-{number}", **wishes)), (f"processing.{path}",), says)
+def processing(number: int, path: str, says: str, **options: object) -> Bad:
+    return Bad(json.dumps(order(f"bad-{number}", **options)), (f"processing.{path}",), says)
 
 
 def without(number: int, *names: str) -> Bad:

@@ -22,7 +22,7 @@ from botocore.compat import HTTPHeaders
 
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.plan import Plan, plan_of
 from roundsman.ports import OrderRow
 from roundsman.wire.commands import Command
@@ -104,7 +104,7 @@ class Fleet:
         for order_id in ids:
             self.store.create(
                 OrderRow(order_id, {"orderId": order_id}, "hash", now),
-                new_task(plan, order_id, Wishes(), now, shards=16),
+                new_task(plan, order_id, ProcessingOptions(), now, shards=16),
             )
         return ids
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roundsman import Json, PermanentError, TransientError
-from roundsman.engine import effects as standing
+from roundsman.engine import effects
 from roundsman.model.events import Extend, OperatorEvent, Resolve, Resubmit
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
@@ -52,7 +52,7 @@ def believes_outcomes(record: StepRecord) -> bool:
     ("guarded", "guard", "without"),
     [
         (MemoryStore, "_is_at", forgets_versions),
-        (standing, "effect_may_stand", believes_outcomes),
+        (effects, "may_have_taken_effect", believes_outcomes),
     ],
 )
 def test_what_lacks_a_guard_is_found(

@@ -32,7 +32,9 @@ def asked(times: int = 1) -> World:
     world = World(CLAIM)
     world.on("approve").asks(DAY, times=3)
     world.submit()
-    return world.run(until=lambda: len(world.engine.tokens.get(("ord-1", "approve"), ())) == times)
+    return world.run(
+        until=lambda: len(world.processes.tokens.get(("ord-1", "approve"), ())) == times
+    )
 
 
 def test_what_is_asked_for_is_done_by_whoever_answers() -> None:
@@ -66,7 +68,7 @@ def test_an_answer_that_a_test_puts_into_the_queue_has_its_effect(
     says: Callable[[World, str], None], number: int
 ) -> None:
     world = asked(times=2)
-    says(world, world.engine.tokens["ord-1", "approve"][number].token)
+    says(world, world.processes.tokens["ord-1", "approve"][number].token)
     assert world.run().task("ord-1").state is TaskState.COMPLETED
     assert world.standing("ord-1") == ["approve"]
 

@@ -13,7 +13,7 @@ from roundsman.model.events import Claimant
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, Ending, Owed, StepError, StepRecord, Task
+from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.supervisor.supervisor import Supervisor
 from roundsman.testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
 from roundsman.testing.faults import FaultyOutbox
@@ -21,7 +21,7 @@ from roundsman.testing.invariants.claims import Claims
 from roundsman.testing.invariants.looks import WITHIN, Looks
 from roundsman.testing.invariants.needs import SOON, needs
 from roundsman.testing.invariants.rules import Broken, of_knowledge, round_of
-from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import REQUESTS
 from roundsman.testing.world.services import EffectKey
 from roundsman.wire.messages import AgentRequest
@@ -141,7 +141,7 @@ def test_a_message_that_dies_twice_may_have_its_claim_counted() -> None:
 
 def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
     for step, broken in (("reserve", [Invariant.SENT]), ("mail", []), (None, [])):
-        ending = Ending(TaskState.UNDONE, "said", step, undo=True)
+        ending = Termination(TaskState.UNDONE, "said", step, undo=True)
         assert claimed().goes(counted(), ending=ending) == broken
 
 
@@ -166,7 +166,7 @@ def test_a_request_is_accepted_where_it_is_sent_lost_or_its_answer_is(fault: Fau
         faults.on("send_requests", fault)
     world = World(SHOP, faults=faults)
     taken: list[str] = []
-    office = PostOffice(lambda *_: None, ["stock"])
+    office = WorldOutbox(lambda *_: None, ["stock"])
     outbox = FaultyOutbox(office, world.faults, lambda request: taken.append(request.lock))
     with suppress(Crash, CallRefused, TryAgain):
         outbox.send_requests([("stock", "normal", a_request())])
@@ -199,7 +199,7 @@ def test_what_a_task_needs_first_is_read_from_its_plan_and_record() -> None:
 
 def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
     undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
-    ending = replace(TASK, ending=Ending(TaskState.UNDONE, "said", undo=True))
+    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "said", undo=True))
     behind = having(ending, reserve=undoing, charge=replace(undoing, not_before=NOW + MINUTE))
     assert [need.at for need in needs(behind, NOW, PLAN)] == [NOW + MINUTE], "charge is first"
     assert earliest(having(ending, reserve=undoing)) == NOW + SOON

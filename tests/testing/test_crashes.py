@@ -2,8 +2,16 @@
 
 import pytest
 
-from roundsman.scheduler import owed as delivery
-from roundsman.testing import Fault, Faults, StoryBroken, TaskState, Wishes, World, crash_everywhere
+from roundsman.scheduler import owed
+from roundsman.testing import (
+    Fault,
+    Faults,
+    ProcessingOptions,
+    StoryBroken,
+    TaskState,
+    World,
+    crash_everywhere,
+)
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, READS
 from roundsman.testing.world.crashes import applies
 from tests.testing.samples import SHOP
@@ -14,7 +22,7 @@ def make(faults: Faults) -> World:
 
 
 def well(world: World) -> None:
-    order_id = world.submit(wishes=Wishes(reply_to="https://queue.example/replies"))
+    order_id = world.submit(options=ProcessingOptions(reply_to="https://queue.example/replies"))
     world.run()
     assert world.task(order_id).state is TaskState.COMPLETED
     assert world.standing(order_id) == ["reserve", "charge", "mail"]
@@ -47,7 +55,7 @@ def test_what_breaks_is_named_by_its_call_its_fault_and_all_that_happened(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """What another handler decided is never sent by the next one: a status can be lost."""
-    monkeypatch.setattr(delivery, "START_WITHIN", 10**12)
+    monkeypatch.setattr(owed, "START_WITHIN", 10**12)
     with pytest.raises(StoryBroken) as caught:
         crash_everywhere(well, make)
     said = str(caught.value)

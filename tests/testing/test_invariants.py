@@ -7,10 +7,9 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.group import opened
-from roundsman.engine import attempts, due, machine
-from roundsman.engine import compensation as undoing
-from roundsman.engine import steps as performing
-from roundsman.engine.decision import Case
+from roundsman.engine import attempts, compensation, due, machine
+from roundsman.engine import steps as ready_steps
+from roundsman.engine.decision import DecisionContext
 from roundsman.model.events import Claimant, HistoryRow
 from roundsman.model.failure import Failure
 from roundsman.model.instants import MINUTE
@@ -20,10 +19,18 @@ from roundsman.model.task import Task
 from roundsman.ports import Saved, Superseded
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.supervisor.supervisor import PassReport, Supervisor
-from roundsman.testing import FOR_EVER, Fault, Invariant, InvariantBroken, Mishaps, Wishes, World
+from roundsman.testing import (
+    FOR_EVER,
+    Fault,
+    Invariant,
+    InvariantBroken,
+    Mishaps,
+    ProcessingOptions,
+    World,
+)
 from roundsman.testing.memory import MemoryStore
 from roundsman.testing.world.agents import Visit
-from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.services import EffectKey, Ledger
 from roundsman.wire.alert import Alert
 from tests.testing.samples import BESIDE, SHOP
@@ -49,7 +56,7 @@ def knows_no_hurry(patch: Patch, _: World) -> None:
 
 
 def counts_what_was_never_sent(patch: Patch, world: World) -> None:
-    patch.setattr(attempts, "_may_be_unsent", lambda case, step: False)
+    patch.setattr(attempts, "_may_not_have_been_sent", lambda context, step: False)
     world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
 
 
@@ -77,14 +84,14 @@ def gives_one_lock_twice(patch: Patch, world: World) -> None:
 
 
 def starts_everything(patch: Patch, _: World) -> None:
-    def pending(case: Case, step: StepPlan) -> bool:
-        return case.draft.step(step.name).process_state is ProcessState.PENDING
+    def pending(context: DecisionContext, step: StepPlan) -> bool:
+        return context.decision.step(step.name).process_state is ProcessState.PENDING
 
-    patch.setattr(performing, "_is_ready", pending)
+    patch.setattr(ready_steps, "_is_ready", pending)
 
 
 def undoes_in_any_order(patch: Patch, world: World) -> None:
-    patch.setattr(undoing, "_successors_settled", lambda case, step: True)
+    patch.setattr(compensation, "_successors_settled", lambda context, step: True)
     world.on("charge").refuses()
 
 
@@ -116,9 +123,9 @@ def completes_at_once(patch: Patch, _: World) -> None:
 
 
 def alerts_nobody(patch: Patch, world: World) -> None:
-    def nothing(self: PostOffice, alert: Alert) -> None: ...
+    def nothing(self: WorldOutbox, alert: Alert) -> None: ...
 
-    patch.setattr(PostOffice, "publish", nothing)
+    patch.setattr(WorldOutbox, "publish", nothing)
     world.on("charge").refuses()
     world.on("charge", "undo").refuses()
 
@@ -126,15 +133,15 @@ def alerts_nobody(patch: Patch, world: World) -> None:
 def alerts_for_nothing(_: Patch, world: World) -> None:
     failure = Failure("shop", "charge", "archived", "CardDeclined", "")
     group = opened(failure, agent="", task_id="order-1", since=world.now, now=world.now)
-    world.engine.groups.open(group)
+    world.processes.groups.open(group)
 
 
 def tells_nobody(patch: Patch, _: World) -> None:
-    patch.setattr(PostOffice, "send_status", lambda self, queue_url, body: True)
+    patch.setattr(WorldOutbox, "send_status", lambda self, queue_url, body: True)
 
 
 def looks_and_does_nothing(patch: Patch, world: World) -> None:
-    patch.setattr(machine, "_inspect", lambda case: None)
+    patch.setattr(machine, "_inspect", lambda context: None)
     world.on("charge").hangs(FOR_EVER)
 
 
@@ -182,7 +189,7 @@ BREAK = {
 
 
 def broken_run(world: World) -> InvariantBroken:
-    world.submit(wishes=Wishes(reply_to="https://queue.example/replies"))
+    world.submit(options=ProcessingOptions(reply_to="https://queue.example/replies"))
     with pytest.raises(InvariantBroken) as caught:
         world.run()
     return caught.value

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.decision import Draft
+from roundsman.engine.decision import DecisionBuilder
 from roundsman.errors import InvalidMessage
 from roundsman.model.failure import Group
 from roundsman.model.plan import Plan, plan_of
@@ -16,8 +16,8 @@ from roundsman.model.workflow import Archive, Workflow
 from roundsman.testing import Invariant, InvariantBroken, TaskState, World
 from roundsman.testing.invariants.rules import of_change
 from roundsman.testing.memory import MemoryGroups, MemoryStore
-from roundsman.testing.world import processes as engine
-from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world import processes
+from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import REPLIES
 from roundsman.wire.alert import Alert
 from roundsman.wire.messages import Reply, read_reply
@@ -38,7 +38,7 @@ ARCHIVES = Workflow(
 def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     monkeypatch: Patch,
 ) -> None:
-    def unfinished(self: Draft, _plan: Plan | None) -> bool:
+    def unfinished(self: DecisionBuilder, _plan: Plan | None) -> bool:
         return any(record.under_way for record in self.steps.values())
 
     world = World(SHOP)
@@ -47,7 +47,7 @@ def test_an_order_that_is_cancelled_with_undo_and_keeps_an_effect_is_found(
     world.run(until=lambda: bool(world.standing(order_id)))
     world.run(for_=timedelta(seconds=1))
     assert world.standing(order_id) == ["reserve"]
-    monkeypatch.setattr(Draft, "_unfinished", unfinished)
+    monkeypatch.setattr(DecisionBuilder, "_unfinished", unfinished)
     monkeypatch.setattr("roundsman.engine.compensation.ready_to_undo", lambda _: [])
     world.cancel(order_id)
     with pytest.raises(InvariantBroken) as found:
@@ -83,20 +83,20 @@ def test_an_all_clear_while_an_order_stands_failed_is_found(monkeypatch: Patch) 
 
 
 def test_a_group_that_is_opened_once_more_without_an_alert_is_found(monkeypatch: Patch) -> None:
-    publish = PostOffice.publish
+    publish = WorldOutbox.publish
 
-    def once(self: PostOffice, alert: Alert) -> None:
+    def once(self: WorldOutbox, alert: Alert) -> None:
         if not self.alerts:
             publish(self, alert)
 
-    monkeypatch.setattr(PostOffice, "publish", once)
+    monkeypatch.setattr(WorldOutbox, "publish", once)
     world = World(ARCHIVES)
     world.on("charge").refuses("CardDeclined", times=1)
     order_id = world.submit()
     world.run()
     world.operator.resubmit(order_id)
     world.run(for_=timedelta(hours=1))
-    assert world.engine.groups.groups() == []
+    assert world.processes.groups.groups() == []
     world.on("charge").refuses("CardDeclined")
     world.submit()
     with pytest.raises(InvariantBroken, match="no alert was sent"):
@@ -104,7 +104,7 @@ def test_a_group_that_is_opened_once_more_without_an_alert_is_found(monkeypatch:
 
 
 def test_an_alert_that_was_not_sent_is_found(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(PostOffice, "publish", lambda *_: None)
+    monkeypatch.setattr(WorldOutbox, "publish", lambda *_: None)
     world = World(ARCHIVES)
     world.on("charge").refuses("CardDeclined")
     world.submit()
@@ -139,7 +139,7 @@ def test_a_soak_finds_that_good_messages_are_put_aside(monkeypatch: Patch) -> No
             raise InvalidMessage([])
         return reply
 
-    monkeypatch.setattr(engine, "read_reply", rejects)
+    monkeypatch.setattr(processes, "read_reply", rejects)
     found = run_stories(range(10))
     assert found.broken
     assert all("put aside: a message of replies" in why for _, why in found.broken)

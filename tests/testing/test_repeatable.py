@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from roundsman.testing import InvariantBroken, Mishaps, World
-from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.outbox import WorldOutbox
 from tests.testing.samples import PICKING, SHOP
 
 TELL = "from tests.testing.test_repeatable import told; print(told(7))"
@@ -40,7 +40,7 @@ def test_another_process_does_the_same_whatever_its_hashes(hash_seed: str) -> No
 
 
 def test_a_failure_says_the_seed_that_repeats_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(PostOffice, "publish", lambda self, alert: None)
+    monkeypatch.setattr(WorldOutbox, "publish", lambda self, alert: None)
 
     def failed(seed: int) -> InvariantBroken:
         world = World(SHOP, seed=seed, mishaps=Mishaps.some(0.02))

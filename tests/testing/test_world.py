@@ -10,7 +10,7 @@ from roundsman.model.holds import BREAKER
 from roundsman.model.instants import milliseconds
 from roundsman.model.json import canonical_json
 from roundsman.model.task import Effect, StepError
-from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, Wishes, World
+from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, ProcessingOptions, TaskState, World
 from roundsman.testing.world.queues import MOST_RECEIVES, REQUESTS
 from roundsman.testing.world.world import MORNING
 from tests.testing.samples import PICKING, SHOP, charge, mail, reserve
@@ -52,8 +52,8 @@ def test_a_plain_order_takes_as_many_events_as_it_has_messages() -> None:
 
 def test_a_month_is_skipped() -> None:
     world = World(SHOP)
-    wishes = Wishes(start_at=world.now + milliseconds(30 * DAY))
-    order_id = world.submit(wishes=wishes)
+    options = ProcessingOptions(start_at=world.now + milliseconds(30 * DAY))
+    order_id = world.submit(options=options)
     world.run()
     assert world.task(order_id).state is TaskState.COMPLETED
     assert world.now - MORNING > milliseconds(30 * DAY)
@@ -62,7 +62,7 @@ def test_a_month_is_skipped() -> None:
 
 def test_a_run_for_some_time_ends_then_and_goes_on() -> None:
     world = World(SHOP)
-    world.submit(wishes=Wishes(start_at=world.now + milliseconds(DAY)))
+    world.submit(options=ProcessingOptions(start_at=world.now + milliseconds(DAY)))
     world.run(for_=timedelta(hours=1))
     assert world.now - MORNING == milliseconds(timedelta(hours=1))
     assert world.task("ord-1").state is TaskState.SCHEDULED
@@ -99,7 +99,7 @@ def test_a_message_that_kills_its_handler_each_time_is_dead_until_it_is_put_back
 def test_a_fault_of_a_name_hits_each_call_of_it() -> None:
     faults = Faults().on("send_status", Fault.NOT_DONE)
     world = World(SHOP, faults=faults)
-    world.submit(wishes=Wishes(reply_to=REPLY_TO))
+    world.submit(options=ProcessingOptions(reply_to=REPLY_TO))
     world.run(for_=10 * MINUTE)
     assert world.statuses("ord-1") == []
     assert world.standing("ord-1") == ["reserve", "charge", "mail"], "statuses hold up nothing"
@@ -144,7 +144,7 @@ def test_clocks_that_differ_are_said_by_part() -> None:
 def test_an_order_is_taken_back() -> None:
     world = World(SHOP)
     world.on("mail").hangs(FOR_EVER)
-    world.submit(wishes=Wishes(reply_to=REPLY_TO))
+    world.submit(options=ProcessingOptions(reply_to=REPLY_TO))
     world.run(until=lambda: len(world.standing("ord-1")) == 2)
     world.cancel("ord-1")
     world.run()

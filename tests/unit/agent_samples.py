@@ -7,7 +7,7 @@ from roundsman import Agent, Compensation, Step
 from roundsman.agents.agent import Answer, StepRequest
 from roundsman.agents.attempt import Report
 from roundsman.agents.guard import Guard, NoGuard
-from roundsman.agents.heartbeat import Say
+from roundsman.agents.heartbeat import SendNow
 from roundsman.wire.messages import AgentRequest, Reply, read_reply
 
 NOW = 1_800_000_000_000
@@ -61,7 +61,7 @@ def ask(
     function_ends_at: int = NOW + 300_000,
     guard: Guard | None = None,
     report: Report = lambda _: None,
-    say: Say = lambda _: None,
+    say: SendNow = lambda _: None,
     jitter: float = 0.5,
 ) -> Answer:
     return agent.answer(

@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError, EndpointConnectionError
 
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
-from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.testing.faults import Faults, FaultyOutbox
 from roundsman.testing.recording import RecordingOutbox, Rejected
 
@@ -143,7 +143,7 @@ class Batch:
     def __post_init__(self) -> None:
         env = {"POWERTOOLS_SERVICE_NAME": "scheduler", "AWS_LAMBDA_LOG_GROUP_NAME": "/the/log"}
         self.dead_letters = DeadLetters(self.queue.client, lambda: self.now, env)
-        self.mailbag = Mailbag(self.queue.client, clock=lambda: self.now)
+        self.mailbag = SendBuffer(self.queue.client, clock=lambda: self.now)
 
     def invoke(self, ids: Iterable[str] | None = None) -> list[str]:
         """Deliver these messages (or all) and acknowledge; the ids that must come again."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from datetime import timedelta
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
 from roundsman.model.workflow import Compensation, Retry, Undo
@@ -12,7 +12,7 @@ from tests.unit.machine_world import T0, World, plan, step
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
 UNFENCED = Compensation(retry=ONCE)
-LATER = Wishes(start_at=T0 + 60 * SECOND)
+LATER = ProcessingOptions(start_at=T0 + 60 * SECOND)
 TWO = ("first", "second")
 SLOW = step("a", heartbeat_within=timedelta(seconds=10), complete_within=timedelta(minutes=10))
 
@@ -30,10 +30,12 @@ def routed(
     return world
 
 
-def held(wishes: Wishes | None = None) -> World:
+def held(options: ProcessingOptions | None = None) -> World:
     """A task whose first step is held for ten minutes before it was ever claimed."""
-    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()), wishes or Wishes())
-    if wishes is not None:
+    world = World(
+        plan(step("a", compensation=FENCED), on_failure=Undo()), options or ProcessingOptions()
+    )
+    if options is not None:
         world.wait(60)
     world.hold("worker", 600).start()
     return world

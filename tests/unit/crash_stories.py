@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from roundsman.agents.callbacks import Callback
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.states import TaskState
 from roundsman.model.task import UNDO
 from roundsman.model.workflow import Archive
@@ -48,22 +48,22 @@ C, A, U, X = TaskState.COMPLETED, TaskState.ARCHIVED, TaskState.UNDONE, TaskStat
 WELL = {
     "success": Story(workflow=LINE, end=C, stands=("reserve", "charge", "ship")),
     "success without replyTo": Story(
-        workflow=LINE, end=C, stands=("reserve", "charge", "ship"), wishes=Wishes()
+        workflow=LINE, end=C, stands=("reserve", "charge", "ship"), options=ProcessingOptions()
     ),
     "success with retention zero": Story(
         workflow=workflow(reserve, retain_for=timedelta(milliseconds=1)),
         end=C,
         stands=("reserve",),
-        wishes=Wishes(reply_to=REPLY_TO, retain_for=0),
+        options=ProcessingOptions(reply_to=REPLY_TO, retain_for=0),
     ),
     "parallel steps and a condition": Story(
         workflow=DIAMOND, end=C, stands=("reserve", "charge", "pack", "confirm")
     ),
     "a scheduled start": Story(
-        workflow=PAIR, end=C, stands=("reserve", "charge"), wishes=starts_in(10 * MINUTES)
+        workflow=PAIR, end=C, stands=("reserve", "charge"), options=starts_in(10 * MINUTES)
     ),
     "a start in a day": Story(
-        workflow=PAIR, end=C, stands=("reserve", "charge"), wishes=starts_in(timedelta(days=1))
+        workflow=PAIR, end=C, stands=("reserve", "charge"), options=starts_in(timedelta(days=1))
     ),
     "an order that is sent twice": Story(
         workflow=PAIR,
@@ -253,7 +253,7 @@ PEOPLE = {
         workflow=PAIR,
         end=X,
         stands=(),
-        wishes=starts_in(timedelta(days=1)),
+        options=starts_in(timedelta(days=1)),
         acts=(is_taken, lambda world: world.cancel(ORDER_ID)),
         before_end=(),
     ),
@@ -312,7 +312,7 @@ PEOPLE = {
         workflow=PAIR,
         end=C,
         stands=("reserve", "charge"),
-        wishes=starts_in(timedelta(days=1)),
+        options=starts_in(timedelta(days=1)),
         acts=(is_taken, lambda world: world.operator.run_now(ORDER_ID)),
     ),
 }

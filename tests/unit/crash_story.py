@@ -7,7 +7,7 @@ from datetime import timedelta
 from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
 from roundsman.engine.decision import STATUSES
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.holds import BREAKER
 from roundsman.model.instants import milliseconds
 from roundsman.model.states import TaskState
@@ -21,7 +21,7 @@ from tests.unit.machine_world import REPLY_TO, T0, step, workflow
 ORDER_ID = "ord-1"
 MINUTES = timedelta(minutes=1)
 A_DAY = milliseconds(timedelta(days=1))
-WISHES = Wishes(reply_to=REPLY_TO, retain_for=A_DAY)
+WISHES = ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY)
 TWO_SECONDS = Retry(max_attempts=4, first_delay=timedelta(seconds=2))
 FENCED, UNFENCED = Compensation(fences_late_performs=True), Compensation()
 
@@ -46,14 +46,14 @@ class Story:
     services: Act = nothing
     acts: Sequence[Act] = ()
     agents: Callable[[], Sequence[Agent]] = tuple
-    wishes: Wishes = WISHES
+    options: ProcessingOptions = WISHES
     perhaps: Sequence[str] = ()
     before_end: Sequence[str] = ("started",)
     alerts: int = 0
 
     @property
     def statuses(self) -> list[str]:
-        if self.wishes.reply_to is None:
+        if self.options.reply_to is None:
             return []
         return ["received", *self.before_end, STATUSES[self.end]]
 
@@ -127,8 +127,8 @@ def shows_progress(request: StepRequest) -> object:
 # --- What happens ----------------------------------------------------------------------------
 
 
-def send(world: World, wishes: Wishes = WISHES) -> None:
-    world.submit({"orderId": ORDER_ID, "total": "39.80"}, wishes=wishes)
+def send(world: World, options: ProcessingOptions = WISHES) -> None:
+    world.submit({"orderId": ORDER_ID, "total": "39.80"}, options=options)
 
 
 def asks(name: str, operation: str = PERFORM) -> Act:
@@ -182,14 +182,14 @@ def is_up(name: str, operation: str = PERFORM) -> Act:
     return lambda world: world.on(name, operation).is_up()
 
 
-def starts_in(time: timedelta) -> Wishes:
-    return Wishes(reply_to=REPLY_TO, retain_for=A_DAY, start_at=T0 + milliseconds(time))
+def starts_in(time: timedelta) -> ProcessingOptions:
+    return ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY, start_at=T0 + milliseconds(time))
 
 
 def tell(story: Story, world: World) -> None:
     """Let all of it happen, to the end."""
     story.services(world)
-    send(world, story.wishes)
+    send(world, story.options)
     for act in story.acts:
         act(world)
     world.run()

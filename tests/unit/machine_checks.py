@@ -18,7 +18,7 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     """What holds for every decision whatever."""
     after = decision.task
     assert decision.reason.strip()
-    for command in decision.commands:
+    for command in decision.actions:
         if isinstance(command, SendRequest):
             assert after.step(command.step).under_way
     if after is before:

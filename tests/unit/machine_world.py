@@ -8,7 +8,7 @@ from typing import TypedDict, Unpack
 
 from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.engine.transitions import TaskEvent
 from roundsman.model.events import (
     Agents,
@@ -98,7 +98,7 @@ class World:
     """One task, its plan and a clock. Every event passes `check`, which knows the invariants."""
 
     plan: Plan
-    wishes: Wishes = field(default_factory=lambda: Wishes(reply_to=REPLY_TO))
+    options: ProcessingOptions = field(default_factory=lambda: ProcessingOptions(reply_to=REPLY_TO))
     order: Json = None
     agents: Agents = field(default_factory=dict)
     jitter: float = 0.5
@@ -110,7 +110,7 @@ class World:
     _nonces: "count[int]" = field(default_factory=lambda: count(1))
 
     def __post_init__(self) -> None:
-        self.task = new_task(self.plan, "ord-1", self.wishes, self.now, shards=16)
+        self.task = new_task(self.plan, "ord-1", self.options, self.now, shards=16)
         self.task = replace(self.task, shard=3, lane=OPEN)
 
     # --- events ------------------------------------------------------------------------------
@@ -127,7 +127,7 @@ class World:
         assert self.decide(event) == decision, "the same arguments give the same decision"
         self.decisions.append((before, event, decision))
         self.task = decision.task
-        for command in decision.commands:
+        for command in decision.actions:
             if isinstance(command, SendRequest):
                 token = self.task.step(command.step).locked_by
                 assert token is not None
@@ -324,7 +324,7 @@ class World:
 
 def requests_in(decision: Decision) -> list[str]:
     """The steps whose requests a decision sends."""
-    return [command.step for command in decision.commands if isinstance(command, SendRequest)]
+    return [command.step for command in decision.actions if isinstance(command, SendRequest)]
 
 
 def reached(worlds: Sequence[World]) -> set[tuple[TaskState, TaskEvent, TaskState]]:

@@ -12,7 +12,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.agents import _http_connection as remote_connection
+from roundsman.agents import _http_connection
 from roundsman.agents.http import RemoteService
 from roundsman.errors import PermanentError, TransientError
 
@@ -152,14 +152,14 @@ def permanent(service: RemoteService) -> PermanentError:
 def bytes_read(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """What each read of a client's socket gives from now on, in bytes."""
     found: list[int] = []
-    readinto = remote_connection._Incoming.readinto
+    readinto = _http_connection._Incoming.readinto
 
-    def counted(incoming: remote_connection._Incoming, buffer: bytearray) -> int | None:
+    def counted(incoming: _http_connection._Incoming, buffer: bytearray) -> int | None:
         size = readinto(incoming, buffer)
         found.append(size or 0)
         return size
 
-    monkeypatch.setattr(remote_connection._Incoming, "readinto", counted)
+    monkeypatch.setattr(_http_connection._Incoming, "readinto", counted)
     return found
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from roundsman.engine.due import Lane, due, lane_key
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Agents, AgentView, Outcome
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, parse_json
@@ -18,7 +18,7 @@ from roundsman.model.workflow import Priority
 from roundsman.ports import Clock, Outbox
 from roundsman.scheduler.scheduler import Scheduler
 from roundsman.submission.submission import NewOrder, Submission, Submitted
-from roundsman.supervisor.supervisor import Beat, Supervisor
+from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.testing.faults import (
     Faults,
     FaultyGroups,
@@ -63,7 +63,7 @@ class Shells:
     """
 
     plan: Plan
-    wishes: Wishes = field(default_factory=lambda: Wishes(reply_to=REPLY_TO))
+    options: ProcessingOptions = field(default_factory=lambda: ProcessingOptions(reply_to=REPLY_TO))
     now: int = T0
     jitter: float = 0.5
     store: MemoryStore = field(default_factory=MemoryStore)
@@ -133,19 +133,25 @@ class Shells:
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=clock or self.clock,
             jitter=jitter or (lambda: self.jitter),
-            beat=Beat(FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND),
+            beat=SupervisorConfig(
+                FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND
+            ),
             on_trouble=lambda task_id, problem: self.troubles.append(task_id),
         )
 
     def new_order(
-        self, order_id: str = ORDER_ID, *, content_hash: str = "hash", wishes: Wishes | None = None
+        self,
+        order_id: str = ORDER_ID,
+        *,
+        content_hash: str = "hash",
+        options: ProcessingOptions | None = None,
     ) -> NewOrder:
         return NewOrder(
             order_id=order_id,
             content={"orderId": order_id, "total": "39.80"},
             content_hash=content_hash,
             plan=self.plan,
-            wishes=wishes or self.wishes,
+            options=options or self.options,
         )
 
     def submit(self, order_id: str = ORDER_ID, faults: Faults | None = None) -> Submitted:

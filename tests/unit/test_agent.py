@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, PermanentError, TransientError
-from roundsman.agents.agent import Silence, StepRequest
+from roundsman.agents.agent import NoReply, StepRequest
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.wire.messages import AgentRequest
@@ -40,7 +40,7 @@ def test_a_request_read_after_complete_by_is_not_attempted_and_not_answered(
     payment.performs(charge_card)(called.append)
     clock.now = NOW + 60_000 + late
     answer = ask(payment, clock)
-    assert isinstance(answer, Silence)
+    assert isinstance(answer, NoReply)
     assert "after complete-by; not attempted" in answer.reason
     assert not called
 
@@ -65,7 +65,7 @@ def test_what_ends_after_complete_by_is_not_answered_whatever_it_was(
         return end(given)
 
     answer = ask(payment, clock)
-    assert isinstance(answer, Silence)
+    assert isinstance(answer, NoReply)
     assert answer.reason == "finished 0 ms after complete-by"
 
 

@@ -7,7 +7,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Agent, Step, StepRequest
-from roundsman.agents.agent import Silence
+from roundsman.agents.agent import NoReply
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import AgentRequest, Reply, read_reply
 from tests.unit.agent_samples import NOW, Clock, ask, charge_card, raising, reply, request
@@ -154,4 +154,4 @@ def test_a_name_that_is_no_items_is_a_step_without_handler(clock: Clock, step: s
 def test_work_that_outlasts_complete_by_ends_in_silence_whatever_it_showed(clock: Clock) -> None:
     agent = Agent("warehouse")
     agent.performs(pack)(every_second(clock, 61))
-    assert isinstance(ask(agent, clock, ASKED), Silence)
+    assert isinstance(ask(agent, clock, ASKED), NoReply)

@@ -17,7 +17,7 @@ from roundsman.model.json import Json
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
-from roundsman.wire.alert_text import inert
+from roundsman.wire.alert_text import sanitize
 from tests.unit.machine_world import T0, World, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}
@@ -332,7 +332,7 @@ def test_an_id_of_any_length_and_script_has_an_alert_that_sns_takes() -> None:
         assert len(alert.subject) < 100
         assert alert.subject.isascii()
         assert alert.subject.isprintable()
-        assert f"roundsman show {inert(task_id)}" in alert.text.replace("'", "")
+        assert f"roundsman show {sanitize(task_id)}" in alert.text.replace("'", "")
 
 
 def test_nothing_from_outside_moves_a_cursor_hides_a_line_or_turns_the_writing_round() -> None:

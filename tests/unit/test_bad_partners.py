@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import pytest
 
-from roundsman.agents import _http_connection as remote_connection
+from roundsman.agents import _http_connection
 from roundsman.agents.guard import HeldBack
 from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
@@ -167,13 +167,13 @@ def test_the_service_trickles(
     partner: Partner, server: Server, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each byte comes soon enough; all of them together do not."""
-    readinto = remote_connection._Incoming.readinto
+    readinto = _http_connection._Incoming.readinto
 
-    def a_byte_a_second(incoming: remote_connection._Incoming, buffer: bytearray) -> int | None:
+    def a_byte_a_second(incoming: _http_connection._Incoming, buffer: bytearray) -> int | None:
         partner.world.wait(1)
         return readinto(incoming, memoryview(buffer)[:1])
 
-    monkeypatch.setattr(remote_connection._Incoming, "readinto", a_byte_a_second)
+    monkeypatch.setattr(_http_connection._Incoming, "readinto", a_byte_a_second)
     server.always = b"HTTP/1.1 201 Created\r\nX-Pad: " + b"x" * 1_000
     partner.fails("POST was not answered in 29.0 s")
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman.agents.agent import Silence
+from roundsman.agents.agent import NoReply
 from roundsman.model.task import StepError
 from roundsman_console.services import RemoteServices
 from tests.services.client import Client
@@ -33,7 +33,7 @@ def test_the_answer_comes_after_complete_by(services: RemoteServices) -> None:
     """The agent is silent, whatever came: its right to speak is over. The next one finds it."""
     partner = Partner(services.url)
     partner.afterwards = lambda: partner.world.wait(331)
-    assert partner.answer(partner.request()) == Silence("finished 1 s after complete-by")
+    assert partner.answer(partner.request()) == NoReply("finished 1 s after complete-by")
     partner.world.inspect()
     assert partner.record().error == StepError("Overdue", "no answer in time; 5 min late when seen")
     partner.afterwards = lambda: None

@@ -8,7 +8,7 @@ import pytest
 from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
-from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.testing.faults import Crash, Fault
 from roundsman.testing.recording import RecordingOutbox, Rejected
@@ -55,7 +55,7 @@ def test_an_event_without_messages_is_answered_and_logged(
         event,
         handle=raising(AssertionError(), at=""),
         outbox=RecordingOutbox(),
-        mailbag=Mailbag(Queue({}).client),
+        mailbag=SendBuffer(Queue({}).client),
         sqs=Queue({}).client,
         queue_url_beside=BESIDE,
         dead_letters=DeadLetters(Queue({}).client),

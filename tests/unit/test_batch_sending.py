@@ -9,8 +9,8 @@ import pytest
 from roundsman.aws.observability import metrics
 from roundsman.aws.sqs.batch import LONGEST_WAIT, Message
 from roundsman.aws.sqs.outbox import AwsOutbox
-from roundsman.aws.sqs.outgoing import Post
-from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.aws.sqs.outgoing import OutgoingMessage
+from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import InvalidMessage, Problem, TryAgain
 from roundsman.testing.faults import Crash
 from roundsman.wire.messages import AgentRequest
@@ -31,7 +31,7 @@ def batch_of(count: int) -> Batch:
     batch = Batch(lambda message: None, Queue({f"id-{n}": f"body {n}" for n in range(count)}))
 
     def handle(message: Message) -> None:
-        assert batch.mailbag.send(OUT, [Post(message.message_id)]) == []
+        assert batch.mailbag.send(OUT, [OutgoingMessage(message.message_id)]) == []
 
     batch.handle = handle
     return batch
@@ -53,7 +53,9 @@ def test_each_queue_has_its_own_request() -> None:
     batch = batch_of(4)
 
     def handle(message: Message) -> None:
-        batch.mailbag.send(f"{OUT}-{int(message.message_id[-1]) % 2}", [Post("a"), Post("b")])
+        batch.mailbag.send(
+            f"{OUT}-{int(message.message_id[-1]) % 2}", [OutgoingMessage("a"), OutgoingMessage("b")]
+        )
 
     batch.handle = handle
     batch.invoke()
@@ -62,10 +64,10 @@ def test_each_queue_has_its_own_request() -> None:
 
 def test_outside_of_a_batch_nothing_waits() -> None:
     queue = Queue({}, refused={"no": "InvalidMessageContents"})
-    mailbag = Mailbag(queue.client)
-    assert mailbag.send(OUT, [Post("a")]) == []
+    mailbag = SendBuffer(queue.client)
+    assert mailbag.send(OUT, [OutgoingMessage("a")]) == []
     assert queue.did == [("out", "a")]
-    assert len(mailbag.send(OUT, [Post("no")])) == 1
+    assert len(mailbag.send(OUT, [OutgoingMessage("no")])) == 1
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 from roundsman.engine.due import START_WITHIN, shard_of
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, Task
 from roundsman.model.workflow import Priority
@@ -17,8 +17,8 @@ orders = plan(
 )
 
 
-def born(wishes: Wishes | None = None) -> Task:
-    return new_task(orders, "ord-1", wishes or Wishes(), T0, shards=16)
+def born(options: ProcessingOptions | None = None) -> Task:
+    return new_task(orders, "ord-1", options or ProcessingOptions(), T0, shards=16)
 
 
 def test_without_wishes_the_plan_decides() -> None:
@@ -42,7 +42,7 @@ def test_a_new_task_is_in_the_open_lane_of_its_shard_and_due_soon() -> None:
 
 def test_wishes_win_over_the_plan_zero_included() -> None:
     task = born(
-        Wishes(
+        ProcessingOptions(
             complete_within=1_000, retain_for=0, priority="normal", tenant="t", correlation_id="c"
         )
     )
@@ -52,7 +52,7 @@ def test_wishes_win_over_the_plan_zero_included() -> None:
 
 
 def test_a_task_for_later_is_scheduled_and_its_time_counts_from_then() -> None:
-    task = born(Wishes(start_at=T0 + 5_000))
+    task = born(ProcessingOptions(start_at=T0 + 5_000))
     assert task.state is TaskState.SCHEDULED
     assert (task.start_at, task.due_at) == (T0 + 5_000, T0 + 5_000)
     assert task.complete_by == T0 + 5_000 + 7_200_000
@@ -60,11 +60,11 @@ def test_a_task_for_later_is_scheduled_and_its_time_counts_from_then() -> None:
 
 def test_a_start_in_the_past_means_now() -> None:
     for start_at in (0, T0 - 1, T0):
-        task = born(Wishes(start_at=start_at))
+        task = born(ProcessingOptions(start_at=start_at))
         assert (task.state, task.start_at) == (TaskState.PENDING, T0)
 
 
 def test_received_is_owed_to_who_asked_for_statuses() -> None:
-    task = born(Wishes(reply_to=REPLY_TO, start_at=T0 + 3_600_000))
+    task = born(ProcessingOptions(reply_to=REPLY_TO, start_at=T0 + 3_600_000))
     assert task.owed == (Owed("status", "received", 1, T0, ""),)
     assert task.due_at == T0 + START_WITHIN

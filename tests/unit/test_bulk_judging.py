@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import (
     Asked,
     Cancel,
@@ -19,7 +19,7 @@ from roundsman.model.events import (
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, StepError, StepRecord, Task
+from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman_console.bulk.judging import (
     AGAIN,
     GONE,
@@ -55,7 +55,7 @@ def a_run(event: OperatorEvent | None = None) -> Run:
 
 def archived(name: str = "charge") -> Task:
     """A task of which that step failed for good."""
-    task = new_task(PLAN, "ord-1", Wishes(), T0, shards=1)
+    task = new_task(PLAN, "ord-1", ProcessingOptions(), T0, shards=1)
     done = StepRecord(process_state=ProcessState.PROCESSED, started_at=T0, finished_at=T0)
     failed = StepRecord(
         process_state=ProcessState.ERROR, started_at=T0, finished_at=FAILED_AT, error=ERROR
@@ -65,7 +65,7 @@ def archived(name: str = "charge") -> Task:
         version=7,
         state=TaskState.ARCHIVED,
         ended_at=FAILED_AT,
-        ending=Ending(TaskState.ARCHIVED, "it failed", name),
+        ending=Termination(TaskState.ARCHIVED, "it failed", name),
         steps={"reserve": done, name: failed},
     )
 
@@ -118,7 +118,7 @@ def test_an_undo_that_is_made_again_is_to_end_undone() -> None:
     failed = replace(task.step("reserve"), process_state=ProcessState.UNDO_ERROR)
     task = replace(
         task,
-        ending=Ending(TaskState.UNDONE, "it failed", "charge", undo=True),
+        ending=Termination(TaskState.UNDONE, "it failed", "charge", undo=True),
         steps={**task.steps, "reserve": failed},
     )
     found = judged(a_run(), PLAN, task, FAILED_AT + 2)
@@ -199,7 +199,7 @@ def test_refusals_are_those_of_this_runs_command() -> None:
 
 
 def test_a_failure_is_told_with_its_group() -> None:
-    task = replace(archived(), ending=Ending(TaskState.ARCHIVED, "w", "charge", error=ERROR))
+    task = replace(archived(), ending=Termination(TaskState.ARCHIVED, "w", "charge", error=ERROR))
     group, words = failure_words(task)
     assert group.startswith("f-")
     assert words == "charge: CardDeclined: no funds"

@@ -20,7 +20,7 @@ from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, Owed, StepError, StepRecord, Task
+from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
 from tests.contract.samples import LOCK, NOW, born, claimed, completed
 
@@ -83,7 +83,7 @@ TASKS = st.builds(
         st.builds(Owed, TEXTS, TEXTS, st.integers(0, 10**6), INSTANTS, TEXTS), max_size=2
     ).map(tuple),
     ending=st.none()
-    | st.builds(Ending, st.sampled_from(TaskState), TEXTS, maybe(TEXTS), undo=st.booleans()),
+    | st.builds(Termination, st.sampled_from(TaskState), TEXTS, maybe(TEXTS), undo=st.booleans()),
     ended_at=maybe_at(),
     expires_at=st.none() | st.integers(0, 10**11).map(lambda seconds: seconds * 1_000),
     priority=st.sampled_from(["normal", "urgent"]),
@@ -175,7 +175,7 @@ def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
     full = replace(
         completed(born(), owed=("completed",)),
         steps={"pack": step},
-        ending=Ending(TaskState.ARCHIVED, "why"),
+        ending=Termination(TaskState.ARCHIVED, "why"),
         command_ids=("c-1",),
     )
     item = task_item(full)
@@ -210,7 +210,7 @@ def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
         ("Owed", lambda item: item.update(Owed={"M": {}})),
         ("Owed[0]", lambda item: item.update(Owed={"L": [{"S": "completed"}]})),
         ("Owed[0].Seq", lambda item: item["Owed"]["L"][0]["M"].pop("Seq")),
-        ("Ending", lambda item: item.update(Ending={"S": "Archived"})),
+        ("Ending", lambda item: item.update(Termination={"S": "Archived"})),
         ("Ending.Undo", lambda item: item["Ending"]["M"].update(Undo={"S": "yes"})),
         ("CommandIds", lambda item: item.update(CommandIds={"S": "c-1"})),
         (

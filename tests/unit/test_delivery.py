@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from roundsman.engine.due import START_WITHIN
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.states import TaskState
@@ -55,7 +55,7 @@ def test_an_orders_statuses_come_once_each_and_their_seq_rises() -> None:
 
 
 def test_a_status_says_which_order_and_which_correlation_it_is_about() -> None:
-    shells = Shells(LINE, wishes=Wishes(reply_to=REPLY_TO, correlation_id="web-7"))
+    shells = Shells(LINE, options=ProcessingOptions(reply_to=REPLY_TO, correlation_id="web-7"))
     shells.submit()
     [body] = shells.status_bodies()
     assert body == {
@@ -122,7 +122,9 @@ def test_what_another_handler_decided_a_moment_ago_is_left_to_it() -> None:
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
 def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_for: int) -> None:
-    shells = submitted(Shells(ONE, wishes=Wishes(reply_to=REPLY_TO, retain_for=retain_for)))
+    shells = submitted(
+        Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
+    )
     shells.start()
     reply = shells.reply_to("first")
     with pytest.raises(Crash):
@@ -136,7 +138,9 @@ def test_an_end_that_was_stored_but_not_told_is_told_by_the_redelivery(retain_fo
 
 @pytest.mark.parametrize("retain_for", [0, 60_000])
 def test_an_end_that_nobody_redelivers_is_told_by_the_supervisor(retain_for: int) -> None:
-    shells = submitted(Shells(ONE, wishes=Wishes(reply_to=REPLY_TO, retain_for=retain_for)))
+    shells = submitted(
+        Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=retain_for))
+    )
     shells.start()
     with pytest.raises(Crash):
         shells.reply("first", faults=Faults().on("save", Fault.CRASH_AFTER))

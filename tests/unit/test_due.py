@@ -14,9 +14,9 @@ from roundsman.engine.due import (
     shard_of,
     without_owed,
 )
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Ending, Owed, StepRecord, Task
+from roundsman.model.task import Owed, StepRecord, Task, Termination
 from tests.unit.machine_world import T0, plan, step
 
 HOUR = 3_600_000
@@ -24,7 +24,7 @@ OWED = (Owed("status", "completed", 3, T0, ""),)
 
 
 def task(**steps: StepRecord) -> Task:
-    made = new_task(plan(step("a")), "ord-1", Wishes(), T0, shards=16)
+    made = new_task(plan(step("a")), "ord-1", ProcessingOptions(), T0, shards=16)
     return replace(made, shard=7, lane="open#7", steps=steps, state=TaskState.ACTIVE)
 
 
@@ -36,7 +36,7 @@ def waiting(not_before: int | None, complete_by: int) -> StepRecord:
     return StepRecord(not_before=not_before, complete_by=complete_by)
 
 
-ENDING = Ending(TaskState.ARCHIVED, "failed")
+ENDING = Termination(TaskState.ARCHIVED, "failed")
 
 
 def test_a_task_that_was_just_submitted_is_due_when_it_should_have_been_started() -> None:

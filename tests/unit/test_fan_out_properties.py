@@ -11,7 +11,7 @@ from fractions import Fraction
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import Task
@@ -53,8 +53,10 @@ def plans(draw: st.DrawFn) -> Plan:
 
 def world_of(made: Plan, data: st.DataObject) -> UndoWorld:
     order = lines(data.draw(st.integers(0, 4)))
-    wishes = Wishes(reply_to=REPLY_TO, start_at=T0)
-    return UndoWorld(World(made, wishes, order=order), lambda most: data.draw(st.integers(0, most)))
+    options = ProcessingOptions(reply_to=REPLY_TO, start_at=T0)
+    return UndoWorld(
+        World(made, options, order=order), lambda most: data.draw(st.integers(0, most))
+    )
 
 
 def check_end(story: UndoWorld) -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.samples import Sample
-from roundsman.engine.effects import effect_may_stand, without_compensation
+from roundsman.engine.effects import may_have_taken_effect, without_compensation
 from roundsman.engine.requests import request_for
 from roundsman.model.events import Outcome
 from roundsman.model.failure import UNDO_FAILED, failure_of
@@ -64,7 +64,7 @@ def test_where_the_outcome_is_unknown_and_nothing_undoes_it_the_history_says_so(
     assert any(
         reason.endswith("left out (1 of 1 that may fail); its effect may stand") for reason in rows
     )
-    assert effect_may_stand(world.record("pick[1]"))
+    assert may_have_taken_effect(world.record("pick[1]"))
 
 
 def test_an_item_with_a_compensation_is_undone_at_once_where_that_is_fenced() -> None:
@@ -178,7 +178,7 @@ def test_in_a_task_that_is_undone_an_item_that_was_to_be_left_out_is_undone_like
 
 def test_what_was_left_out_and_undone_is_not_undone_again() -> None:
     world = one_is_left_out_and_undone()
-    assert not effect_may_stand(world.record("pick[1]"))
+    assert not may_have_taken_effect(world.record("pick[1]"))
     world.is_refused("ship")
     assert world.state("pick[0]") is P.UNDOING
     assert world.state("pick[1]") is P.SKIPPED

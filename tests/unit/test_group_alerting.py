@@ -67,13 +67,15 @@ def test_forty_orders_that_fail_alike_make_an_alert_an_update_and_an_all_clear()
     assert "(40 now)" in update.subject
     assert update.text.count("  Archived, tried 1 time: ") == 3, "three sample orders"
     world.on("charge").is_up()
-    for task in list(world.engine.watch.tasks):
+    for task in list(world.processes.watch.tasks):
         world.operator.resubmit(task)
     world.run()
-    assert all(world.task(task).state is TaskState.COMPLETED for task in world.engine.watch.tasks)
+    assert all(
+        world.task(task).state is TaskState.COMPLETED for task in world.processes.watch.tasks
+    )
     world.run(for_=timedelta(minutes=30))
     assert news(world) == ["first", "update", "clear"]
-    assert world.engine.groups.groups() == []
+    assert world.processes.groups.groups() == []
 
 
 def test_each_cause_has_a_group_of_its_own() -> None:
@@ -83,7 +85,7 @@ def test_each_cause_has_a_group_of_its_own() -> None:
     world.submit()
     world.run()
     assert [alert.attributes["group"] for alert in world.post.alerts] == [
-        group.id for group in world.engine.groups.groups()
+        group.id for group in world.processes.groups.groups()
     ]
     assert news(world) == ["first", "first"]
 
@@ -111,7 +113,7 @@ def test_undone_orders_wake_nobody_until_many_are_undone_at_once() -> None:
     assert world.post.alerts[0].attributes["severity"] == "warning"
     world.run(for_=timedelta(minutes=40))
     assert news(world) == ["first", "clear"], "they have calmed down"
-    assert world.engine.groups.groups() == []
+    assert world.processes.groups.groups() == []
 
 
 def test_a_few_undone_now_and_then_keep_no_all_clear_back() -> None:
@@ -128,12 +130,12 @@ def test_a_few_undone_now_and_then_keep_no_all_clear_back() -> None:
 def test_an_order_that_a_person_had_undone_is_in_no_group() -> None:
     world = declined(1)
     world.run()
-    [order_id] = world.engine.watch.tasks
+    [order_id] = world.processes.watch.tasks
     world.operator.undo(order_id)
     world.run()
     assert world.task(order_id).state is TaskState.UNDONE
     assert world.task(order_id).failure is None
-    assert [group.how for group in world.engine.groups.groups()] == ["archived"]
+    assert [group.how for group in world.processes.groups.groups()] == ["archived"]
 
 
 # ---- nothing is lost -----------------------------------------------------------------------
@@ -167,7 +169,7 @@ def test_an_all_clear_is_told_whatever_call_on_its_way_fails_or_dies() -> None:
             world.run(for_=timedelta(minutes=30))
             assert news(world)[:1] == ["first"]
             assert set(news(world)[1:]) == {"clear"}, f"{call}: {fault}"
-            assert world.engine.groups.groups() == []
+            assert world.processes.groups.groups() == []
 
 
 def archived(faults: Faults) -> Shells:

@@ -15,13 +15,13 @@ from roundsman.alerts.group import (
     UPDATES_APART,
     Census,
     News,
+    alerted,
     census_of,
     counted_since,
-    is_to_look_at,
-    look,
+    evaluate,
+    is_due,
     opened,
     rejoined,
-    told,
 )
 from roundsman.model.failure import Failure, Group
 from roundsman.model.instants import MINUTE
@@ -39,8 +39,8 @@ def new(how: str = "archived") -> Group:
     return opened(failed(how), agent="payment", task_id="ord-1", since=T0, now=T0)
 
 
-def alerted(how: str = "archived", count: int = 1) -> Group:
-    return told(replace(new(how), count=count), count, T0)
+def told_group(how: str = "archived", count: int = 1) -> Group:
+    return alerted(replace(new(how), count=count), count, T0)
 
 
 def of(count: int, *, more: bool = False) -> Census:
@@ -48,20 +48,20 @@ def of(count: int, *, more: bool = False) -> Census:
 
 
 def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> News | None:
-    return look(group, of(count) if count else Census(), at, undone_count=undone_count).news
+    return evaluate(group, of(count) if count else Census(), at, undone_count=undone_count).news
 
 
 # ---- the first alert ---------------------------------------------------------------------
 
 
 def test_whoever_opens_a_group_tells_of_it_and_others_leave_it_to_them_for_a_while() -> None:
-    assert not is_to_look_at(new(), T0 + TELLING_FOR - 1)
-    assert is_to_look_at(new(), T0 + TELLING_FOR), "it has died, it seems"
+    assert not is_due(new(), T0 + TELLING_FOR - 1)
+    assert is_due(new(), T0 + TELLING_FOR), "it has died, it seems"
 
 
 @pytest.mark.parametrize("count", [0, 1, 200])
 def test_a_group_that_nobody_told_of_is_told_whatever_became_of_its_members(count: int) -> None:
-    verdict = look(new(), of(count), T0 + TELLING_FOR, undone_count=MANY)
+    verdict = evaluate(new(), of(count), T0 + TELLING_FOR, undone_count=MANY)
     assert verdict.news is News.FIRST
     assert verdict.group.telling_until == T0 + 2 * TELLING_FOR
     assert verdict.group.told_at is None, "not before it was told"
@@ -95,23 +95,23 @@ def test_a_group_of_one_text_however_long_is_small() -> None:
 def test_an_update_tells_of_manifold_growth_or_after_hours_of_any(
     knew: int, count: int, after: int, expected: News | None
 ) -> None:
-    assert news(alerted(count=knew), count, T0 + after) is expected
+    assert news(told_group(count=knew), count, T0 + after) is expected
 
 
 def test_a_hundred_thousand_failures_in_a_row_make_ten_alerts() -> None:
-    group, at, alerts = alerted(), T0, 1
+    group, at, alerts = told_group(), T0, 1
     for count in range(1, 100_001, 50):
         at += MINUTE
-        verdict = look(group, of(count), at, undone_count=MANY)
+        verdict = evaluate(group, of(count), at, undone_count=MANY)
         group = verdict.group
         if verdict.news is not None:
             alerts += 1
-            group = told(group, count, at)
+            group = alerted(group, count, at)
     assert alerts == 1 + 9
 
 
 def test_growth_counts_from_how_few_there_were_in_between() -> None:
-    fewer = look(alerted(count=200), of(3), T0 + UPDATES_APART, undone_count=MANY).group
+    fewer = evaluate(told_group(count=200), of(3), T0 + UPDATES_APART, undone_count=MANY).group
     assert fewer.told_count == 3
     assert news(fewer, 12, T0 + UPDATES_APART) is News.UPDATE
 
@@ -120,25 +120,25 @@ def test_growth_counts_from_how_few_there_were_in_between() -> None:
 
 
 def test_the_all_clear_comes_once_no_member_was_there_for_some_minutes() -> None:
-    calm = look(alerted(), Census(), T0 + MINUTE, undone_count=MANY)
+    calm = evaluate(told_group(), Census(), T0 + MINUTE, undone_count=MANY)
     assert (calm.news, calm.group.clear_since) == (None, T0 + MINUTE)
-    waits = look(calm.group, Census(), T0 + MINUTE + CLEAR_FOR - 1, undone_count=MANY)
+    waits = evaluate(calm.group, Census(), T0 + MINUTE + CLEAR_FOR - 1, undone_count=MANY)
     assert (waits.news, waits.group.closed_at) == (None, None)
     assert waits.group.look_at == T0 + MINUTE + CLEAR_FOR
-    closed = look(waits.group, Census(), T0 + MINUTE + CLEAR_FOR, undone_count=MANY)
+    closed = evaluate(waits.group, Census(), T0 + MINUTE + CLEAR_FOR, undone_count=MANY)
     assert (closed.news, closed.group.closed_at) == (News.CLEAR, T0 + MINUTE + CLEAR_FOR)
-    assert is_to_look_at(closed.group, closed.group.telling_until), "until it is told"
+    assert is_due(closed.group, closed.group.telling_until), "until it is told"
 
 
 def test_a_canary_that_fails_takes_the_calm_back_and_is_no_news() -> None:
-    calm = look(alerted(count=3), Census(), T0 + MINUTE, undone_count=MANY).group
-    back = look(calm, of(1), T0 + 2 * MINUTE, undone_count=MANY)
+    calm = evaluate(told_group(count=3), Census(), T0 + MINUTE, undone_count=MANY).group
+    back = evaluate(calm, of(1), T0 + 2 * MINUTE, undone_count=MANY)
     assert (back.news, back.group.clear_since) == (None, None)
 
 
 def test_one_more_failure_takes_the_calm_back_before_the_group_can_be_closed() -> None:
-    assert rejoined(alerted(), T0) is None, "nothing is written for it"
-    calm = look(alerted(), Census(), T0 + MINUTE, undone_count=MANY).group
+    assert rejoined(told_group(), T0) is None, "nothing is written for it"
+    calm = evaluate(told_group(), Census(), T0 + MINUTE, undone_count=MANY).group
     back = rejoined(calm, T0 + 2 * MINUTE)
     assert back is not None
     assert (back.clear_since, back.version) == (None, calm.version + 1)
@@ -149,7 +149,7 @@ def test_one_more_failure_takes_the_calm_back_before_the_group_can_be_closed() -
 
 def test_undone_orders_are_news_once_there_are_many_at_once() -> None:
     group = new("undone")
-    assert not is_to_look_at(group, T0 + SOON - 1)
+    assert not is_due(group, T0 + SOON - 1)
     assert news(group, MANY - 1, T0 + SOON) is None
     assert news(group, MANY, T0 + SOON) is News.FIRST
     assert news(group, 1, T0 + SOON, undone_count=1) is News.FIRST
@@ -166,16 +166,16 @@ def test_of_undone_orders_the_latest_count() -> None:
 
 
 def test_undone_orders_calm_down_at_half_the_number_that_alerts() -> None:
-    group = alerted("undone", MANY)
-    assert look(group, of(MANY // 2), T0 + MINUTE, undone_count=MANY).group.clear_since is None
-    calm = look(group, of(MANY // 2 - 1), T0 + MINUTE, undone_count=MANY).group
+    group = told_group("undone", MANY)
+    assert evaluate(group, of(MANY // 2), T0 + MINUTE, undone_count=MANY).group.clear_since is None
+    calm = evaluate(group, of(MANY // 2 - 1), T0 + MINUTE, undone_count=MANY).group
     assert calm.clear_since == T0 + MINUTE
     assert news(calm, MANY // 2 - 1, T0 + MINUTE + CLEAR_FOR) is News.CLEAR
 
 
 def test_a_group_that_nobody_heard_of_ends_without_a_word() -> None:
-    quiet = look(new("undone"), Census(), T0 + SOON, undone_count=MANY).group
-    verdict = look(quiet, Census(), T0 + SOON + CLEAR_FOR, undone_count=MANY)
+    quiet = evaluate(new("undone"), Census(), T0 + SOON, undone_count=MANY).group
+    verdict = evaluate(quiet, Census(), T0 + SOON + CLEAR_FOR, undone_count=MANY)
     assert verdict.news is None
     assert verdict.group.closed_at is not None
 
@@ -184,13 +184,13 @@ def test_a_group_that_nobody_heard_of_ends_without_a_word() -> None:
 
 
 def test_a_group_is_looked_at_the_less_often_the_longer_nothing_changes() -> None:
-    group, at, looks = alerted(), T0, list[int]()
+    group, at, looks = told_group(), T0, list[int]()
     for _ in range(7):
         at = group.look_at
         looks.append((at - group.looked_at) // MINUTE if group.looked_at else 0)
-        group = look(group, of(1), at, undone_count=MANY).group
+        group = evaluate(group, of(1), at, undone_count=MANY).group
     assert looks == [0, 0, 1, 3, 6, 10, 10]
-    assert look(group, of(2), at, undone_count=MANY).group.look_at == at + SOON, "it changed"
+    assert evaluate(group, of(2), at, undone_count=MANY).group.look_at == at + SOON, "it changed"
     assert group.look_at - at == LONGEST_BETWEEN_LOOKS
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import LEASE_FOR, Lease, Leases
-from roundsman.supervisor.shard_pass import RACES, Round
+from roundsman.supervisor.shard_pass import RACES, ShardPass
 from roundsman.testing.faults import Fault, Faults, FaultyLeases
 from roundsman.testing.memory import MemoryLeases
 from tests.unit.machine_world import T0
@@ -30,16 +30,16 @@ class Stage:
         skew: int = 0,
         shards: int = SHARDS,
         lot: float = 0.0,
-    ) -> Round:
+    ) -> ShardPass:
         store = FaultyLeases(self.leases, faults or Faults())
-        return Round(store, owner=owner, clock=lambda: self.now + skew, shards=shards, lot=lot)
+        return ShardPass(store, owner=owner, clock=lambda: self.now + skew, shards=shards, lot=lot)
 
     def owners(self) -> dict[int, str]:
         found = self.leases.read().by_shard
         return {shard: lease.owner for shard, lease in found.items() if lease.owner is not None}
 
 
-def walk(way: Round, stage: Stage, *, spend: int = 0) -> list[int]:
+def walk(way: ShardPass, stage: Stage, *, spend: int = 0) -> list[int]:
     """Make the round from where it is to its end, `spend` ms in each shard."""
     found: list[int] = []
     while shards := way.next_shards():

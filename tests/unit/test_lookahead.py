@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.due import placed
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -29,7 +29,7 @@ def waiting(*ahead: int) -> Shells:
     shells = Shells(LINE)
     for name, each in zip(NAMES, ahead, strict=False):
         shells.submission().submit(
-            shells.new_order(name, wishes=Wishes(start_at=T0 + LONGEST_DELAY * 9))
+            shells.new_order(name, options=ProcessingOptions(start_at=T0 + LONGEST_DELAY * 9))
         )
         task = replace(shells.task(name), start_at=T0 + each)
         shells.store.save(replace(task, version=2, due_at=T0 + each), seen=1)
@@ -161,7 +161,7 @@ def test_an_overdue_step_is_requeued_within_two_seconds_between_two_passes() -> 
 
 
 def test_a_scheduled_task_starts_within_two_seconds_of_its_time() -> None:
-    shells = Shells(LINE, wishes=Wishes(start_at=T0 + 90 * MINUTE))
+    shells = Shells(LINE, options=ProcessingOptions(start_at=T0 + 90 * MINUTE))
     shells.submit()
     shells.now = T0 + 89 * MINUTE
     passed(shells.supervisor(), shells)

@@ -19,7 +19,7 @@ from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import Refused
 from roundsman.model.events import AgentView, Inspect, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import Mark, Notebook, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Compensation, Retry, Undo
@@ -45,7 +45,7 @@ class Overload:
     now: int = T0
     worlds: dict[str, World] = field(default_factory=dict)
     queue: deque[tuple[str, AgentRequest]] = field(default_factory=deque)
-    marks: list[tuple[int, Mark]] = field(default_factory=list)
+    marks: list[tuple[int, ReadMark]] = field(default_factory=list)
     _events: list[tuple[int, int, str, object]] = field(default_factory=list)
     _numbers: "count[int]" = field(default_factory=count)
 
@@ -63,7 +63,7 @@ class Overload:
             self.worlds[name] = World(made)
             self._at(T0 + number * self.sent_within // self.orders, "start", name)
         for _ in range(self.instances):
-            self._at(T0, "read", Notebook())
+            self._at(T0, "read", ReadMarkWriter())
         while self._events and not all(world.task.ended for world in self.worlds.values()):
             self.now, _, kind, subject = heappop(self._events)
             assert self.now < T0 + 3_600 * SECOND
@@ -78,7 +78,7 @@ class Overload:
 
     def _happen(self, kind: str, subject: object) -> None:
         if kind == "read":
-            assert isinstance(subject, Notebook)
+            assert isinstance(subject, ReadMarkWriter)
             self._read(subject)
         elif kind == "answer":
             assert isinstance(subject, tuple)
@@ -90,7 +90,7 @@ class Overload:
             assert isinstance(subject, str)
             world = self._world(subject)
             decision = world.apply(Inspect() if kind == "look" else Start(world.claimant()))
-            if StartTask() in decision.commands:
+            if StartTask() in decision.actions:
                 world.apply(Start(world.claimant()))
             self._send(subject, world)
 
@@ -108,7 +108,7 @@ class Overload:
         if not world.task.ended:
             self._at((record.overdue_at or record.not_before or self.now) + SECOND, "look", name)
 
-    def _read(self, notebook: Notebook) -> None:
+    def _read(self, notebook: ReadMarkWriter) -> None:
         if not self.queue:
             self._at(self.now + 100, "read", notebook)
             return
@@ -140,7 +140,7 @@ def test_an_agent_that_dies_at_every_attempt_is_found_where_nothing_waits() -> N
     world = Overload(2, 1, 1_000, 30 * SECOND, dies=True).run()
     assert {w.task_state() for w in world.worlds.values()} == {TaskState.ARCHIVED}
     assert [record.failure_count for record in world.records()] == [3, 3]
-    assert all(record.spared == 0 for record in world.records())
+    assert all(record.uncounted_timeouts == 0 for record in world.records())
 
 
 def test_an_agent_that_dies_at_every_attempt_is_found_in_a_backlog_too() -> None:
@@ -156,18 +156,21 @@ def behind(world: World, lag: int) -> World:
 
 def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_row() -> None:
     world = World(plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=2))))
-    for spared in range(1, SPARED_AT_MOST + 1):
+    for uncounted_timeouts in range(1, SPARED_AT_MOST + 1):
         world.agents = {}
         world.start()
         behind(world, 15 * SECOND)
         decision = world.overdue("a")
-        assert (world.record("a").spared, world.record("a").failure_count) == (spared, 0)
+        assert (world.record("a").uncounted_timeouts, world.record("a").failure_count) == (
+            uncounted_timeouts,
+            0,
+        )
         assert "a: its agent is far behind; sent again, no attempt counted" in decision.reason
     world.agents = {}
     world.start()
     behind(world, 15 * SECOND)
     world.overdue("a")
-    assert (world.record("a").spared, world.record("a").failure_count) == (0, 1)
+    assert (world.record("a").uncounted_timeouts, world.record("a").failure_count) == (0, 1)
 
 
 def test_a_queue_that_is_not_behind_excuses_nothing() -> None:
@@ -181,10 +184,10 @@ def test_a_reply_ends_the_row_of_what_was_excused() -> None:
     world = World(plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=9))))
     world.start()
     behind(world, 40 * SECOND).overdue("a")
-    assert world.record("a").spared == 1
+    assert world.record("a").uncounted_timeouts == 1
     world.start()
     world.fails("a")
-    assert world.record("a").spared == 0
+    assert world.record("a").uncounted_timeouts == 0
 
 
 def test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog() -> None:
@@ -217,9 +220,9 @@ def test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_
     lock = world.record("a").locked_by
     decision = reading(world, lag=28 * SECOND, sent=0).overdue("a")
     record = world.record("a")
-    assert (record.locked_by, record.failure_count, record.spared) == (lock, 0, 0)
+    assert (record.locked_by, record.failure_count, record.uncounted_timeouts) == (lock, 0, 0)
     assert record.complete_by == T0 + (28 + 30) * SECOND, "when it is read, and its own time"
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert "its queue is behind; it has until 08:00:58" in decision.reason
     assert world.succeeds("a").task.state is TaskState.COMPLETED
 
@@ -246,9 +249,12 @@ def test_news_that_are_seconds_old_excuse_nothing() -> None:
 def test_a_request_that_was_read_by_all_signs_is_waited_for_three_times() -> None:
     world = World(plan(step("a", compensation=PATIENT)))
     world.start()
-    for spared in range(1, SPARED_AT_MOST + 1):
+    for uncounted_timeouts in range(1, SPARED_AT_MOST + 1):
         reading(world, lag=world.now - T0 + 30 * SECOND, sent=11 * SECOND).overdue("a")
-        assert (world.record("a").spared, world.record("a").under_way) == (spared, True)
+        assert (world.record("a").uncounted_timeouts, world.record("a").under_way) == (
+            uncounted_timeouts,
+            True,
+        )
     reading(world, lag=world.now - T0 + 30 * SECOND, sent=11 * SECOND).overdue("a")
     assert world.record("a").failure_count == 1
 
@@ -260,7 +266,7 @@ def test_a_request_of_a_queue_that_nobody_reads_is_sent_again_at_its_complete_by
     world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
     decision = world.overdue("a")
     assert world.now == T0 + 30 * SECOND
-    assert StartTask() in decision.commands
+    assert StartTask() in decision.actions
     assert world.record("a").failure_count == 0
 
 
@@ -349,7 +355,7 @@ def test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent() ->
     world.agents = {"worker/normal": behind}
     world.overdue("a")
     assert world.state("a") is ProcessState.PROCESSING
-    assert world.record("a").spared == 1
+    assert world.record("a").uncounted_timeouts == 1
     world.agents = {"worker/normal": read("another")}
     world.overdue("a")
     assert world.state("a") is ProcessState.PENDING

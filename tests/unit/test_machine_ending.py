@@ -45,7 +45,7 @@ def test_the_step_under_way_is_not_retried_when_it_fails() -> None:
     for fails in (World.fails, World.is_refused):
         world = ending()
         decision = fails(world, "b")
-        assert decision.commands == ()
+        assert decision.actions == ()
         assert world.state("b") is ProcessState.ERROR
         assert world.task_state() is TaskState.ARCHIVED
 
@@ -56,7 +56,7 @@ def test_the_step_under_way_is_given_up_when_its_time_is_over() -> None:
     before = world.task
     assert world.inspect().task is before
     decision = world.overdue("b")
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert world.state("b") is ProcessState.ERROR
     assert world.record("b").failure_count == 1
     assert world.task_state() is TaskState.ARCHIVED
@@ -72,7 +72,7 @@ def test_a_step_that_waited_is_not_tried_again() -> None:
     before = world.task
     decision = world.wait(-40).inspect()
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     world.succeeds("c")
     assert world.task_state() is TaskState.ARCHIVED
     assert world.state("b") is ProcessState.PENDING
@@ -105,7 +105,7 @@ def test_an_end_is_told_once() -> None:
     before = world.task
     for decision in (world.start(), world.inspect(), world.succeeds("b"), world.fails("a")):
         assert decision.task is before
-        assert decision.commands == ()
+        assert decision.actions == ()
     assert world.owed().count("failed") == 1
 
 

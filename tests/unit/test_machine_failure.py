@@ -48,13 +48,13 @@ def test_a_transient_failure_waits_and_is_tried_again() -> None:
     assert (record.locked_by, record.failure_count) == (None, 1)
     assert record.not_before == T0 + 1_000
     assert record.error == StepError("Unavailable", "503")
-    assert decision.commands == (InspectAt(T0 + 1_000),)
+    assert decision.actions == (InspectAt(T0 + 1_000),)
     assert decision.reason == "a: attempt 1 of 5 failed: Unavailable: 503; retried at 08:00:01"
     row = decision.history[0]
     assert (row.kind, row.step, row.attempt, row.at) == ("failed", "a", 1, T0)
     assert world.start().task is decision.task  # not before its time
     timer = world.wait(1).inspect()
-    assert timer.commands == (StartTask(),)
+    assert timer.actions == (StartTask(),)
     assert timer.task.state is TaskState.PENDING
     assert requests_in(world.start()) == ["a"]
     assert attempt_of(world.lock("a")) == 2
@@ -78,7 +78,7 @@ def test_the_wait_that_a_remote_service_asked_for_is_kept() -> None:
     world = started()
     decision = world.fails("a", retry_after=90_000)
     assert world.record("a").not_before == T0 + 90_000
-    assert decision.commands == (InspectAt(T0 + 90_000),)
+    assert decision.actions == (InspectAt(T0 + 90_000),)
     assert requests_in(started().fails("a", retry_after=0)) == ["a"]
 
 
@@ -117,7 +117,7 @@ def test_a_permanent_failure_is_not_retried_and_counts_no_failure() -> None:
     assert (record.locked_by, record.finished_at) == (None, T0)
     assert world.task_state() is TaskState.ARCHIVED
     assert decision.history[0].attempt == 1
-    assert decision.commands == ()
+    assert decision.actions == ()
 
 
 def test_an_agent_that_gives_no_reason_is_quoted_as_that() -> None:
@@ -197,7 +197,7 @@ def test_a_transient_failure_after_the_tasks_time_is_not_retried() -> None:
     world.start()
     decision = world.wait(61).fails("a")
     assert world.state("a") is ProcessState.ERROR
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert "retried" not in decision.reason
     assert world.task.ending is not None
     assert "the task was not complete by 08:01:00 (1 s ago)" in world.task.ending.why

@@ -31,7 +31,7 @@ def test_nothing_is_claimed_for_an_agent_that_is_held() -> None:
     record = world.record("a")
     at = T0 + 60 * SECOND + HALF_THE_RAMP
     assert requests_in(decision) == []
-    assert decision.commands == (InspectAt(at),)
+    assert decision.actions == (InspectAt(at),)
     assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
     assert (record.held_since, record.not_before, record.failure_count) == (T0, at, 0)
     assert record.complete_by == at + START_WITHIN
@@ -59,7 +59,7 @@ def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> Non
     rows = list(first.history)
     while world.now < T0 + 3_600 * SECOND:
         world.wait_until(world.record("a").not_before)
-        assert world.inspect().commands == (StartTask(),)
+        assert world.inspect().actions == (StartTask(),)
         rows += world.start().history
         assert world.record("a").failure_count == 0
     assert len(rows) == 1
@@ -87,7 +87,7 @@ def test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_a
     assert record.acts_until == T0 + 30 * SECOND
     assert not record.outcome_unknown
     assert record.error == StepError("Held", "the breaker of worker is open")
-    assert decision.commands == (InspectAt(at),)
+    assert decision.actions == (InspectAt(at),)
     assert "no attempt counted" in decision.reason
 
 
@@ -157,7 +157,7 @@ def test_a_step_whose_own_calls_keep_its_circuit_open_counts_an_attempt_some_day
         world.wait(60).start()
     assert world.record("a").failure_count == 0
     decision = world.gives_back("a", called=True)
-    assert (world.record("a").failure_count, world.record("a").in_vain) == (1, 0)
+    assert (world.record("a").failure_count, world.record("a").breaker_rejections) == (1, 0)
     assert "attempt 1 of 3 failed: Held: the breaker of worker is open" in decision.reason
 
 
@@ -240,9 +240,9 @@ def test_a_task_that_was_too_late_before_it_was_held_has_failed() -> None:
 
 def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_time() -> None:
     world = held().release("worker")
-    assert world.wait(10).inspect().commands == ()  # a view of the agents may be so old
+    assert world.wait(10).inspect().actions == ()  # a view of the agents may be so old
     decision = world.wait(1).inspect()
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert decision.reason == "a: its agent takes work again"
     assert world.record("a").held_since == T0
     assert requests_in(world.start()) == ["a"]
@@ -252,7 +252,7 @@ def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_ti
 def test_the_end_of_a_hold_is_seen_of_an_agent_whose_queue_was_never_read() -> None:
     world = held()
     world.agents = {"other/normal": AgentView()}
-    assert world.wait(11).inspect().commands == (StartTask(),)
+    assert world.wait(11).inspect().actions == (StartTask(),)
 
 
 def test_a_step_that_was_given_back_is_not_sent_again_on_an_old_view() -> None:
@@ -260,7 +260,7 @@ def test_a_step_that_was_given_back_is_not_sent_again_on_an_old_view() -> None:
     world.gives_back("a", retry_after=60 * SECOND)
     before = world.task
     assert world.wait(10).inspect().task is before
-    assert world.wait(1).inspect().commands == (StartTask(),)
+    assert world.wait(1).inspect().actions == (StartTask(),)
 
 
 def test_without_any_news_of_its_agent_a_step_waits_for_its_time() -> None:
@@ -281,7 +281,7 @@ def test_a_start_alone_wakes_no_held_step() -> None:
 
 def test_run_now_asks_at_once_and_an_agent_that_is_held_still_holds_the_step() -> None:
     world = held()
-    assert StartTask() in world.wait(1).run_now().commands
+    assert StartTask() in world.wait(1).run_now().actions
     decision = world.start()
     assert requests_in(decision) == []
     assert decision.history == ()

@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.due import START_WITHIN, due
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView, StartTask, attempt_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
@@ -27,7 +27,7 @@ def test_nothing_that_is_still_in_time_is_touched() -> None:
     before = world.task
     decision = world.wait(29.999).inspect()
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert decision.reason == "nothing is due"
 
 
@@ -40,7 +40,7 @@ def test_an_overdue_step_below_the_threshold_is_requeued_and_counted() -> None:
     assert (record.locked_by, record.failure_count, record.not_before) == (None, 1, None)
     assert record.complete_by == world.now + START_WITHIN
     assert record.error == StepError("Overdue", "no answer in time; 12 s late when seen")
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert decision.reason == "a: attempt 1 of 3 overdue by 12 s; retried at 08:00:42"
     assert decision.history[0].kind == "requeued"
 
@@ -65,7 +65,7 @@ def test_an_overdue_step_at_the_threshold_is_given_up(
     assert world.record("a").failure_count == 2
     assert world.task_state() is end
     assert decision.reason == "a: attempt 2 of 2 overdue by 0 ms"
-    assert decision.commands == ()
+    assert decision.actions == ()
 
 
 def test_an_overdue_step_at_the_threshold_waits_where_its_plan_says_so() -> None:
@@ -115,7 +115,7 @@ def test_a_step_that_nobody_started_is_started_again_and_costs_no_attempt() -> N
     world.overdue("a")
     for _ in range(3):  # the Start was lost each time
         decision = world.overdue("a")
-        assert decision.commands == (StartTask(),)
+        assert decision.actions == (StartTask(),)
         assert decision.reason == "a: was not started in time; started again"
         assert decision.history == ()
         assert world.record("a").failure_count == 1
@@ -128,7 +128,7 @@ def test_a_task_that_nobody_started_is_started_again_without_a_write() -> None:
     before = world.task
     decision = world.wait(30).inspect()
     assert decision.task is before
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert due(world.task, world.now) == world.now + START_WITHIN
 
 
@@ -186,7 +186,7 @@ def test_a_task_whose_plan_is_not_stored_is_archived_with_that_reason() -> None:
     assert world.task_state() is TaskState.ARCHIVED
     assert decision.reason == f"its plan {world.plan.hash[:12]} is not stored"
     assert [row.reason for row in decision.history] == [decision.reason]
-    scheduled = World(plan(a), Wishes(start_at=T0 + 1), stored_plan=False)
+    scheduled = World(plan(a), ProcessingOptions(start_at=T0 + 1), stored_plan=False)
     scheduled.inspect()
     assert scheduled.task_state() is TaskState.ARCHIVED
 

@@ -164,7 +164,7 @@ def test_a_step_that_waits_for_its_callback_is_left_alone_until_then() -> None:
     until = world.now + 30 * MINUTE
     assert (record.process_state, record.locked_by) == (ProcessState.PROCESSING, lock)
     assert (record.complete_by, record.heartbeat_by, record.waiting) == (until, None, True)
-    assert decision.commands == (InspectAt(until),)
+    assert decision.actions == (InspectAt(until),)
     assert decision.reason == "a: waits for its callback until 08:30:05"
     world.deliver_owed()
     assert due(world.task, world.now) == until

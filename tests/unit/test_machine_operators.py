@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.due import START_WITHIN, due
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.requests import request_for
 from roundsman.model.events import (
@@ -72,7 +72,7 @@ def test_a_resubmission_that_comes_again_after_a_second_failure_changes_nothing(
     before = world.task
     decision = world.apply(event)
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert decision.reason == "done before: a command acts once"
 
 
@@ -105,7 +105,7 @@ def test_a_step_that_the_workflow_does_not_have_is_named() -> None:
 
 
 def test_an_undo_that_is_asked_for_undoes_what_may_have_happened() -> None:
-    world = World(plan(step("a", compensation=FENCED)), Wishes(reply_to=REPLY_TO))
+    world = World(plan(step("a", compensation=FENCED)), ProcessingOptions(reply_to=REPLY_TO))
     world.start()
     decision = world.apply(UndoAsked(Asked("c-1", "ann", "wrong order")))
     assert world.task_state() is TaskState.ACTIVE  # its request is out: first its answer
@@ -139,7 +139,7 @@ def test_a_cancelled_task_is_undone_first_unless_that_is_not_wanted() -> None:
 
 
 def test_a_cancelled_task_says_so_and_what_stays_and_is_removed_after_its_retention() -> None:
-    world = World(plan(step("a")), Wishes(reply_to=REPLY_TO))
+    world = World(plan(step("a")), ProcessingOptions(reply_to=REPLY_TO))
     world.start()
     world.cancel()
     assert world.task_state() is TaskState.ACTIVE
@@ -152,7 +152,7 @@ def test_a_cancelled_task_says_so_and_what_stays_and_is_removed_after_its_retent
 
 
 def test_a_task_that_is_cancelled_before_its_time_never_starts() -> None:
-    world = World(plan(step("a")), Wishes(start_at=T0 + 60 * SECOND))
+    world = World(plan(step("a")), ProcessingOptions(start_at=T0 + 60 * SECOND))
     world.cancel()
     assert world.task_state() is TaskState.CANCELLED
     assert requests_in(world.wait(60).start()) == []
@@ -163,7 +163,7 @@ def test_a_step_under_way_is_not_repeated_once_its_task_is_cancelled() -> None:
     world.start()
     world.cancel(undo=False)
     decision = world.fails("a")
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert world.task_state() is TaskState.CANCELLED
 
 
@@ -179,7 +179,7 @@ def test_a_step_that_did_happen_is_taken_at_the_persons_word_with_its_result() -
     )
     assert world.record("b").error is None
     assert world.task.complete_by == world.now + HOUR * SECOND
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert due(world.task, world.now) <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["c"]
 
@@ -192,7 +192,7 @@ def test_a_step_that_did_not_happen_is_attempted_again() -> None:
 
 
 def test_a_task_with_another_failed_step_stays_archived_and_says_so_once() -> None:
-    world = World(plan(step("a"), step("b")), Wishes(reply_to=REPLY_TO))
+    world = World(plan(step("a"), step("b")), ProcessingOptions(reply_to=REPLY_TO))
     world.start()
     world.is_refused("a")
     world.wait(1).is_refused("b")
@@ -336,10 +336,10 @@ def test_more_time_for_an_undo_leaves_the_tasks_time() -> None:
 
 def test_a_scheduled_task_is_run_now_with_all_its_time() -> None:
     month = 30 * 24 * HOUR * SECOND
-    world = World(plan(step("a")), Wishes(start_at=T0 + month))
+    world = World(plan(step("a")), ProcessingOptions(start_at=T0 + month))
     decision = world.wait(5).run_now()
     assert world.task_state() is TaskState.PENDING
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert world.task.complete_by == world.now + HOUR * SECOND
     assert world.task.due_at <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["a"]
@@ -351,7 +351,7 @@ def test_a_step_that_waits_is_attempted_now() -> None:
     world.fails("a", retry_after=HOUR * SECOND)
     world.succeeds("b")
     decision: Decision = world.apply(RunNow(Asked("c-1", "ann")))
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert world.task.due_at <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["a"]
     assert attempt_of(world.lock("a")) == 2
@@ -362,5 +362,5 @@ def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
     world.start()
     world.fails("a")
     decision = world.wait(9).apply(Extend(Asked("c-1", "ann"), 60))
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert world.task_state() is TaskState.PENDING

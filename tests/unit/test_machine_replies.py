@@ -45,7 +45,7 @@ def test_the_last_success_completes_the_task_and_owes_it_to_the_application() ->
     assert world.task.ended_at == world.now
     assert world.owed() == ["received", "started", "completed"]
     assert [owed.seq for owed in world.task.owed] == [1, 2, 4]
-    assert decision.commands == ()
+    assert decision.actions == ()
 
 
 def test_a_success_makes_a_step_known_that_was_not() -> None:
@@ -64,7 +64,7 @@ def test_a_repeated_success_changes_nothing() -> None:
     before = world.task
     decision = world.succeeds("a", "second", lock=lock)
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert decision.reason == "a: succeeded reply ignored: the step is done already"
 
 
@@ -102,7 +102,7 @@ def test_a_late_failure_of_an_earlier_attempt_changes_nothing() -> None:
         world.is_refused("a", lock=first),
     ):
         assert decision.task is before
-        assert decision.commands == ()
+        assert decision.actions == ()
         assert "a later attempt is under way" in decision.reason
     world.fails("a")
     before = world.task
@@ -194,7 +194,7 @@ def test_a_reply_under_another_key_changes_nothing(key: str) -> None:
     before = world.task
     decision = world.reply("a", Outcome.SUCCEEDED, key=key)
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert decision.reason == "a: reply under another key ignored"
 
 

@@ -21,7 +21,7 @@ def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time
     world = archived()
     decision = world.resubmit()
     assert world.task_state() is TaskState.PENDING
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert world.task.ending is None
     assert (world.task.ended_at, world.task.lane) == (None, OPEN)
     assert world.task.complete_by == world.now + HOUR * SECOND
@@ -64,7 +64,7 @@ def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
     assert world.task_state() is TaskState.ARCHIVED
     world.deliver_owed()
     decision = world.wait(HOUR).resubmit()
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     assert due(world.task, world.now) <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["b"]
 

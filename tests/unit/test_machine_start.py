@@ -3,7 +3,7 @@
 from dataclasses import replace
 from datetime import timedelta
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView, Claimant, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -50,7 +50,7 @@ def test_a_second_start_finds_nothing_to_do() -> None:
     before = world.task
     decision = world.start()
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     assert decision.reason == "nothing is due"
 
 
@@ -74,7 +74,7 @@ def test_a_nonce_that_ends_like_another_is_another() -> None:
 
 
 def test_a_scheduled_task_is_not_started_before_its_time() -> None:
-    world = World(plan(a), Wishes(start_at=T0 + 60_000))
+    world = World(plan(a), ProcessingOptions(start_at=T0 + 60_000))
     assert world.task_state() is TaskState.SCHEDULED
     before = world.task
     assert world.start().task is before
@@ -83,13 +83,15 @@ def test_a_scheduled_task_is_not_started_before_its_time() -> None:
     world.wait(60)
     decision = world.inspect()
     assert decision.task.state is TaskState.PENDING
-    assert decision.commands == (StartTask(),)
+    assert decision.actions == (StartTask(),)
     world.start()
     assert world.task_state() is TaskState.ACTIVE
 
 
 def test_complete_by_counts_from_the_time_of_start() -> None:
-    world = World(plan(a, complete_within=timedelta(seconds=90)), Wishes(start_at=T0 + 60_000))
+    world = World(
+        plan(a, complete_within=timedelta(seconds=90)), ProcessingOptions(start_at=T0 + 60_000)
+    )
     assert world.task.complete_by == T0 + 150_000
 
 
@@ -103,7 +105,7 @@ def test_a_clock_that_runs_behind_does_not_schedule_a_started_task_again() -> No
     world.succeeds("a")
     world.inspect()
     assert world.task_state() is TaskState.ACTIVE
-    started = World(plan(a), Wishes(start_at=T0 + 1_000))
+    started = World(plan(a), ProcessingOptions(start_at=T0 + 1_000))
     started.wait(1).inspect()
     started.now -= 100
     assert started.inspect().task.state is TaskState.PENDING
@@ -120,7 +122,7 @@ def test_started_is_owed_once_and_only_to_who_asked() -> None:
     world.wait(5).start()
     world.succeeds("a")
     assert world.owed() == ["received", "started"]
-    silent = World(plan(a), Wishes())
+    silent = World(plan(a), ProcessingOptions())
     silent.start()
     assert silent.owed() == []
 
@@ -156,7 +158,7 @@ def test_the_definition_order_is_the_order_of_claims() -> None:
 
 
 def test_the_order_is_never_read_where_no_step_has_a_condition() -> None:
-    world = World(plan(a, b), Wishes(reply_to=REPLY_TO), order=None)
+    world = World(plan(a, b), ProcessingOptions(reply_to=REPLY_TO), order=None)
     world.start()
     world.succeeds("a")
     world.succeeds("b")

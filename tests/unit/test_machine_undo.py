@@ -110,7 +110,7 @@ def test_a_step_under_way_is_waited_for_until_its_time_is_over() -> None:
     world.is_refused("b")
     before = world.task
     assert world.wait(29).inspect().task is before
-    assert world.overdue("a").commands == (StartTask(),)
+    assert world.overdue("a").actions == (StartTask(),)
     assert world.state("a") is ProcessState.UNDOING
     assert requests_in(world.start()) == ["a"]
     assert request(world, "a").outcome_unknown

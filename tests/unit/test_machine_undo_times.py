@@ -68,7 +68,7 @@ def test_an_unfenced_undo_waits_after_a_transient_reply_that_came_early() -> Non
     decision = world.wait(1).ask_undo()
     at = T0 + 30 * SECOND + SKEW
     assert world.record("a").not_before == at
-    assert InspectAt(at) in decision.commands
+    assert InspectAt(at) in decision.actions
     assert "its undo begins at 08:00:35, when no request can act" in decision.reason
 
 
@@ -204,7 +204,7 @@ def test_a_supervisor_that_hears_of_nothing_brings_an_undo_to_its_end_by_itself(
         looks += 1
         assert looks < 60
         world.wait_until(due(world.task, world.now))
-        if StartTask() in world.inspect().commands and looks % 2:
+        if StartTask() in world.inspect().actions and looks % 2:
             world.start()
     assert world.task_state() is TaskState.ARCHIVED
     assert {world.state("a"), world.state("b")} == {ProcessState.UNDO_ERROR}
@@ -216,6 +216,6 @@ def test_an_undo_whose_start_was_lost_is_started_again_without_counting() -> Non
     world.ask_undo()
     for _ in range(3):
         decision: Decision = world.wait_until(due(world.task, world.now)).inspect()
-        assert decision.commands == (StartTask(),)
+        assert decision.actions == (StartTask(),)
         assert decision.reason == "a (undo): was not started in time; started again"
     assert world.record("a").failure_count == 0

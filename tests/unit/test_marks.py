@@ -11,8 +11,8 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import (
     DOUBT,
     NOTE_EVERY,
-    Mark,
-    Notebook,
+    ReadMark,
+    ReadMarkWriter,
     queue_key,
     view,
     with_unread,
@@ -22,7 +22,7 @@ from tests.unit.machine_world import plan, step
 READ = 1_790_000_000_000
 
 
-def never_read(mark: Mark, sent_at: int, now: int) -> bool:
+def never_read(mark: ReadMark, sent_at: int, now: int) -> bool:
     read_up_to = view(mark, now).read_up_to
     assert read_up_to is not None
     return sent_at > read_up_to
@@ -30,7 +30,7 @@ def never_read(mark: Mark, sent_at: int, now: int) -> bool:
 
 def test_a_request_read_just_after_a_mark_by_an_agent_that_then_died_may_have_been_read() -> None:
     """The agent wrote a mark, read on unnoted, and was killed; nobody reads since."""
-    mark = Mark(sent_at=READ - 100, read_at=READ)
+    mark = ReadMark(sent_at=READ - 100, read_at=READ)
     for sent_at in (READ - 50, READ + SECOND, READ + NOTE_EVERY - 1):
         for overdue_at in (sent_at + SECOND, sent_at + 30 * SECOND, sent_at + 60 * MINUTE):
             assert not never_read(mark, sent_at, overdue_at)
@@ -38,18 +38,18 @@ def test_a_request_read_just_after_a_mark_by_an_agent_that_then_died_may_have_be
 
 def test_a_backlog_that_was_read_unnoted_within_seconds_may_have_been_read() -> None:
     """The first of ten requests had waited a minute and was noted; the rest followed at once."""
-    mark = Mark(sent_at=READ - MINUTE, read_at=READ)
+    mark = ReadMark(sent_at=READ - MINUTE, read_at=READ)
     assert not never_read(mark, READ - SECOND, now=READ + 30 * SECOND)
 
 
 def test_clocks_that_differ_by_seconds_prove_nothing() -> None:
-    mark = Mark(sent_at=READ, read_at=READ)
+    mark = ReadMark(sent_at=READ, read_at=READ)
     ahead = READ + NOTE_EVERY + 4 * SECOND  # read 4 s before it was sent, by the agent's clock
     assert not never_read(mark, ahead, now=ahead + 30 * SECOND)
 
 
 def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() -> None:
-    mark = Mark(sent_at=READ, read_at=READ)
+    mark = ReadMark(sent_at=READ, read_at=READ)
     assert never_read(mark, READ + DOUBT + 1, now=READ + MINUTE)
     assert never_read(mark, READ + DOUBT + 1, now=READ + 60 * MINUTE)
 
@@ -57,38 +57,38 @@ def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() 
 def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
     """A backlog of ten minutes, read all the time: a step overdue now is still in the queue."""
     now = READ + SECOND
-    mark = Mark(sent_at=READ - 10 * MINUTE, read_at=READ)
+    mark = ReadMark(sent_at=READ - 10 * MINUTE, read_at=READ)
     assert never_read(mark, now - 60 * SECOND, now)
     assert not never_read(mark, READ - 10 * MINUTE + DOUBT, now)
 
 
 def test_a_request_read_before_it_was_sent_has_not_waited() -> None:
-    assert view(Mark(sent_at=READ + SECOND, read_at=READ), READ).lag == 0
+    assert view(ReadMark(sent_at=READ + SECOND, read_at=READ), READ).lag == 0
 
 
 def test_a_notebook_never_notes_a_time_that_has_not_come() -> None:
-    mark = Notebook().read(READ + MINUTE, now=READ)
-    assert mark == Mark(READ, READ)
+    mark = ReadMarkWriter().read(READ + MINUTE, now=READ)
+    assert mark == ReadMark(READ, READ)
 
 
 def test_one_old_redelivered_request_does_not_speak_for_its_queue() -> None:
-    notebook = Notebook()
+    notebook = ReadMarkWriter()
     first = notebook.read(READ, READ)
     assert first is not None
     notebook.written(first)
     assert notebook.read(READ + 4 * SECOND, READ + 4 * SECOND) is None
-    assert notebook.read(READ - 60 * MINUTE, READ + 5 * SECOND) == Mark(
+    assert notebook.read(READ - 60 * MINUTE, READ + 5 * SECOND) == ReadMark(
         READ + 4 * SECOND, READ + 5 * SECOND
     )
 
 
 def test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again() -> None:
     """Its calls take ten minutes: between two of them nobody else says how long the queue is."""
-    notebook = Notebook()
-    assert notebook.read(READ, READ) == Mark(READ, READ)
+    notebook = ReadMarkWriter()
+    assert notebook.read(READ, READ) == ReadMark(READ, READ)
     second = READ + 10 * MINUTE
     mark = notebook.read(READ, second)
-    assert mark == Mark(READ, second, news_for=20 * MINUTE)
+    assert mark == ReadMark(READ, second, news_for=20 * MINUTE)
     assert view(mark, second + 20 * MINUTE).lag == 10 * MINUTE
     assert view(mark, second + 20 * MINUTE).reads == READ
     assert view(mark, second + 20 * MINUTE + 1).lag == 0
@@ -98,16 +98,18 @@ def test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again() -> None
 def test_a_reader_that_was_idle_before_says_nothing_for_longer_than_its_request_had_waited() -> (
     None
 ):
-    notebook = Notebook()
+    notebook = ReadMarkWriter()
     notebook.read(READ, READ)
     later = READ + 60 * MINUTE
-    assert notebook.read(later - SECOND, later) == Mark(later - SECOND, later)
+    assert notebook.read(later - SECOND, later) == ReadMark(later - SECOND, later)
     again = later + 60 * MINUTE
-    assert notebook.read(again - 5 * MINUTE, again) == Mark(again - 5 * MINUTE, again, 10 * MINUTE)
+    assert notebook.read(again - 5 * MINUTE, again) == ReadMark(
+        again - 5 * MINUTE, again, 10 * MINUTE
+    )
 
 
 def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
-    notebook = Notebook()
+    notebook = ReadMarkWriter()
     notebook.read(READ, READ)
     mark = notebook.read(READ, READ + 20 * 60 * MINUTE)
     assert mark is not None
@@ -117,7 +119,7 @@ def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
 def test_a_queue_of_which_only_a_hold_is_known_was_never_read() -> None:
     """A hold makes a view without a mark; of an agent that was read, the mark says otherwise."""
     held = AgentView(held_until=READ + MINUTE, held_why="on hold")
-    read = view(Mark(sent_at=READ, read_at=READ), READ)
+    read = view(ReadMark(sent_at=READ, read_at=READ), READ)
     two = plan(step("a", agents=("kitchen", "oven")), step("b", agents=("bell",)))
     known = {queue_key("kitchen", "normal"): held, queue_key("oven", "normal"): read}
     views = with_unread(known, two, "normal")

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.requests import agent_of, request_for
 from roundsman.errors import InvalidMessage, Problem
 from roundsman.model.events import Outcome
@@ -336,7 +336,7 @@ def test_a_step_that_is_not_claimed_has_no_request() -> None:
 
 
 def test_a_status_says_what_happened_to_which_order_and_when() -> None:
-    world = World(plan(step("a")), Wishes(reply_to=REPLY_TO, correlation_id="web-7"))
+    world = World(plan(step("a")), ProcessingOptions(reply_to=REPLY_TO, correlation_id="web-7"))
     owed = Owed("status", "completed", 4, T0, "")
     assert json.loads(status_body(world.task, owed)) == {
         "orderId": "ord-1",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import TryAgain
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
@@ -26,7 +26,7 @@ class Desk:
     def born(self, order_id: str, at: int = 1_000, total: str = "1.00") -> Task:
         """A task and its row, of one instant."""
         self.rows[order_id] = OrderRow(order_id, {"total": total}, "hash", at)
-        return new_task(PLAN, order_id, Wishes(), at, shards=1)
+        return new_task(PLAN, order_id, ProcessingOptions(), at, shards=1)
 
 
 def test_an_order_is_read_once() -> None:
@@ -50,7 +50,7 @@ def test_a_row_that_is_older_than_its_task_is_used_and_read_each_time() -> None:
     desk = Desk()
     rows = OrderRows(desk)
     desk.born("ord-1")
-    task = new_task(PLAN, "ord-1", Wishes(), 2_000, shards=1)
+    task = new_task(PLAN, "ord-1", ProcessingOptions(), 2_000, shards=1)
     assert rows.content_of(task) == rows.content_of(task) == {"total": "1.00"}
     assert len(desk.reads) == 2
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json, canonical_json
 from tests.unit.orders_samples import (
     GOOD,
@@ -21,8 +21,8 @@ from workflows.registry import WORKFLOWS
 YEAR = 366 * 86_400
 
 
-def wishes(**processing: Json) -> Wishes:
-    return read({**GOOD, "processing": processing}).wishes
+def options(**processing: Json) -> ProcessingOptions:
+    return read({**GOOD, "processing": processing}).options
 
 
 def problems_of(**processing: Json) -> list[str]:
@@ -30,14 +30,14 @@ def problems_of(**processing: Json) -> list[str]:
 
 
 def test_an_order_without_processing_wishes_for_nothing() -> None:
-    assert read(GOOD).wishes == Wishes()
+    assert read(GOOD).options == ProcessingOptions()
 
 
 @pytest.mark.parametrize("processing", [None, {}])
 def test_null_or_empty_processing_is_the_same_as_none(processing: Json) -> None:
     event = read({**GOOD, "processing": processing})
 
-    assert event.wishes == Wishes()
+    assert event.options == ProcessingOptions()
     assert event.content == read(GOOD).content
 
 
@@ -45,11 +45,11 @@ def test_a_wish_that_is_null_is_the_same_as_absent() -> None:
     names = ("workflow", "priority", "processAt", "processIn", "retention")
     more = ("completeWithin", "replyTo", "correlationId", "tenant")
 
-    assert wishes(**dict.fromkeys((*names, *more))) == Wishes()
+    assert options(**dict.fromkeys((*names, *more))) == ProcessingOptions()
 
 
 def test_every_wish_is_read_with_durations_in_milliseconds() -> None:
-    assert wishes(
+    assert options(
         workflow="order_fulfilment",
         priority="urgent",
         processIn=30,
@@ -58,7 +58,7 @@ def test_every_wish_is_read_with_durations_in_milliseconds() -> None:
         replyTo=REPLY_QUEUE,
         correlationId="web-7",
         tenant="shop-1",
-    ) == Wishes(
+    ) == ProcessingOptions(
         start_at=NOW + 30_000,
         retain_for=86_400_000,
         complete_within=7_200_000,
@@ -81,16 +81,16 @@ def test_every_wish_is_read_with_durations_in_milliseconds() -> None:
     ],
 )
 def test_an_instant_with_its_offset_is_read_exactly(text: str, instant: int) -> None:
-    assert wishes(processAt=text).start_at == instant
+    assert options(processAt=text).start_at == instant
 
 
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"])
 def test_an_instant_in_the_past_means_now(text: str) -> None:
-    assert wishes(processAt=text).start_at == NOW
+    assert options(processAt=text).start_at == NOW
 
 
 def test_no_delay_means_now() -> None:
-    assert wishes(processIn=0).start_at == NOW
+    assert options(processIn=0).start_at == NOW
 
 
 @pytest.mark.parametrize("text", ["2026-12-01T09:00:00", "2026-12-01T09:00"])
@@ -126,11 +126,11 @@ def test_an_instant_that_never_comes_is_refused(value: str) -> None:
 
 
 def test_a_start_is_accepted_up_to_a_year_ahead() -> None:
-    assert wishes(processAt="2027-09-22T14:13:20Z").start_at == NOW + YEAR * 1000
+    assert options(processAt="2027-09-22T14:13:20Z").start_at == NOW + YEAR * 1000
     assert problems_of(processAt="2027-09-22T14:13:20.001Z") == [
         "processing.processAt: is more than 366 days ahead"
     ]
-    assert wishes(processIn=YEAR).start_at == NOW + YEAR * 1000
+    assert options(processIn=YEAR).start_at == NOW + YEAR * 1000
     assert problems_of(processIn=YEAR + 1) == [
         "processing.processIn: must be a whole number from 0 to 31622400"
     ]
@@ -152,7 +152,7 @@ def test_two_starts_are_refused_beside_what_else_is_wrong_with_them() -> None:
 
 
 def test_a_start_said_once_and_null_once_is_said_once() -> None:
-    assert wishes(processAt=None, processIn=5).start_at == NOW + 5_000
+    assert options(processAt=None, processIn=5).start_at == NOW + 5_000
 
 
 @pytest.mark.parametrize(
@@ -211,7 +211,7 @@ def test_a_wrong_wish_is_named_by_its_path(name: str, value: Json) -> None:
     ],
 )
 def test_wishes_at_the_edge_of_what_is_allowed_are_accepted(name: str, value: Json) -> None:
-    wishes(**{name: value})
+    options(**{name: value})
 
 
 @pytest.mark.parametrize("processing", [[], "urgent", 7, True, [{}]])

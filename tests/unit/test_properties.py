@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.engine.due import due
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.routing import agent_now
 from roundsman.model.events import (
     AgentView,
@@ -153,8 +153,8 @@ class Chance:
 
 
 def world_of(made: Plan, start_in: int, asks: bool) -> World:
-    wishes = Wishes(start_at=T0 + start_in, reply_to=REPLY_TO if asks else None)
-    return World(made, wishes, order=ORDER)
+    options = ProcessingOptions(start_at=T0 + start_in, reply_to=REPLY_TO if asks else None)
+    return World(made, options, order=ORDER)
 
 
 AT_REST = (
@@ -310,7 +310,7 @@ def test_with_fair_delivery_every_task_ends_within_a_bounded_number_of_events(
         event = todo.pop(0)
         decision = world.apply(event)
         check_steps(made, before, world.task, event)
-        for command in decision.commands:
+        for command in decision.actions:
             match command:
                 case StartTask():
                     if not next(losses, False):

@@ -4,14 +4,14 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from roundsman.model.workflow import Archive, Retry
-from roundsman.scheduler.owed import Delivered
+from roundsman.scheduler.owed import OwedResult
 from roundsman.scheduler.scheduler import RACES
 from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.testing.recording import SentRequest
@@ -24,7 +24,7 @@ first = step("first")
 second = step("second", first)
 LINE = plan(first, second)
 FAN = plan(first, *(step(f"branch_{n}", first) for n in range(20)))
-SILENT = Wishes()
+SILENT = ProcessingOptions()
 
 START = Command(kind="start", task_id=ORDER_ID)
 
@@ -319,7 +319,7 @@ def test_an_agents_endless_error_does_not_fill_the_record() -> None:
 
 
 def test_a_healthy_message_costs_the_calls_that_it_must() -> None:
-    shells = submitted(Shells(LINE, wishes=SILENT))
+    shells = submitted(Shells(LINE, options=SILENT))
     shells.start()
     faults = Faults()
     shells.reply("first", faults=faults)
@@ -328,10 +328,10 @@ def test_a_healthy_message_costs_the_calls_that_it_must() -> None:
 
 def test_what_could_not_be_delivered_is_reported_with_the_message() -> None:
     shells = line()
-    shells.outbox.dead_queues = (str(shells.wishes.reply_to),)
+    shells.outbox.dead_queues = (str(shells.options.reply_to),)
     handled = shells.scheduler().command(START, "m")
     assert [owed.name for owed in handled.delivered.given_up] == ["started"]
-    assert shells.scheduler().command(START, "m-2").delivered == Delivered()
+    assert shells.scheduler().command(START, "m-2").delivered == OwedResult()
 
 
 def test_a_refused_request_does_not_hide_as_a_success() -> None:

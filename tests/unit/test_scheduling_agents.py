@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from roundsman.engine.new_task import Wishes, new_task
+from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE
 from roundsman.model.plan import Plan, plan_of
@@ -33,7 +33,8 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
     plan = _plan()
     plans.put_plan(plan)
     store.create(
-        OrderRow("ord-1", {}, "hash", NOW), new_task(plan, "ord-1", Wishes(), NOW, shards=1)
+        OrderRow("ord-1", {}, "hash", NOW),
+        new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1),
     )
     scheduler = Scheduler(
         tasks=store,
@@ -86,7 +87,8 @@ def _started(board: Board, *agents: str, known: set[str]) -> tuple[RecordingOutb
     plan = plan_of(Workflow(name="routed", steps=(only,), complete_within=HOUR))
     plans.put_plan(plan)
     store.create(
-        OrderRow("ord-1", {}, "hash", NOW), new_task(plan, "ord-1", Wishes(), NOW, shards=1)
+        OrderRow("ord-1", {}, "hash", NOW),
+        new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1),
     )
     scheduler = Scheduler(
         tasks=store,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Outcome
 from roundsman.testing import Fault, Faults
 from tests.unit.crash_stories import STORIES
@@ -13,7 +13,7 @@ from tests.unit.test_crash_everywhere import check, undisturbed, world_of
 
 
 def line() -> Shells:
-    shells = Shells(LINE, wishes=Wishes())  # no statuses: each write is a decision
+    shells = Shells(LINE, options=ProcessingOptions())  # no statuses: each write is a decision
     shells.submit()
     return shells
 

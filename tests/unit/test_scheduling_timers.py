@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Outcome, Resubmit, RunNow
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -114,7 +114,7 @@ def told(shells: Shells, event: OperatorEvent) -> None:
 
 
 def test_a_task_whose_time_a_person_makes_a_little_longer_is_looked_at_when_that_is_over() -> None:
-    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=20 * SECOND)))
+    shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
     told(shells.wait(5), Extend(Asked("c-1", "ann"), 10))
     assert shells.inspects() == [(ORDER_ID, 25 * SECOND + RATHER_LATE)]
@@ -123,7 +123,9 @@ def test_a_task_whose_time_a_person_makes_a_little_longer_is_looked_at_when_that
 
 
 def test_a_resubmitted_task_with_little_time_is_looked_at_when_that_is_over() -> None:
-    shells = Shells(plan(first, on_failure=Archive()), wishes=Wishes(complete_within=20 * SECOND))
+    shells = Shells(
+        plan(first, on_failure=Archive()), options=ProcessingOptions(complete_within=20 * SECOND)
+    )
     shells.submit()
     shells.start()
     shells.reply("first", Outcome.PERMANENT)
@@ -134,7 +136,7 @@ def test_a_resubmitted_task_with_little_time_is_looked_at_when_that_is_over() ->
 
 def test_a_task_of_tomorrow_with_little_time_is_looked_at_when_that_is_over() -> None:
     tomorrow = T0 + 24 * 3600 * SECOND
-    shells = Shells(LINE, wishes=Wishes(start_at=tomorrow, complete_within=20 * SECOND))
+    shells = Shells(LINE, options=ProcessingOptions(start_at=tomorrow, complete_within=20 * SECOND))
     shells.submit()
     shells.now = tomorrow
     shells.inspect()
@@ -143,7 +145,7 @@ def test_a_task_of_tomorrow_with_little_time_is_looked_at_when_that_is_over() ->
 
 
 def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:
-    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=60 * SECOND)))
+    shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=60 * SECOND)))
     shells.start()
     shells.reply("first")
     told(shells, RunNow(Asked("c-1", "ann")))
@@ -151,7 +153,7 @@ def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:
 
 
 def test_a_task_that_is_to_end_is_not_looked_at_for_its_time() -> None:
-    shells = submitted(Shells(LINE, wishes=Wishes(complete_within=20 * SECOND)))
+    shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
     told(shells, Cancel(Asked("c-1", "ann"), undo=False))
     told(shells, Extend(Asked("c-2", "ann"), 60))

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.aws import cold_start as starting
+from roundsman.aws import cold_start
 
 ROOT = Path(__file__).parents[2]
 ON_LAMBDA = "AWS_LAMBDA_FUNCTION_NAME"
@@ -26,8 +26,8 @@ def as_it_was(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 
 def test_the_collector_is_off_until_the_function_is_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ON_LAMBDA, "scheduler")
-    starting.begin()
-    seen = starting.ends_the_start(gc.isenabled)()
+    cold_start.begin()
+    seen = cold_start.ends_the_start(gc.isenabled)()
     assert not seen
     assert gc.isenabled()
     assert gc.get_freeze_count() > 0
@@ -35,15 +35,15 @@ def test_the_collector_is_off_until_the_function_is_made(monkeypatch: pytest.Mon
 
 def test_it_is_on_again_where_the_function_cannot_be_made(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(ON_LAMBDA, "scheduler")
-    starting.begin()
+    cold_start.begin()
     with pytest.raises(ZeroDivisionError):
-        starting.ends_the_start(lambda: 1 / 0)()
+        cold_start.ends_the_start(lambda: 1 / 0)()
     assert gc.isenabled()
 
 
 def test_elsewhere_the_collector_is_left_alone() -> None:
-    starting.begin()
-    assert starting.ends_the_start(gc.isenabled)()
+    cold_start.begin()
+    assert cold_start.ends_the_start(gc.isenabled)()
     assert gc.get_freeze_count() == 0
 
 

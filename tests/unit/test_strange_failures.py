@@ -5,7 +5,7 @@ from typing import Never
 
 import pytest
 
-from roundsman.alerts.group import MOST_OPEN, Census, look, opened, told
+from roundsman.alerts.group import MOST_OPEN, Census, alerted, evaluate, opened
 from roundsman.alerts.reporter import KNOWN_FOR
 from roundsman.errors import UnreadableRecord
 from roundsman.model.failure import failure_of
@@ -90,13 +90,13 @@ def test_texts_that_never_repeat_cost_a_full_row_a_write_every_few_seconds(how: 
 
 def test_a_number_that_goes_up_and_down_makes_no_storm_of_updates() -> None:
     group, updates = (
-        told(opened(failure_named("A"), agent="", task_id="a", since=0, now=0), 1, 0),
+        alerted(opened(failure_named("A"), agent="", task_id="a", since=0, now=0), 1, 0),
         0,
     )
     for minute in range(1, 61):
         census = Census(count=4 if minute % 2 else 1, first_at=1, last_at=2, samples=("a",))
-        verdict = look(group, census, minute * MINUTE, undone_count=20)
+        verdict = evaluate(group, census, minute * MINUTE, undone_count=20)
         group = verdict.group
         if verdict.news is not None:
-            updates, group = updates + 1, told(group, census.count, minute * MINUTE)
+            updates, group = updates + 1, alerted(group, census.count, minute * MINUTE)
     assert updates == 1

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder, TryAgain
 from roundsman.model.events import Asked, Cancel, Outcome
 from roundsman.model.instants import MINUTE, SECOND
@@ -120,13 +120,13 @@ def test_the_same_order_with_other_wishes_keeps_those_of_the_first() -> None:
     shells = Shells(ONE)
     shells.submit()
     before = shells.task()
-    again = shells.new_order(wishes=Wishes(priority="urgent", retain_for=1))
+    again = shells.new_order(options=ProcessingOptions(priority="urgent", retain_for=1))
     assert not shells.submission().submit(again).created
     assert shells.task() == before
 
 
 def test_the_same_order_again_of_an_ended_task_starts_nothing() -> None:
-    shells = Shells(ONE, wishes=Wishes(reply_to=REPLY_TO, retain_for=MINUTE))
+    shells = Shells(ONE, options=ProcessingOptions(reply_to=REPLY_TO, retain_for=MINUTE))
     shells.submit()
     shells.start()
     shells.reply("first")
@@ -138,7 +138,7 @@ def test_the_same_order_again_of_an_ended_task_starts_nothing() -> None:
 
 @pytest.mark.parametrize("retain_for", [0, 1000])
 def test_an_order_whose_task_is_gone_is_never_made_anew(retain_for: int) -> None:
-    shells = Shells(ONE, wishes=Wishes(retain_for=retain_for))
+    shells = Shells(ONE, options=ProcessingOptions(retain_for=retain_for))
     shells.submit()
     shells.start()
     shells.reply("first")
@@ -159,9 +159,9 @@ def test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell() -> 
     shells.submit()
     before = shells.task()
     shells.outbox.sent.clear()
-    wishes = Wishes(reply_to=REPLY_TO, correlation_id="web-8")
+    options = ProcessingOptions(reply_to=REPLY_TO, correlation_id="web-8")
     with pytest.raises(RejectedOrder) as rejected:
-        shells.submission().submit(shells.new_order(content_hash="another", wishes=wishes))
+        shells.submission().submit(shells.new_order(content_hash="another", options=options))
     assert rejected.value.order_id == ORDER_ID
     assert (rejected.value.reply_to, rejected.value.correlation_id) == (REPLY_TO, "web-8")
     assert [problem.path for problem in rejected.value.problems] == ["orderId"]
@@ -220,7 +220,7 @@ def test_a_repeated_order_is_announced_though_a_deployment_has_changed_its_workf
 def test_a_start_within_a_quarter_of_an_hour_is_a_message_delayed_to_just_after_it(
     ahead: int,
 ) -> None:
-    shells = Shells(ONE, wishes=Wishes(start_at=T0 + ahead))
+    shells = Shells(ONE, options=ProcessingOptions(start_at=T0 + ahead))
     shells.submit()
     assert shells.task().state is TaskState.SCHEDULED
     assert shells.commands() == [("start", ORDER_ID, ahead + RATHER_LATE)]
@@ -229,7 +229,7 @@ def test_a_start_within_a_quarter_of_an_hour_is_a_message_delayed_to_just_after_
 
 def test_a_later_start_is_left_to_its_due_entry() -> None:
     start_at = T0 + LONGEST_DELAY - RATHER_LATE + 1
-    shells = Shells(ONE, wishes=Wishes(start_at=start_at))
+    shells = Shells(ONE, options=ProcessingOptions(start_at=start_at))
     shells.submit()
     assert shells.commands() == []
     assert shells.open_entry() == start_at
@@ -244,14 +244,14 @@ def test_a_later_start_is_left_to_its_due_entry() -> None:
 
 
 def test_a_start_in_the_past_is_a_start_now() -> None:
-    shells = Shells(ONE, wishes=Wishes(start_at=T0 - MINUTE))
+    shells = Shells(ONE, options=ProcessingOptions(start_at=T0 - MINUTE))
     shells.submit()
     assert shells.task().state is TaskState.PENDING
     assert shells.commands() == [("start", ORDER_ID, 0)]
 
 
 def test_a_start_message_that_comes_too_early_starts_nothing() -> None:
-    shells = Shells(ONE, wishes=Wishes(start_at=T0 + 10 * SECOND))
+    shells = Shells(ONE, options=ProcessingOptions(start_at=T0 + 10 * SECOND))
     shells.submit()
     before = shells.task()
     shells.wait(9).start()
@@ -263,7 +263,7 @@ def test_a_start_message_that_comes_too_early_starts_nothing() -> None:
 
 
 def test_a_scheduled_order_that_owes_its_received_is_looked_at_before_its_time() -> None:
-    shells = Shells(ONE, wishes=Wishes(start_at=T0 + 600 * SECOND, reply_to=REPLY_TO))
+    shells = Shells(ONE, options=ProcessingOptions(start_at=T0 + 600 * SECOND, reply_to=REPLY_TO))
     shells.submit(faults=Faults().on("send_status", Fault.NOT_DONE))
     shells.wait(31).make_pass()
     assert shells.statuses() == ["received"]
@@ -322,7 +322,7 @@ SHORT = 20 * SECOND
 
 @pytest.mark.parametrize("allowed", [1, SHORT, LONGEST_DELAY - RATHER_LATE])
 def test_a_task_with_little_time_is_looked_at_when_that_is_over(allowed: int) -> None:
-    shells = Shells(ONE, wishes=Wishes(complete_within=allowed))
+    shells = Shells(ONE, options=ProcessingOptions(complete_within=allowed))
     shells.submit()
     assert shells.commands() == [
         ("start", ORDER_ID, 0),
@@ -333,8 +333,8 @@ def test_a_task_with_little_time_is_looked_at_when_that_is_over(allowed: int) ->
 def test_a_task_that_starts_soon_and_has_little_time_is_looked_at_at_its_start_and_its_end() -> (
     None
 ):
-    wishes = Wishes(start_at=T0 + MINUTE, complete_within=SHORT)
-    shells = Shells(ONE, wishes=wishes)
+    options = ProcessingOptions(start_at=T0 + MINUTE, complete_within=SHORT)
+    shells = Shells(ONE, options=options)
     shells.submit()
     assert shells.commands() == [
         ("start", ORDER_ID, MINUTE + RATHER_LATE),
@@ -344,13 +344,13 @@ def test_a_task_that_starts_soon_and_has_little_time_is_looked_at_at_its_start_a
 
 def test_the_end_of_a_longer_time_is_left_to_the_supervisor() -> None:
     allowed = LONGEST_DELAY - RATHER_LATE + 1
-    shells = Shells(ONE, wishes=Wishes(complete_within=allowed))
+    shells = Shells(ONE, options=ProcessingOptions(complete_within=allowed))
     shells.submit()
     assert shells.commands() == [("start", ORDER_ID, 0)]
 
 
 def test_the_look_at_the_end_is_sent_again_with_the_same_order_unless_the_task_has_ended() -> None:
-    shells = Shells(ONE, wishes=Wishes(complete_within=SHORT))
+    shells = Shells(ONE, options=ProcessingOptions(complete_within=SHORT))
     with pytest.raises(Crash):
         shells.submit(faults=Faults().on("send_inspect", Fault.CRASH_BEFORE))
     shells.outbox.sent.clear()
@@ -364,6 +364,6 @@ def test_the_look_at_the_end_is_sent_again_with_the_same_order_unless_the_task_h
 
 
 def test_a_look_at_the_end_that_cannot_be_sent_now_keeps_no_order_from_being_taken() -> None:
-    shells = Shells(ONE, wishes=Wishes(complete_within=SHORT))
+    shells = Shells(ONE, options=ProcessingOptions(complete_within=SHORT))
     assert shells.submit(faults=Faults().on("send_inspect", Fault.NOT_DONE)).created
     assert shells.commands() == [("start", ORDER_ID, 0)]

@@ -5,12 +5,12 @@ from dataclasses import replace
 from datetime import timedelta
 
 from roundsman.engine.due import Lane, lane_key
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Undo
 from roundsman.ports import DueEntry
-from roundsman.supervisor.supervisor import Beat, Supervisor
+from roundsman.supervisor.supervisor import Supervisor, SupervisorConfig
 from roundsman.testing.faults import Faults, FaultyStore
 from tests.unit.machine_world import T0, plan
 from tests.unit.shell_world import ORDER_ID, SHARDS, Shells
@@ -20,7 +20,7 @@ from tests.unit.supervision_world import LATER, first, passed, started, submitte
 def test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end() -> None:
     """It is no open task any more: the lists of what is over go by that instant."""
     kept = plan(first, on_failure=Undo(), retain_for=timedelta(days=1))
-    shells = submitted(Shells(kept, Wishes()))
+    shells = submitted(Shells(kept, ProcessingOptions()))
     passed(shells.wait(3_600))
     task = shells.task()
     assert task.state is TaskState.UNDONE
@@ -48,7 +48,7 @@ def supervisor_over(shells: Shells, store: FaultyStore) -> Supervisor:
         outbox=shells.outbox,
         clock=shells.clock,
         jitter=lambda: 0.0,
-        beat=Beat(shells.leases, "u1", SHARDS, MINUTE),
+        beat=SupervisorConfig(shells.leases, "u1", SHARDS, MINUTE),
         on_trouble=lambda task_id, problem: shells.troubles.append(task_id),
     )
 

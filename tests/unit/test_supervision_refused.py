@@ -9,7 +9,7 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.plan import Plan
 from roundsman.ports import AgentBoard, PlanStore
-from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
+from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
 from roundsman.testing.faults import (
     Fault,
     Faults,
@@ -65,7 +65,7 @@ def overdue(faults: Faults | None = None, plans: PlanStore | None = None) -> Pas
         outbox=FaultyOutbox(shells.outbox, faults),
         clock=shells.clock,
         jitter=lambda: 0.5,
-        beat=Beat(FaultyLeases(shells.leases, faults), "u1", SHARDS, MINUTE),
+        beat=SupervisorConfig(FaultyLeases(shells.leases, faults), "u1", SHARDS, MINUTE),
         on_trouble=lambda task_id, problem: troubles.append((task_id, type(problem).__name__)),
     )
     return Passes(shells, faults, supervisor, troubles)

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from roundsman.aws.handlers import supervisor as supervisor_lambda
+from roundsman.aws.handlers import supervisor
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
 from roundsman.model.instants import MINUTE
@@ -50,9 +50,9 @@ def tick(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Shells:
         outbox=FaultyOutbox(shells.outbox, faults),
         leases=FaultyLeases(shells.leases, faults),
     )
-    monkeypatch.setattr(supervisor_lambda, "supervisor_parts", lambda _: parts)
-    monkeypatch.setattr(supervisor_lambda, "now", shells.clock)
-    supervisor_lambda.supervisor_handler(SETTINGS)(MINUTE)
+    monkeypatch.setattr(supervisor, "supervisor_parts", lambda _: parts)
+    monkeypatch.setattr(supervisor, "now", shells.clock)
+    supervisor.supervisor_handler(SETTINGS)(MINUTE)
     return shells
 
 

@@ -7,10 +7,10 @@ from itertools import product
 
 import pytest
 
-from roundsman.engine import decision as draft
+from roundsman.engine import decision as building
 from roundsman.engine import transitions
-from roundsman.engine.decision import Draft
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.decision import DecisionBuilder
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.transitions import (
     STEPS,
     TASKS,
@@ -54,7 +54,7 @@ FALSE, FAILING = "input.wanted", "abs(input.total)"
 ORDER: Json = {"wanted": False, "total": "1.00"}
 TOO_LONG = "x" * 20  # more than the 10 bytes that `one` may answer with
 ENDED_BY_FAILURE = (TaskState.ARCHIVED, TaskState.UNDONE, TaskState.CANCELLED)
-LATER = Wishes(start_at=T0 + 60 * SECOND, reply_to=REPLY_TO)
+LATER = ProcessingOptions(start_at=T0 + 60 * SECOND, reply_to=REPLY_TO)
 
 
 def chain() -> World:
@@ -62,9 +62,11 @@ def chain() -> World:
     return World(plan(a, step("b", a)))
 
 
-def one(wishes: Wishes | None = None, when: str | None = None) -> World:
+def one(options: ProcessingOptions | None = None, when: str | None = None) -> World:
     """One step, conditional where a `when` is given."""
-    return World(plan(step("a", when=when, result_limit=10)), wishes or Wishes(), order=ORDER)
+    return World(
+        plan(step("a", when=when, result_limit=10)), options or ProcessingOptions(), order=ORDER
+    )
 
 
 def completes() -> World:
@@ -251,7 +253,7 @@ def test_every_entry_of_the_step_table_is_reached_and_nothing_else(
         looked_up.add((state, event))
         return step_transition(state, event)
 
-    monkeypatch.setattr(draft, "step_transition", recording)
+    monkeypatch.setattr(building, "step_transition", recording)
     for story in STORIES:
         story()
     assert looked_up == set(STEPS)
@@ -266,7 +268,7 @@ def test_a_step_pair_that_is_not_in_the_table_is_refused_and_changes_nothing(
 ) -> None:
     world = one()
     task = replace(world.task, steps={"a": StepRecord(process_state=state)})
-    written = Draft(task, T0)
+    written = DecisionBuilder(task, T0)
     with pytest.raises(NoTransition, match=f"a step that is {state} cannot have .*{event.value}"):
         written.move("a", event, failure_count=7)
     assert written.steps == task.steps == {"a": StepRecord(process_state=state)}
@@ -334,7 +336,7 @@ def test_an_event_that_comes_too_late_or_too_early_returns_the_very_task(
     before = world.task
     decision = world.apply(events(world)[event])
     assert decision.task is before
-    assert decision.commands == ()
+    assert decision.actions == ()
     entry = TASKS[state, event]
     assert isinstance(entry, Stay)
     assert decision.reason == entry.why

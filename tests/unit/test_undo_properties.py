@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Asked, Cancel, Start, UndoAsked
 from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, TaskState
@@ -55,8 +55,10 @@ def plans(draw: st.DrawFn) -> Plan:
 
 
 def world_of(made: Plan, data: st.DataObject) -> UndoWorld:
-    wishes = Wishes(reply_to=REPLY_TO, start_at=T0 + data.draw(st.sampled_from([0, 0, 5_000])))
-    world = World(made, wishes, order={"no": data.draw(st.booleans())})
+    options = ProcessingOptions(
+        reply_to=REPLY_TO, start_at=T0 + data.draw(st.sampled_from([0, 0, 5_000]))
+    )
+    world = World(made, options, order={"no": data.draw(st.booleans())})
     return UndoWorld(world, lambda most: data.draw(st.integers(0, most)))
 
 

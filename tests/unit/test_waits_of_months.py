@@ -6,7 +6,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
@@ -85,7 +85,7 @@ def ticks(now: int, end: int) -> Iterator[int]:
 def test_a_scheduled_task_starts_within_two_seconds_of_its_time_however_far_it_is(
     wait: int,
 ) -> None:
-    shells = Shells(plan(first), wishes=Wishes(start_at=T0 + wait))
+    shells = Shells(plan(first), options=ProcessingOptions(start_at=T0 + wait))
     shells.submit()
     clockwork = Clockwork(shells)
     clockwork.until(T0 + wait - 1)
@@ -140,7 +140,7 @@ def test_an_extended_wait_of_days_is_followed_by_one_more_attempt_and_then_by_it
 
 
 def test_a_task_that_waits_for_months_costs_its_passes_nothing() -> None:
-    shells = Shells(plan(first), wishes=Wishes(start_at=T0 + 90 * DAY))
+    shells = Shells(plan(first), options=ProcessingOptions(start_at=T0 + 90 * DAY))
     shells.submit()
     clockwork = Clockwork(shells)
     before = shells.task()

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from functools import partial
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.events import AgentView
 from roundsman.model.instants import SECOND
 from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo
@@ -13,13 +13,13 @@ from tests.unit.machine_world import T0, World, plan, step
 ONCE = Retry(max_attempts=1)
 FENCED = Compensation(fences_late_performs=True, retry=ONCE)
 TWICE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
-LATER = Wishes(start_at=T0 + 60 * SECOND)
+LATER = ProcessingOptions(start_at=T0 + 60 * SECOND)
 HOUR = 3_600
 
 
-def of(*steps: Step, wishes: Wishes | None = None) -> World:
+def of(*steps: Step, options: ProcessingOptions | None = None) -> World:
     """A started task of these steps that a failure undoes."""
-    world = World(plan(*steps, on_failure=Undo()), wishes or Wishes())
+    world = World(plan(*steps, on_failure=Undo()), options or ProcessingOptions())
     world.start()
     return world
 

@@ -110,7 +110,7 @@ class UndoWorld:
             assert self.world.task is before
             self.refusals.append(str(refused))
             return None
-        for command in decision.commands:
+        for command in decision.actions:
             match command:
                 case SendRequest(step):
                     task = decision.task

@@ -2,7 +2,7 @@
 
 from datetime import timedelta
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.requests import request_for
 from roundsman.model.instants import SECOND
 from roundsman.model.workflow import Compensation, Retry, Step, Undo
@@ -15,10 +15,10 @@ UNFENCED = Compensation()
 SKEW = 5 * SECOND
 
 
-def of(*steps: Step, wishes: Wishes | None = None) -> World:
+def of(*steps: Step, options: ProcessingOptions | None = None) -> World:
     """A started task of these steps, undone when one of them fails."""
     made = plan(*steps, on_failure=Undo())
-    world = World(made, wishes or Wishes(reply_to=REPLY_TO))
+    world = World(made, options or ProcessingOptions(reply_to=REPLY_TO))
     world.start()
     return world
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
-from roundsman.model.task import Ending, StepRecord, Task, idempotency_key
+from roundsman.model.task import StepRecord, Task, Termination, idempotency_key
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.progress import hanging_calls
 from roundsman_console.demo.scenario import Case, End, Sent
@@ -202,7 +202,7 @@ def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
     )
 
 
-def _why(case: Case, ending: Ending) -> str:
+def _why(case: Case, ending: Termination) -> str:
     return f"{ending.why}; undone: {', '.join(case.undone)}" if case.undone else ending.why
 
 

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
 from roundsman.model.instants import iso, spoken
 from roundsman.model.json import Json
@@ -168,7 +168,7 @@ def _ended(task: Task) -> str:
 def _ledger(task: Task) -> Sequence[tuple[str, list[str]]]:
     names = sorted(task.steps)
     return (
-        ("may stand", [name for name in names if effect_may_stand(task.step(name))]),
+        ("may stand", [name for name in names if may_have_taken_effect(task.step(name))]),
         ("undone", in_state(task, None, ProcessState.UNDONE)),
         ("undo failed", in_state(task, None, ProcessState.UNDO_ERROR)),
     )

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem, RejectedOrder
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.workflow import Workflow
@@ -84,7 +84,7 @@ class OrderEvent:
     content: Json = field(repr=False)  # a log that shows the event must not show the customer
     content_hash: str
     workflow: Workflow
-    wishes: Wishes
+    options: ProcessingOptions
 
 
 def read_event(
@@ -135,15 +135,15 @@ def _order(
         raise RejectedOrder(
             shortened(problems),
             order_id=cast("str | None", order.get("orderId")),
-            reply_to=processing.wishes.reply_to,
-            correlation_id=processing.wishes.correlation_id,
+            reply_to=processing.options.reply_to,
+            correlation_id=processing.options.correlation_id,
         )
     return OrderEvent(
         order_id=cast("str", order["orderId"]),
         content={**order, "total": total},
         content_hash=sha256(canonical_json(order)),
         workflow=processing.workflow,
-        wishes=processing.wishes,
+        options=processing.options,
     )
 
 

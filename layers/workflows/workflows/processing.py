@@ -8,7 +8,7 @@ from typing import TypeVar
 
 from marshmallow import ValidationError, validates_schema
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem
 from roundsman.model.instants import SECOND
 from roundsman.model.workflow import Priority, Workflow
@@ -84,7 +84,7 @@ class Processing:
     """
 
     workflow: Workflow | None
-    wishes: Wishes
+    options: ProcessingOptions
     problems: list[Problem]
     run: str = ""
 
@@ -110,7 +110,7 @@ def read_processing(
     if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
         sentence = f"is more than {FARTHEST_AHEAD // DAY} days ahead"
         problems.append(Problem("processing.processAt", sentence))
-    wishes = Wishes(
+    options = ProcessingOptions(
         start_at=start_at,
         complete_within=_milliseconds(_taken(valid, "completeWithin", int)),
         retain_for=_milliseconds(_taken(valid, "retention", int)),
@@ -120,7 +120,7 @@ def read_processing(
         correlation_id=_taken(valid, "correlationId", str),
     )
     run = _taken(valid, "run", int)
-    return Processing(workflow, wishes, problems, "" if run is None else _compact(run))
+    return Processing(workflow, options, problems, "" if run is None else _compact(run))
 
 
 def _compact(at: int) -> str:

@@ -33,8 +33,8 @@ from roundsman.agents.attempt import (
 from roundsman.agents.call_notes import NO_NOTES, CallNote, CallNotes
 from roundsman.agents.callbacks import callback_token
 from roundsman.agents.guard import Guard, NoGuard
-from roundsman.agents.heartbeat import Progress, Say, interval_of
-from roundsman.agents.outcomes import Ended, held, permanent, progress, transient
+from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
+from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, transient
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import DefinitionError
@@ -52,8 +52,8 @@ __all__ = [
     "Answer",
     "Handler",
     "LambdaContext",
+    "NoReply",
     "Perform",
-    "Silence",
     "StepRequest",
 ]
 
@@ -68,13 +68,13 @@ F = TypeVar("F", bound=Perform)
 
 
 @dataclass(frozen=True, slots=True)
-class Silence:
+class NoReply:
     """Nothing may be said of this request any more; `reason` is for the log."""
 
     reason: str
 
 
-Answer: TypeAlias = Reply | Silence
+Answer: TypeAlias = Reply | NoReply
 
 
 def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]) -> Answer:
@@ -194,7 +194,7 @@ class Agent:
         function_ends_at: int,
         report: Report = lambda _: None,
         guard: Guard = UNGUARDED,
-        say: Say = lambda _: None,
+        say: SendNow = lambda _: None,
         sleep: Sleep = time.sleep,
         jitter: Jitter = random.random,
         call_notes: CallNotes = NO_NOTES,
@@ -209,11 +209,11 @@ class Agent:
         the process (SystemExit, KeyboardInterrupt) pass through.
         """
         if late := _late(request, clock()):
-            return Silence(f"read {late} after complete-by; not attempted")
+            return NoReply(f"read {late} after complete-by; not attempted")
         means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
         ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
-            return Silence(f"finished {late} after complete-by")
+            return NoReply(f"finished {late} after complete-by")
         return self._reply(request, ended, now)
 
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
@@ -245,7 +245,9 @@ class Agent:
 
         return bind
 
-    def _ended(self, request: AgentRequest, function_ends_at: int, means: "_Means") -> Ended:
+    def _ended(
+        self, request: AgentRequest, function_ends_at: int, means: "_Means"
+    ) -> AttemptResult:
         name = step_of(request.step)
         function = self._functions.get((name, request.operation))
         if function is None:
@@ -262,7 +264,7 @@ class Agent:
         within = self.time_of(request)
         ends_at = attempt_ends_at(request, now, function_ends_at, within)
         note = _note(step, request, ends_at, means)
-        starved = _starved(request, within, now)
+        starved = _too_late_to_start(request, within, now)
         if now >= ends_at:
             starved = "those before it in its batch left no time for it"
         if starved:
@@ -293,11 +295,11 @@ class Agent:
             return _cut_off(ended)
         return ended
 
-    def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Progress:
+    def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
             return self._reply(request, progress(note), now)
 
-        return Progress(
+        return Heartbeat(
             every=interval_of(step, request),
             complete_by=request.complete_by,
             clock=means.clock,
@@ -306,7 +308,7 @@ class Agent:
             report=means.report,
         )
 
-    def _reply(self, request: AgentRequest, ended: Ended, now: int) -> Reply:
+    def _reply(self, request: AgentRequest, ended: AttemptResult, now: int) -> Reply:
         return Reply(
             task_id=request.task_id,
             step=request.step,
@@ -325,7 +327,7 @@ class Agent:
         )
 
 
-def _starved(request: AgentRequest, within: int, now: int) -> str | None:
+def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | None:
     """Whether too little is left of the request's time to begin its attempt, in words.
 
     A call that is begun then is likely cut off, and the attempt would fail for having waited.
@@ -359,7 +361,7 @@ def _was_cut_short(request: AgentRequest, within: int, now: int) -> bool:
     return request.complete_by - now < enough <= request.complete_by - request.sent_at
 
 
-def _cut_off(ended: Ended) -> Ended:
+def _cut_off(ended: AttemptResult) -> AttemptResult:
     """It failed when the time was over that its queue had left it: that is not the step's failure.
 
     The step is given back as one whose call was made, and is claimed again with its whole time.
@@ -374,7 +376,7 @@ class _Means:
     clock: Clock
     report: Report
     guard: Guard
-    say: Say
+    say: SendNow
     sleep: Sleep
     jitter: Jitter
     call_notes: CallNotes

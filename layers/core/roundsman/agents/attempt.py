@@ -19,8 +19,8 @@ from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
 from roundsman.agents.guard import Guard, HeldBack, NoPlace, NotCalled
 from roundsman.agents.outcomes import (
+    AttemptResult,
     DidNotHappen,
-    Ended,
     Happened,
     held,
     permanent,
@@ -79,13 +79,13 @@ class Attempt:
     _took: int = field(default=0, init=False)
     _probed: bool = field(default=False, init=False)
     _probing: bool = field(default=False, init=False)
-    _failure: Ended | None = field(default=None, init=False)
+    _failure: AttemptResult | None = field(default=None, init=False)
 
-    def make(self) -> Ended:
+    def make(self) -> AttemptResult:
         """Make it, and say how it ended. Exceptions that end the process pass through."""
         return self.note.proven(self._made(), calls=self._calls)
 
-    def _made(self) -> Ended:
+    def _made(self) -> AttemptResult:
         retrying = Retrying(
             retry=retry_if_exception(may_pass),
             wait=self._wait,
@@ -105,7 +105,7 @@ class Attempt:
             ended = self._failed(error)
         return _counted(ended, self._tries)
 
-    def _try(self) -> Ended:
+    def _try(self) -> AttemptResult:
         self._tries += 1
         if self.probe is not None and self.request.outcome_unknown and not self._probed:
             settled = self._ask(self.probe)
@@ -119,7 +119,7 @@ class Attempt:
             self._may_have_happened()
             raise
 
-    def _returned(self, value: object) -> Ended:
+    def _returned(self, value: object) -> AttemptResult:
         if not isinstance(value, Callback):
             ended = succeeded(value)
             if ended.error is not None and self.request.operation == PERFORM:
@@ -154,7 +154,7 @@ class Attempt:
             self.report(error)
             raise
 
-    def _ask(self, probe: Perform) -> Ended | None:
+    def _ask(self, probe: Perform) -> AttemptResult | None:
         """How the attempt ends by the probe's word alone, or None where the function is next.
 
         The compensation of a service that fences is right whatever happened. A probe that cannot
@@ -187,7 +187,7 @@ class Attempt:
         self._probed = True
         return answer
 
-    def _settled(self, answer: object) -> Ended | None:
+    def _settled(self, answer: object) -> AttemptResult | None:
         """How the attempt ends by the probe's answer alone, or None where the function is next.
 
         What it cannot tell is no proof either way, so none of that ends the step for good.
@@ -240,7 +240,7 @@ class Attempt:
             or left < max(SHORTEST_TRY, self._took)
         )
 
-    def _failed(self, error: Exception) -> Ended:
+    def _failed(self, error: Exception) -> AttemptResult:
         if isinstance(error, TurnCameTooLate | NotNoted):
             return held(str(error), NO_TIME_RETRY_AFTER, outcome_unknown=self._calls > 0)
         asked = f"the probe of {self.request.step}: " if self._probing else ""
@@ -269,7 +269,7 @@ def _asked_of(state: RetryCallState) -> int | None:
     return wait_of(error.retry_after) if isinstance(error, TransientError) else None
 
 
-def _counted(ended: Ended, tries: int) -> Ended:
+def _counted(ended: AttemptResult, tries: int) -> AttemptResult:
     """The same, saying how many tries it took where it failed after more than one."""
     if ended.error is None or tries < 2:
         return ended

@@ -21,7 +21,7 @@ from enum import Enum
 from typing import Protocol
 
 from roundsman.agents.guard import NotCalled
-from roundsman.agents.outcomes import Ended
+from roundsman.agents.outcomes import AttemptResult
 from roundsman.errors import CallRefused, TryAgain
 from roundsman.model.events import Outcome, claim_of
 from roundsman.model.task import Effect
@@ -99,7 +99,7 @@ class CallNote:
             raise NotNoted("a copy of a request that was given back; not attempted")
         self._begun = begun
 
-    def proven(self, ended: Ended, *, calls: int) -> Ended:
+    def proven(self, ended: AttemptResult, *, calls: int) -> AttemptResult:
         """The same end of the attempt, saying that there is no effect where that can be proved.
 
         `calls` is how often it called the service. A refusal of its only call is as good as no

@@ -19,7 +19,14 @@ from base64 import urlsafe_b64decode, urlsafe_b64encode
 from dataclasses import dataclass
 from datetime import timedelta
 
-from roundsman.agents.outcomes import LONGEST_WAIT, Ended, permanent, succeeded, transient, wait_of
+from roundsman.agents.outcomes import (
+    LONGEST_WAIT,
+    AttemptResult,
+    permanent,
+    succeeded,
+    transient,
+    wait_of,
+)
 from roundsman.errors import InvalidMessage, InvalidToken, PermanentError, TransientError
 from roundsman.model.json import canonical_json
 from roundsman.ports import Clock
@@ -90,7 +97,7 @@ def failed_reply(token: str, error: PermanentError | TransientError, *, clock: C
     raise TypeError(f"say it with PermanentError or TransientError, not {error!r}")
 
 
-def _reply(token: str, ended: Ended, clock: Clock) -> str:
+def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
     fields = _read(token)
     reply = Reply(
         task_id=read_task_id(fields),

@@ -11,11 +11,11 @@ from roundsman.wire.messages import AgentRequest, Reply
 
 A_HEARTBEAT = 3  # so many signs within heartbeat_within: two of them may be lost or late
 
-Say: TypeAlias = Callable[[Reply], None]
+SendNow: TypeAlias = Callable[[Reply], None]
 
 
 @dataclass(kw_only=True)
-class Progress:
+class Heartbeat:
     """Says that one attempt goes on; `every` is in ms, and None where no one waits to hear it.
 
     `sign` makes the reply that says so at an instant, with a note for the agent's own log.
@@ -25,7 +25,7 @@ class Progress:
     complete_by: int
     clock: Clock
     sign: Callable[[int, str], Reply]
-    say: Say
+    say: SendNow
     report: Callable[[Exception], None]
     _said_at: int | None = field(default=None, init=False)
 

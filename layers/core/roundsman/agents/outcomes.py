@@ -20,7 +20,7 @@ RESULT_TOO_LARGE = "ResultTooLarge"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ended:
+class AttemptResult:
     """The part of a reply that an attempt decides; the fields are those of `messages.Reply`."""
 
     outcome: Outcome
@@ -32,7 +32,7 @@ class Ended:
     effect: Effect | None = None
 
 
-def succeeded(result: object) -> Ended:
+def succeeded(result: object) -> AttemptResult:
     """With this result, or a permanent failure where it is none that can be kept."""
     try:
         text = canonical_json(result)  # type: ignore[arg-type]  # whether it is JSON is seen here
@@ -44,23 +44,23 @@ def succeeded(result: object) -> Ended:
     if size > LARGEST_RESULT:
         message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
         return permanent(RESULT_TOO_LARGE, message)
-    return Ended(outcome=Outcome.SUCCEEDED, result=value)
+    return AttemptResult(outcome=Outcome.SUCCEEDED, result=value)
 
 
-def transient(error_type: object, message: object, retry_after: int | None = None) -> Ended:
+def transient(error_type: object, message: object, retry_after: int | None = None) -> AttemptResult:
     """It failed, and another attempt may succeed, `retry_after` ms from now or by its backoff."""
     error = _step_error(error_type, message)
-    return Ended(outcome=Outcome.TRANSIENT, error=error, retry_after=retry_after)
+    return AttemptResult(outcome=Outcome.TRANSIENT, error=error, retry_after=retry_after)
 
 
-def permanent(error_type: object, message: object) -> Ended:
+def permanent(error_type: object, message: object) -> AttemptResult:
     """It failed, and no other attempt can succeed."""
-    return Ended(outcome=Outcome.PERMANENT, error=_step_error(error_type, message))
+    return AttemptResult(outcome=Outcome.PERMANENT, error=_step_error(error_type, message))
 
 
-def held(why: str, retry_after: int, *, outcome_unknown: bool) -> Ended:
+def held(why: str, retry_after: int, *, outcome_unknown: bool) -> AttemptResult:
     """The service could not be called, and is not to be for `retry_after` ms."""
-    return Ended(
+    return AttemptResult(
         outcome=Outcome.HELD,
         error=_step_error("Held", why),
         retry_after=min(max(retry_after, 0), milliseconds(LONGEST_WAIT)),
@@ -75,22 +75,22 @@ def wait_of(asked: object) -> int | None:
     return milliseconds(min(max(asked, timedelta(0)), LONGEST_WAIT))
 
 
-def waiting(until: int) -> Ended:
+def waiting(until: int) -> AttemptResult:
     """It goes on outside; an answer is awaited until then (epoch ms)."""
-    return Ended(outcome=Outcome.WAITING, until=until)
+    return AttemptResult(outcome=Outcome.WAITING, until=until)
 
 
-def progress(note: object) -> Ended:
+def progress(note: object) -> AttemptResult:
     """It goes on. The note is not sent; it is in the reply for the log of who sends it."""
-    return Ended(outcome=Outcome.PROGRESS, result=sendable(note)[:LONGEST_MESSAGE])
+    return AttemptResult(outcome=Outcome.PROGRESS, result=sanitize(note)[:LONGEST_MESSAGE])
 
 
 def _step_error(error_type: object, message: object) -> StepError:
-    name = sendable(error_type)[:LONGEST_TYPE] or "PermanentError"
-    return StepError(name, sendable(message)[:LONGEST_MESSAGE])
+    name = sanitize(error_type)[:LONGEST_TYPE] or "PermanentError"
+    return StepError(name, sanitize(message)[:LONGEST_MESSAGE])
 
 
-def sendable(value: object) -> str:
+def sanitize(value: object) -> str:
     """Its text, without halves of surrogate pairs, which no message can carry."""
     return str(value).encode(errors="replace").decode()
 

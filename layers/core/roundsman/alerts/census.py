@@ -12,16 +12,16 @@ from itertools import islice
 
 from roundsman.alerts.group import (
     Census,
+    Evaluation,
     News,
-    Verdict,
+    alerted,
     census_of,
     counted_since,
     end_to_tell,
+    evaluate,
     first_of,
-    is_to_look_at,
+    is_due,
     left_to_others,
-    look,
-    told,
 )
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import known_agents
@@ -48,11 +48,11 @@ class GroupsReport:
 
     open: int = 0
     looked_at: int = 0
-    told: list[tuple[str, News, str]] = field(default_factory=list)
+    alerted: list[tuple[str, News, str]] = field(default_factory=list)
     problems: list[tuple[str, str]] = field(default_factory=list)
 
 
-class GroupRounds:
+class GroupCensus:
     """Makes the rounds. `undone_count` orders undone alike at once are alerted; 0: never."""
 
     def __init__(
@@ -84,7 +84,7 @@ class GroupRounds:
             return report
         report.open = len(found)
         now = self._clock()
-        waiting = [group for group in found if is_to_look_at(group, now)]
+        waiting = [group for group in found if is_due(group, now)]
         waiting.sort(key=lambda group: (group.told_at is not None or group.undone, group.look_at))
         for group in waiting[:MOST_LOOKS]:
             if not go_on():
@@ -105,11 +105,11 @@ class GroupRounds:
             census, verdict = Census(), end_to_tell(group, now)
         else:
             census = self._counted(group, shards, now)
-            verdict = look(group, census, now, undone_count=self._undone_count)
+            verdict = evaluate(group, census, now, undone_count=self._undone_count)
         if self._groups.change(verdict.group, seen=group.version):
             self._finish(verdict, census, report)
 
-    def _finish(self, verdict: Verdict, census: Census, report: GroupsReport) -> None:
+    def _finish(self, verdict: Evaluation, census: Census, report: GroupsReport) -> None:
         group, news = verdict.group, verdict.news
         if news is News.FIRST and not census.count:
             census = first_of(group)  # it has gone on meanwhile, or the index lags behind
@@ -119,11 +119,11 @@ class GroupRounds:
             except (TryAgain, CallRefused):
                 self._groups.change(left_to_others(group), seen=group.version)
                 raise
-            report.told.append((group.id, news, verdict.reason))
+            report.alerted.append((group.id, news, verdict.reason))
         if group.closed_at is not None:
             self._groups.remove(group)
         elif news is not None:
-            self._groups.change(told(group, census.count, self._clock()), seen=group.version)
+            self._groups.change(alerted(group, census.count, self._clock()), seen=group.version)
 
     def _alert(self, news: News, group: Group, census: Census) -> Alert:
         samples = [] if news is News.CLEAR else self._samples(census.samples or (group.opened_by,))

@@ -159,7 +159,7 @@ def first_of(group: Group) -> Census:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
+class Evaluation:
     """What a look at a group comes to: the group to store, what there is to tell, and why."""
 
     group: Group
@@ -167,7 +167,7 @@ class Verdict:
     reason: str
 
 
-def is_to_look_at(group: Group, now: int) -> bool:
+def is_due(group: Group, now: int) -> bool:
     """Whether a supervisor has something to do about the group now."""
     if group.telling_until > now:
         return False
@@ -180,7 +180,7 @@ def counted_since(group: Group, now: int) -> int:
     return now - UNDONE_WITHIN if group.undone else 0
 
 
-def look(group: Group, census: Census, now: int, *, undone_count: int) -> Verdict:
+def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Evaluation:
     """What follows from a census made now. `undone_count` undone orders at once are news; 0: never.
 
     What there is to tell is stored first, as under way, then told, then stored as told.
@@ -196,7 +196,7 @@ def look(group: Group, census: Census, now: int, *, undone_count: int) -> Verdic
         if undone_count and census.count >= undone_count:
             said = f"{census.said} orders undone within {spoken(UNDONE_WITHIN)}"
             return _tell(seen, News.FIRST, said, now)
-        return Verdict(seen, None, "few are undone")
+        return Evaluation(seen, None, "few are undone")
     return _perhaps_update(seen, census, now)
 
 
@@ -228,21 +228,21 @@ def _counted(group: Group, census: Census, now: int) -> Group:
     ).at_next_version()
 
 
-def _while_calm(seen: Group, now: int) -> Verdict:
+def _while_calm(seen: Group, now: int) -> Evaluation:
     if seen.clear_since is None:
         calm = replace(seen, clear_since=now, look_at=now + CLEAR_FOR)
-        return Verdict(calm, None, "its members are gone, since just now")
+        return Evaluation(calm, None, "its members are gone, since just now")
     quiet = now - seen.clear_since
     if quiet < CLEAR_FOR:
         waits = replace(seen, look_at=seen.clear_since + CLEAR_FOR)
-        return Verdict(waits, None, f"its members are gone for {spoken(quiet)}")
+        return Evaluation(waits, None, f"its members are gone for {spoken(quiet)}")
     closed = replace(seen, closed_at=now)
     if seen.told_at is None:
-        return Verdict(closed, None, "nobody was told, so nobody is told of its end")
+        return Evaluation(closed, None, "nobody was told, so nobody is told of its end")
     return _tell(closed, News.CLEAR, f"its members are gone for {spoken(quiet)}", now)
 
 
-def _perhaps_update(seen: Group, census: Census, now: int) -> Verdict:
+def _perhaps_update(seen: Group, census: Census, now: int) -> Evaluation:
     told_for = now - (seen.told_at or 0)
     apart = SOON if seen.told_count <= 1 else UPDATES_APART
     grown = census.count > seen.told_count
@@ -250,14 +250,14 @@ def _perhaps_update(seen: Group, census: Census, now: int) -> Verdict:
         return _tell(seen, News.UPDATE, f"{census.said} now, {seen.told_count} were told", now)
     if grown and told_for >= GREW_AT_ALL:
         return _tell(seen, News.UPDATE, f"{census.said} now, after {spoken(told_for)}", now)
-    return Verdict(seen, None, "no more than was told" if not grown else "told lately")
+    return Evaluation(seen, None, "no more than was told" if not grown else "told lately")
 
 
-def _tell(group: Group, news: News, reason: str, now: int) -> Verdict:
-    return Verdict(replace(group, telling_until=now + TELLING_FOR), news, reason)
+def _tell(group: Group, news: News, reason: str, now: int) -> Evaluation:
+    return Evaluation(replace(group, telling_until=now + TELLING_FOR), news, reason)
 
 
-def end_to_tell(group: Group, now: int) -> Verdict:
+def end_to_tell(group: Group, now: int) -> Evaluation:
     """What follows for a group that is closed, and whose end nobody could tell of so far."""
     return _tell(group.at_next_version(), News.CLEAR, "it was closed and not told", now)
 
@@ -267,6 +267,6 @@ def left_to_others(group: Group) -> Group:
     return replace(group, telling_until=0).at_next_version()
 
 
-def told(group: Group, count: int, now: int) -> Group:
+def alerted(group: Group, count: int, now: int) -> Group:
     """The group once its news was published, with `count` members, to be stored on its version."""
     return replace(group, told_at=now, told_count=max(1, count), telling_until=0).at_next_version()

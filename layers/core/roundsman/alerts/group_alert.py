@@ -16,7 +16,7 @@ from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE, UNREADABLE, Gr
 from roundsman.model.instants import iso, spoken
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
-from roundsman.wire.alert_text import Words
+from roundsman.wire.alert_text import AlertText
 
 KINDS = {UNDO_FAILED: "task_archived", UNREADABLE: "task_unreadable", UNDONE: "orders_undone"}
 """By how the members failed; `task_archived` for all else. A failed undo is Archived, and critical:
@@ -186,9 +186,9 @@ def _words(
     agents: Agents | None,
     *,
     clear: bool,
-) -> Words:
+) -> AlertText:
     """What a person reads: the sentence, what matters about it, and what to type."""
-    words = Words().line(str(document["summary"]))
+    words = AlertText().line(str(document["summary"]))
     words.pair("group", f"{group.id} ({group.severity})")
     words.pair("orders", census.said)
     words.pair("since", f"{document['firstSeen']}, the last {document['lastSeen']}")
@@ -211,7 +211,7 @@ def _words(
     return words
 
 
-def _say_what_stands(words: Words, samples: Sequence[Sample]) -> None:
+def _say_what_stands(words: AlertText, samples: Sequence[Sample]) -> None:
     of = f"in {len(samples)} looked at" if len(samples) > 1 else ""
     for name, said in (
         ("mayHaveHappened", "may stand"),

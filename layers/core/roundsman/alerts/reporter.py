@@ -8,7 +8,15 @@ of the groups every few seconds by each instance that handles them.
 
 from dataclasses import dataclass, replace
 
-from roundsman.alerts.group import News, census_of, left_to_others, opened, rejoined, room_for, told
+from roundsman.alerts.group import (
+    News,
+    alerted,
+    census_of,
+    left_to_others,
+    opened,
+    rejoined,
+    room_for,
+)
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.samples import Sample
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
@@ -184,7 +192,7 @@ class Reporter:
         except (TryAgain, CallRefused):
             self._groups.change(left_to_others(group), seen=group.version)
             raise
-        self._groups.change(told(group, 1, now), seen=group.version)
+        self._groups.change(alerted(group, 1, now), seen=group.version)
 
 
 def known_agents(board: AgentBoard) -> Agents | None:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
@@ -32,7 +32,7 @@ class Sample:
     @property
     def may_have_happened(self) -> list[str]:
         """The steps whose effect may stand, whatever they answered."""
-        return [name for name, record in self._records() if effect_may_stand(record)]
+        return [name for name, record in self._records() if may_have_taken_effect(record)]
 
     @property
     def undone(self) -> list[str]:

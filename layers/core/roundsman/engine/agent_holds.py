@@ -8,7 +8,7 @@ its task's complete-by moves by all the time in which any step was held.
 
 from dataclasses import replace
 
-from roundsman.engine.decision import Case, Draft
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.routing import agent_now, candidates, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt, Replied
@@ -36,120 +36,137 @@ must come before a person some day."""
 HELD = "Held"
 
 
-def hold(case: Case, step: StepPlan) -> None:
+def park(context: DecisionContext, step: StepPlan) -> None:
     """Every agent that may take the step is held: it waits, and is nobody's."""
-    views = [view for agent in candidates(case, step) if (view := case.view(agent))]
-    until = min(view.held_until or case.now for view in views)
+    views = [view for agent in candidates(context, step) if (view := context.view(agent))]
+    until = min(view.held_until or context.now for view in views)
     why = next((view.held_why for view in views if view.held_why), "its agent takes no work")
-    _wait(case, step, min(until, case.now + LOOK_AGAIN), why)
+    _wait(context, step, min(until, context.now + LOOK_AGAIN), why)
 
 
-def given_back(case: Case, step: StepPlan, reply: Replied) -> None:
+def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """The agent could not take the step now: the attempt is over and does not count."""
     error = reply.error or StepError(HELD, "its agent takes no work")
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     performs = operation_of(record) == PERFORM
     begun = reply.outcome_unknown or record.heard_at is not None  # perhaps by another copy
     unknown = record.outcome_unknown or (performs and begun)
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
-    if performs and case.draft.ending:
-        case.draft.requeue(
-            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, spared=0
+    if performs and context.decision.ending:
+        context.decision.requeue(
+            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
-        case.draft.note(f"{step.name}: given back by its agent, and not asked again")
+        context.decision.note(f"{step.name}: given back by its agent, and not asked again")
         return
-    if effect is Effect.NONE and _another_takes_it(case, step, record):
-        case.draft.requeue(
-            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, spared=0
+    if effect is Effect.NONE and _another_takes_it(context, step, record):
+        context.decision.requeue(
+            step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
-        case.draft.note(f"{step.name}: given back by its agent, which proves that nothing happened")
+        context.decision.note(
+            f"{step.name}: given back by its agent, which proves that nothing happened"
+        )
         return
     wait = GIVEN_BACK_FOR if reply.retry_after is None else max(0, reply.retry_after)
-    held_until = case.agent(step).held_until or 0
-    until = min(max(case.now + wait, held_until), case.now + LOOK_AGAIN)
-    in_vain = record.in_vain + int(reply.outcome_unknown)
+    held_until = context.agent(step).held_until or 0
+    until = min(max(context.now + wait, held_until), context.now + LOOK_AGAIN)
+    breaker_rejections = record.breaker_rejections + int(reply.outcome_unknown)
     why = error.message or error.type
-    _wait(case, step, until, why, outcome_unknown=unknown, effect=effect, in_vain=in_vain)
+    _wait(
+        context,
+        step,
+        until,
+        why,
+        outcome_unknown=unknown,
+        effect=effect,
+        breaker_rejections=breaker_rejections,
+    )
 
 
-def is_its_own_fault(case: Case, step: StepPlan, reply: Replied) -> bool:
+def is_its_own_fault(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
     """Whether the step has been given back for a failed call of its own once too often."""
-    return reply.outcome_unknown and case.draft.step(step.name).in_vain >= TRIES_A_FAILURE
+    return (
+        reply.outcome_unknown
+        and context.decision.step(step.name).breaker_rejections >= TRIES_A_FAILURE
+    )
 
 
-def released(case: Case, step: StepPlan) -> bool:
+def released(context: DecisionContext, step: StepPlan) -> bool:
     """Whether a held step need wait no longer: its hold would be known by now, and is not."""
-    since = case.draft.step(step.name).held_since
-    if since is None or not case.agents or case.now - since <= SEEN_BY_NOW:
+    since = context.decision.step(step.name).held_since
+    if since is None or not context.agents or context.now - since <= SEEN_BY_NOW:
         return False
     # Of a queue that was never read nothing is known but its holds, so none means not held.
-    return not all(case.is_held(agent) for agent in candidates(case, step))
+    return not all(context.is_held(agent) for agent in candidates(context, step))
 
 
-def credit_holds(draft: Draft) -> None:
+def credit_holds(decision: DecisionBuilder) -> None:
     """Move the task's complete-by for what is held until now: it cannot fail of that time."""
-    if draft.ending is not None:
+    if decision.ending is not None:
         return
-    since = [r.held_since for r in draft.steps.values() if r.held_since is not None]
+    since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
     if since:
-        credit(draft, min(since), draft.now)
+        credit(decision, min(since), decision.now)
 
 
-def credit(draft: Draft, since: int, until: int) -> None:
+def credit(decision: DecisionBuilder, since: int, until: int) -> None:
     """Move the task's complete-by by that time, but for what of it was credited before."""
-    task = draft.task
+    task = decision.task
     start = since if task.held_until is None else max(since, task.held_until)
     if until > start:
         by = task.complete_by + until - start
-        draft.task = replace(task, complete_by=by, held_until=until)
+        decision.task = replace(task, complete_by=by, held_until=until)
 
 
 def _wait(
-    case: Case,
+    context: DecisionContext,
     step: StepPlan,
     until: int,
     why: str,
     *,
     outcome_unknown: bool | None = None,
     effect: Effect | None = None,
-    in_vain: int | None = None,
+    breaker_rejections: int | None = None,
 ) -> None:
-    draft = case.draft
-    record = draft.step(step.name)
+    decision = context.decision
+    record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
-    acts_until = draft.acts_until(step.name)  # by the task's end as it was when that was claimed
-    at = max(until, case.now + 1) + int(case.jitter * RAMP)
-    if draft.ending is None:
-        credit(draft, case.now if record.held_since is None else record.held_since, at)
-    draft.move(
+    acts_until = decision.acts_until(step.name)  # by the task's end as it was when that was claimed
+    at = max(until, context.now + 1) + int(context.jitter * RAMP)
+    if decision.ending is None:
+        credit(decision, context.now if record.held_since is None else record.held_since, at)
+    decision.move(
         step.name,
         StepEvent.HELD,
         locked_by=None,
         not_before=at,
-        complete_by=draft.start_by(at),
+        complete_by=decision.start_by(at),
         acts_until=acts_until,
-        held_since=case.now if record.held_since is None else record.held_since,
+        held_since=context.now if record.held_since is None else record.held_since,
         error=StepError(HELD, why).cut(),
         outcome_unknown=unknown,
         effect=effect or record.effect,
-        spared=0,
-        in_vain=record.in_vain if in_vain is None else in_vain,
+        uncounted_timeouts=0,
+        breaker_rejections=record.breaker_rejections
+        if breaker_rejections is None
+        else breaker_rejections,
     )
-    draft.command(InspectAt(at))
+    decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
     said = f"{what}: held: {why}; looks again at {clock_time(at)}, no attempt counted"
-    if draft.steps[step.name].effect is not Effect.NONE and _another_takes_it(case, step, record):
+    if decision.steps[step.name].effect is not Effect.NONE and _another_takes_it(
+        context, step, record
+    ):
         said += (
             f"; it may have happened, so it stays at {agent_now(step, record)} until that is known"
         )
     if record.held_since is None and not (record.error and record.error.type == HELD):
-        draft.record("held", step.name, record.failure_count + 1, said)
-    draft.note(said)
+        decision.record("held", step.name, record.failure_count + 1, said)
+    decision.note(said)
 
 
-def _another_takes_it(case: Case, step: StepPlan, record: StepRecord) -> bool:
+def _another_takes_it(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
     """Whether another agent could have the step."""
     if len(step.agents) == 1 or operation_of(record) == UNDO:
         return False
-    return any(not case.is_held(agent) for agent in untried(step, record))
+    return any(not context.is_held(agent) for agent in untried(step, record))

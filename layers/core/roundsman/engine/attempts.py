@@ -6,9 +6,9 @@ complete-by, a count of failures and a limit. Which of the two a step is at foll
 
 from dataclasses import replace
 
-from roundsman.engine.agent_holds import hold, released
+from roundsman.engine.agent_holds import park, released
 from roundsman.engine.compensation import begin_undo
-from roundsman.engine.decision import Case
+from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.routing import agent_now, lag, left, next_agent, route, stored
 from roundsman.engine.time_limits import ends_at, patience_behind, time_of
@@ -28,39 +28,39 @@ SPARED_AT_MOST = 3
 """Time-outs in a row that a backlog excuses: an agent that dies at each attempt is found then."""
 
 
-def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
+def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
     """The request's right to act: its agent's backlog, then the operation's own time.
 
     No perform may act after the task's end; an undo is not stopped by it. A step whose agents all
     take no work is held instead.
     """
-    agent = route(case, step)
+    agent = route(context, step)
     if agent is None:
-        hold(case, step)
+        park(context, step)
         return
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     operation = operation_of(record)
-    behind = lag(case, agent)
-    read_at = case.now + behind
+    behind = lag(context, agent)
+    read_at = context.now + behind
     granted = record.granted + record.extra
     complete_by = read_at + time_of(step, operation) + granted
     acts_until, heartbeat_by = record.acts_until, None
     if patience := patience_behind(step, operation, behind):
-        ends_by = min(complete_by + patience, case.draft.task.complete_by)
+        ends_by = min(complete_by + patience, context.decision.task.complete_by)
         acts_until = max(acts_until or 0, ends_by)
     if operation == PERFORM:
-        complete_by = min(complete_by, case.draft.task.complete_by)
+        complete_by = min(complete_by, context.decision.task.complete_by)
         if step.heartbeat_within is not None:
             heartbeat_by = min(complete_by, read_at + step.heartbeat_within)
     attempt = record.failure_count + 1
-    case.draft.move(
+    context.decision.move(
         step.name,
         StepEvent.CLAIMED,
-        locked_by=claimant.token(attempt, case.draft.before.version + 1),
+        locked_by=claimant.token(attempt, context.decision.before.version + 1),
         complete_by=complete_by,
         heartbeat_by=heartbeat_by,
         acts_until=acts_until,
-        started_at=case.now,
+        started_at=context.now,
         not_before=None,
         agent=stored(step, agent),
         tried=left(step, record, agent),
@@ -68,181 +68,181 @@ def claim(case: Case, step: StepPlan, claimant: Claimant) -> None:
         extra=0,
         granted=granted,
     )
-    case.draft.command(SendRequest(step.name))
+    context.decision.action(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts
-    _say_where(case, step, record, agent)
-    case.draft.note(f"{_what(step, operation)}: attempt {attempt} of {limit} claimed")
+    _say_where(context, step, record, agent)
+    context.decision.note(f"{_what(step, operation)}: attempt {attempt} of {limit} claimed")
 
 
-def _say_where(case: Case, step: StepPlan, before: StepRecord, agent: str) -> None:
+def _say_where(context: DecisionContext, step: StepPlan, before: StepRecord, agent: str) -> None:
     """A step that leaves an agent where it was has a line in the history."""
     here = agent_now(step, before)
     if agent == here:
         return
-    why = "is held" if case.is_held(here) else "is behind"
+    why = "is held" if context.is_held(here) else "is behind"
     said = f"{step.name}: goes to {agent}, since {here} {why}"
     if before.started_at is None:
-        case.draft.note(said)
+        context.decision.note(said)
     else:
-        case.draft.record("rerouted", step.name, None, said)
+        context.decision.record("rerouted", step.name, None, said)
 
 
-def send_own_claims_again(case: Case, claimant: Claimant) -> None:
+def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
     """A redelivered message may have died between its claim and its send."""
-    for name, record in case.draft.steps.items():
+    for name, record in context.decision.steps.items():
         if record.under_way and claimant.made(record.locked_by) and not record.waiting:
-            case.draft.command(SendRequest(name))
-            case.draft.note(f"{name}: its request is sent again")
+            context.decision.action(SendRequest(name))
+            context.decision.note(f"{name}: its request is sent again")
 
 
-def failed(case: Case, step: StepPlan, reply: Replied) -> None:
+def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """The current attempt said that it failed, for now or for good."""
-    operation = operation_of(case.draft.step(step.name))
+    operation = operation_of(context.decision.step(step.name))
     error = (reply.error or StepError("Unknown", "the agent gave no reason")).cut()
     said = f"{error.type}: {error.message}" if error.message else error.type
     what = _what(step, operation)
     if reply.outcome is Outcome.PERMANENT or error.type in _retry_of(step, operation).not_on:
         effect = reply.effect if operation == PERFORM else None
         why = f"{what}: failed for good: {said}"
-        give_up(case, step, StepEvent.REFUSED, error, why, effect=effect)
+        give_up(context, step, StepEvent.REFUSED, error, why, effect=effect)
         return
     retry = _retry_of(step, operation)
-    count = case.draft.step(step.name).failure_count + 1
+    count = context.decision.step(step.name).failure_count + 1
     tried = f"{what}: attempt {count} of {_limit(step, operation)} failed: {said}"
-    if _is_last(case, step, operation, count):
-        _exhausted(case, step, error, tried)
+    if _is_last(context, step, operation, count):
+        _exhausted(context, step, error, tried)
         return
     wait = reply.retry_after
     if wait is None:
-        wait = retry_delay(retry, count, case.jitter)
-    again = _try_again_after(case, wait, step, StepEvent.FAILED, error)
-    case.draft.record("failed", step.name, count, f"{tried}; {again}")
+        wait = retry_delay(retry, count, context.jitter)
+    again = _try_again_after(context, wait, step, StepEvent.FAILED, error)
+    context.decision.record("failed", step.name, count, f"{tried}; {again}")
 
 
-def progressed(case: Case, step: StepPlan) -> None:
+def progressed(context: DecisionContext, step: StepPlan) -> None:
     """The current attempt is alive: its heartbeat is due anew, its complete-by stays."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     if record.heartbeat_by is None or record.complete_by is None or step.heartbeat_within is None:
         why = "waits for its callback" if record.waiting else "has no heartbeat"
-        case.draft.note(f"{step.name}: progress changes nothing: it {why}")
+        context.decision.note(f"{step.name}: progress changes nothing: it {why}")
         return
-    by = min(case.now + step.heartbeat_within, record.complete_by)
-    case.draft.move(
+    by = min(context.now + step.heartbeat_within, record.complete_by)
+    context.decision.move(
         step.name,
         StepEvent.PROGRESSED,
         heartbeat_by=max(record.heartbeat_by, by),
-        heard_at=max(record.heard_at or 0, case.now),
-        spared=0,
+        heard_at=max(record.heard_at or 0, context.now),
+        uncounted_timeouts=0,
     )
-    case.draft.note(f"{step.name}: progress; more is to be heard by {clock_time(by)}")
+    context.decision.note(f"{step.name}: progress; more is to be heard by {clock_time(by)}")
 
 
-def waits_for_callback(case: Case, step: StepPlan, reply: Replied) -> None:
+def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
     """The agent is done; an outside system or a person answers with the same token."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     if operation_of(record) == UNDO:
         error = StepError("CannotWait", "an undo cannot wait for a callback")
-        failed(case, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
+        failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
         return
     if record.waiting:
-        case.draft.note(f"{step.name}: it waits for its callback already")
+        context.decision.note(f"{step.name}: it waits for its callback already")
         return
-    until = case.now if reply.until is None else reply.until
-    by = min(until, case.draft.task.complete_by)
-    case.draft.move(
+    until = context.now if reply.until is None else reply.until
+    by = min(until, context.decision.task.complete_by)
+    context.decision.move(
         step.name,
         StepEvent.WAITS_FOR_CALLBACK,
         complete_by=by,
-        acts_until=case.draft.acts_until(step.name),  # its request's own end may be later
+        acts_until=context.decision.acts_until(step.name),  # its request's own end may be later
         heartbeat_by=None,
-        heard_at=case.now,
+        heard_at=context.now,
         waiting=True,
-        spared=0,
+        uncounted_timeouts=0,
     )
-    case.draft.command(InspectAt(by))
-    case.draft.note(f"{step.name}: waits for its callback until {clock_time(by)}")
+    context.decision.action(InspectAt(by))
+    context.decision.note(f"{step.name}: waits for its callback until {clock_time(by)}")
 
 
-def overdue(case: Case, step: StepPlan, by: int) -> None:
+def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     """The current attempt said nothing in time."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
-    if not (case.draft.ending and operation == PERFORM):  # else nothing is made again
+    if not (context.decision.ending and operation == PERFORM):  # else nothing is made again
         if record.extra:
-            _ask_again(case, step)
+            _ask_again(context, step)
             return
-        until = _waits_until(case, step)
+        until = _waits_until(context, step)
         if until is not None:
-            _wait_on(case, step, until)
+            _wait_on(context, step, until)
             return
-        spared = _spared(case, step)
-        if spared is not None:
-            never_read = _never_read(record, case.agent(step))
+        uncounted_timeouts = _spared(context, step)
+        if uncounted_timeouts is not None:
+            never_read = _never_read(record, context.agent(step))
             said = "its request was never read" if never_read else "its agent is far behind"
-            _send_again(case, step, spared, said)
+            _send_again(context, step, uncounted_timeouts, said)
             return
-        if _may_be_unsent(case, step):
+        if _may_not_have_been_sent(context, step):
             said = "nothing shows that its request was sent"
-            _send_again(case, step, record.spared + 1, said)
+            _send_again(context, step, record.uncounted_timeouts + 1, said)
             return
-    silence = _silence(case, record)
+    silence = _silence(context, record)
     tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {spoken(by)}"
     error = StepError("Overdue", f"{silence or 'no answer in time'}; {spoken(by)} late when seen")
     if silence:
         tried = f"{tried}: {silence}"
-    if _is_last(case, step, operation, count):
-        _exhausted(case, step, error, tried)
+    if _is_last(context, step, operation, count):
+        _exhausted(context, step, error, tried)
         return
     # An undo that nobody reads is excused so often in all, and then ends in an alert.
-    never_read = operation == UNDO and _never_read(record, case.agent(step))
-    case.draft.requeue(
+    never_read = operation == UNDO and _never_read(record, context.agent(step))
+    context.decision.requeue(
         step.name,
         StepEvent.OVERDUE,
         failure_count=count,
         error=error,
         outcome_unknown=_unknown_after(record),
-        spared=record.spared if never_read else 0,
+        uncounted_timeouts=record.uncounted_timeouts if never_read else 0,
     )
-    at = clock_time(case.now)
-    case.draft.record("requeued", step.name, count, f"{tried}; retried at {at}")
+    at = clock_time(context.now)
+    context.decision.record("requeued", step.name, count, f"{tried}; retried at {at}")
 
 
-def nudge(case: Case, step: StepPlan) -> None:
+def nudge(context: DecisionContext, step: StepPlan) -> None:
     """A step that could have been started: its wait is over, or its Start was lost."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     what = _what(step, operation_of(record))
     if record.not_before is not None:
-        if record.not_before <= case.now:
-            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
-            case.draft.note(f"{what}: its next attempt is due")
-        elif released(case, step):
-            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
-            case.draft.note(f"{what}: its agent takes work again")
-    elif record.complete_by is not None and record.complete_by <= case.now:
-        case.draft.requeue(step.name, StepEvent.UNCLAIMED)
-        case.draft.note(f"{what}: was not started in time; started again")
+        if record.not_before <= context.now:
+            context.decision.requeue(step.name, StepEvent.RETRY_DUE)
+            context.decision.note(f"{what}: its next attempt is due")
+        elif released(context, step):
+            context.decision.requeue(step.name, StepEvent.RETRY_DUE)
+            context.decision.note(f"{what}: its agent takes work again")
+    elif record.complete_by is not None and record.complete_by <= context.now:
+        context.decision.requeue(step.name, StepEvent.UNCLAIMED)
+        context.decision.note(f"{what}: was not started in time; started again")
 
 
-def _is_last(case: Case, step: StepPlan, operation: str, count: int) -> bool:
+def _is_last(context: DecisionContext, step: StepPlan, operation: str, count: int) -> bool:
     """Whether no attempt is left. A task that is ending performs nothing again."""
-    if operation == PERFORM and case.draft.ending:
+    if operation == PERFORM and context.decision.ending:
         return True
     return count >= _retry_of(step, operation).max_attempts
 
 
-def _exhausted(case: Case, step: StepPlan, error: StepError, tried: str) -> None:
+def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried: str) -> None:
     """No attempt is left: wait if the plan says so, else give the step up."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     count = record.failure_count + 1
     wait = step.on_failure
-    performs = record.process_state is ProcessState.PROCESSING and not case.draft.ending
-    agent = next_agent(case, step) if performs and step.compensation else None
+    performs = record.process_state is ProcessState.PROCESSING and not context.decision.ending
+    agent = next_agent(context, step) if performs and step.compensation else None
     if agent is not None:
         here = agent_now(step, record)
-        case.draft.record("failed", step.name, count, tried)
+        context.decision.record("failed", step.name, count, tried)
         begin_undo(
-            case,
+            context,
             step,
             StepEvent.SETTLING,
             after_undo=AfterUndo.NEXT_AGENT,
@@ -251,34 +251,34 @@ def _exhausted(case: Case, step: StepPlan, error: StepError, tried: str) -> None
         )
         return
     if performs and isinstance(wait, WaitPlan) and count - step.retry.max_attempts < wait.times:
-        again = _try_again_after(case, wait.delay, step, StepEvent.WAITS_ON, error)
-        case.draft.record("waits", step.name, count, f"{tried}; waits; {again}")
+        again = _try_again_after(context, wait.delay, step, StepEvent.WAITS_ON, error)
+        context.decision.record("waits", step.name, count, f"{tried}; waits; {again}")
         return
-    give_up(case, step, StepEvent.EXHAUSTED, error, tried)
+    give_up(context, step, StepEvent.EXHAUSTED, error, tried)
 
 
 def _try_again_after(
-    case: Case, wait: int, step: StepPlan, event: StepEvent, error: StepError
+    context: DecisionContext, wait: int, step: StepPlan, event: StepEvent, error: StepError
 ) -> str:
     """Make the step wait, and say until when; a perform's wait is cut to the task's end."""
-    record = case.draft.step(step.name)
-    at = case.now + wait
+    record = context.decision.step(step.name)
+    at = context.now + wait
     if operation_of(record) == PERFORM:
-        at = min(at, case.draft.task.complete_by)
-    case.draft.move(
+        at = min(at, context.decision.task.complete_by)
+    context.decision.move(
         step.name,
         event,
         locked_by=None,
-        complete_by=case.draft.start_by(at),
+        complete_by=context.decision.start_by(at),
         not_before=at,
-        acts_until=case.draft.acts_until(step.name),
+        acts_until=context.decision.acts_until(step.name),
         failure_count=record.failure_count + 1,
         error=error,
         outcome_unknown=_unknown_after(record),
-        spared=0,
+        uncounted_timeouts=0,
     )
-    case.draft.command(InspectAt(at))
-    if at < case.now + wait:
+    context.decision.action(InspectAt(at))
+    if at < context.now + wait:
         return f"no attempt fits before the task must be complete at {clock_time(at)}"
     return f"retried at {clock_time(at)}"
 
@@ -288,63 +288,75 @@ def _unknown_after(record: StepRecord) -> bool:
     return record.outcome_unknown or operation_of(record) == PERFORM
 
 
-def _waits_until(case: Case, step: StepPlan) -> int | None:
+def _waits_until(context: DecisionContext, step: StepPlan) -> int | None:
     """When to ask again about a request that is in its queue still, or was lately; else None.
 
     What was sent when it was is being read this long after; then its attempt has its own time. A
     copy of it would only make the queue longer. News is seconds old, and less than that says
     nothing: then a request that its agent died of is found as soon as in an empty queue.
     """
-    record = case.draft.step(step.name)
-    view, started_at = case.agent(step), record.started_at
+    record = context.decision.step(step.name)
+    view, started_at = context.agent(step), record.started_at
     if record.heard_at is not None or started_at is None or view.read_up_to is None:
         return None
-    if _was_read(record, view) and record.spared >= SPARED_AT_MOST:
+    if _was_read(record, view) and record.uncounted_timeouts >= SPARED_AT_MOST:
         return None
     within = time_of(step, operation_of(record)) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
-    ends_by = ends_at(step, record, started_at + within, case.draft.task.complete_by)
+    ends_by = ends_at(step, record, started_at + within, context.decision.task.complete_by)
     until = started_at + view.lag + given
     if _never_read(record, view) and until > ends_by:
         return None  # by then it cannot be begun any more
     until = min(until, ends_by)
-    return until if until >= case.now + NOTE_EVERY else None
+    return until if until >= context.now + NOTE_EVERY else None
 
 
-def _ask_again(case: Case, step: StepPlan) -> None:
+def _ask_again(context: DecisionContext, step: StepPlan) -> None:
     """A person has given the step more time, and the request at its agent has its old one."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     unknown = _unknown_after(record)
-    case.draft.requeue(step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, spared=0)
+    context.decision.requeue(
+        step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, uncounted_timeouts=0
+    )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
     why = f"{what}: given {spoken(record.extra)} more; asked again, no attempt counted"
-    case.draft.record("requeued", step.name, count, why)
+    context.decision.record("requeued", step.name, count, why)
 
 
-def _wait_on(case: Case, step: StepPlan, until: int) -> None:
+def _wait_on(context: DecisionContext, step: StepPlan, until: int) -> None:
     """The same request, and more time to be read. No attempt is counted, and nothing is sent."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     beat = None if record.heartbeat_by is None else until
     by = until if record.complete_by is None else max(record.complete_by, until)
-    spared = record.spared + int(_was_read(record, case.agent(step)))
-    case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by, heartbeat_by=beat, spared=spared)
+    uncounted_timeouts = record.uncounted_timeouts + int(_was_read(record, context.agent(step)))
+    context.decision.move(
+        step.name,
+        StepEvent.EXTENDED,
+        complete_by=by,
+        heartbeat_by=beat,
+        uncounted_timeouts=uncounted_timeouts,
+    )
     what = _what(step, operation_of(record))
-    case.draft.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
+    context.decision.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
 
 
-def _send_again(case: Case, step: StepPlan, spared: int, said: str) -> None:
+def _send_again(
+    context: DecisionContext, step: StepPlan, uncounted_timeouts: int, said: str
+) -> None:
     """A new request, whose time allows for the queue. No attempt is counted, for what is said."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     # Not even what was never read is a proof: marks are seconds old, and queues keep no order.
     unknown = _unknown_after(record)
-    case.draft.requeue(step.name, StepEvent.UNREAD, outcome_unknown=unknown, spared=spared)
+    context.decision.requeue(
+        step.name, StepEvent.UNREAD, outcome_unknown=unknown, uncounted_timeouts=uncounted_timeouts
+    )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
     why = f"{what}: {said}; sent again, no attempt counted"
-    case.draft.record("requeued", step.name, count, why)
+    context.decision.record("requeued", step.name, count, why)
 
 
-def _spared(case: Case, step: StepPlan) -> int | None:
-    """The record's `spared` where the queue is to blame and not the attempt; else None.
+def _spared(context: DecisionContext, step: StepPlan) -> int | None:
+    """The record's `uncounted_timeouts` where the queue is to blame and not the attempt; else None.
 
     What was never read has not failed: a perform however often, within its task's time. An undo
     has no such end, so after SPARED_AT_MOST of them it fails, and a person hears of it. In a
@@ -352,19 +364,19 @@ def _spared(case: Case, step: StepPlan) -> int | None:
     either: it has the benefit of that doubt, though not for ever, since its agent may as well have
     died of it.
     """
-    record = case.draft.step(step.name)
-    view, started_at, due = case.agent(step), record.started_at, record.overdue_at
+    record = context.decision.step(step.name)
+    view, started_at, due = context.agent(step), record.started_at, record.overdue_at
     if record.heard_at is not None or started_at is None or due is None:
         return None
     if view.read_up_to is None:
         return None
-    excused = record.spared + 1 if record.spared < SPARED_AT_MOST else None
+    excused = record.uncounted_timeouts + 1 if record.uncounted_timeouts < SPARED_AT_MOST else None
     if _never_read(record, view):
-        return excused if operation_of(record) == UNDO else record.spared
+        return excused if operation_of(record) == UNDO else record.uncounted_timeouts
     return excused if 2 * view.lag >= due - started_at else None
 
 
-def _may_be_unsent(case: Case, step: StepPlan) -> bool:
+def _may_not_have_been_sent(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the request may never have been sent, as far as is known.
 
     The process that claims a step may die before it sends the request. Its message comes again a
@@ -372,15 +384,15 @@ def _may_be_unsent(case: Case, step: StepPlan) -> bool:
     agent nor a mark says that it was read, is not counted the first time. That its queue is
     behind, and it was given more time, is no such time: nothing was sent again.
     """
-    record, view = case.draft.step(step.name), case.agent(step)
+    record, view = context.decision.step(step.name), context.agent(step)
     if record.heard_at is not None or record.started_at is None:
         return False
-    if record.spared >= (SPARED_AT_MOST if _has_more_time(step, record) else 1):
+    if record.uncounted_timeouts >= (SPARED_AT_MOST if _has_more_time(step, record) else 1):
         return False
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
-    return case.now - record.started_at < COMES_AGAIN_WITHIN
+    return context.now - record.started_at < COMES_AGAIN_WITHIN
 
 
 def _has_more_time(step: StepPlan, record: StepRecord) -> bool:
@@ -403,14 +415,14 @@ def _was_read(record: StepRecord, view: AgentView) -> bool:
     return reads is not None and started_at is not None and started_at < reads - DOUBT
 
 
-def _silence(case: Case, record: StepRecord) -> str:
+def _silence(context: DecisionContext, record: StepRecord) -> str:
     """What was not heard, in words, where that is more than an answer."""
     if record.waiting and record.complete_by is not None:
         return f"no callback by {clock_time(record.complete_by)}"
     if record.heartbeat_by is None:
         return ""
-    last = record.heard_at or record.started_at or case.now
-    return f"no progress for {spoken(case.now - last)}"
+    last = record.heard_at or record.started_at or context.now
+    return f"no progress for {spoken(context.now - last)}"
 
 
 def _what(step: StepPlan, operation: str) -> str:

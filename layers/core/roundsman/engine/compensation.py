@@ -6,7 +6,7 @@ undo: either the remote service fences it, or the undo waits until no request th
 may still act, and a while longer for clocks that differ.
 """
 
-from roundsman.engine.decision import SKEW, Case
+from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo
 from roundsman.engine.routing import agent_now, stored, untried
 from roundsman.engine.transitions import StepEvent
@@ -19,28 +19,28 @@ from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.ERROR})
 
 
-def begin_undos(case: Case) -> None:
+def begin_undos(context: DecisionContext) -> None:
     """Let those undos begin that nothing stands in the way of."""
-    if case.draft.ending is None or not case.draft.ending.undo:
+    if context.decision.ending is None or not context.decision.ending.undo:
         return
-    for step in case.plan.steps.values():
-        record = case.draft.step(step.name)
+    for step in context.plan.steps.values():
+        record = context.decision.step(step.name)
         if (
             step.compensation is not None
             and record.process_state in TO_UNDO
             and record.started_at is not None
-            and _successors_settled(case, step)
+            and _successors_settled(context, step)
         ):
-            begin_undo(case, step)
+            begin_undo(context, step)
 
 
-def ready_to_undo(case: Case) -> list[StepPlan]:
+def ready_to_undo(context: DecisionContext) -> list[StepPlan]:
     """The steps whose undo can be claimed now."""
-    return [step for step in case.plan.steps.values() if _is_ready(case, step)]
+    return [step for step in context.plan.steps.values() if _is_ready(context, step)]
 
 
 def begin_undo(
-    case: Case,
+    context: DecisionContext,
     step: StepPlan,
     event: StepEvent = StepEvent.UNDO_BEGUN,
     *,
@@ -52,71 +52,73 @@ def begin_undo(
 
     `after_undo` says what follows where the task goes on; `error` is why, where that is new.
     """
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     fenced = step.compensation is not None and step.compensation.fences_late_performs
-    acts_until = None if fenced else case.draft.acts_until(step.name)
+    acts_until = None if fenced else context.decision.acts_until(step.name)
     not_before = None if acts_until is None else acts_until + SKEW
-    case.draft.move(
+    context.decision.move(
         step.name,
         event,
         locked_by=None,
         failure_count=0,
         not_before=not_before,
         acts_until=None,
-        complete_by=case.draft.start_by(not_before or case.now),
+        complete_by=context.decision.start_by(not_before or context.now),
         outcome_unknown=record.process_state is not ProcessState.PROCESSED,
         error=error or record.error,
         effect=None,
         extra=0,
         granted=0,
         after_undo=after_undo,
-        spared=0,
+        uncounted_timeouts=0,
     )
     if not_before is not None:
-        case.draft.command(InspectAt(not_before))
+        context.decision.action(InspectAt(not_before))
     waits = f" at {clock_time(not_before)}, when no request can act" if not_before else ""
-    case.draft.record("undo", step.name, None, f"{step.name}: {why}{waits}")
+    context.decision.record("undo", step.name, None, f"{step.name}: {why}{waits}")
 
 
-def undone(case: Case, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED) -> None:
+def undone(
+    context: DecisionContext, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED
+) -> None:
     """The step's effect is undone where it is, as far as the remote service keeps to its side.
 
     Undone it is for good once that is so at every agent that was tried.
     """
-    record = case.draft.step(step.name)
-    goes_on = case.draft.goes_on_after_undo(record)
+    record = context.decision.step(step.name)
+    goes_on = context.decision.goes_on_after_undo(record)
     if goes_on and record.after_undo is AfterUndo.NEXT_AGENT:
-        _perform_elsewhere(case, step, record)
+        _perform_elsewhere(context, step, record)
     elif goes_on and record.after_undo is AfterUndo.NEW_KEY:
-        _perform_under_new_key(case, step)
+        _perform_under_new_key(context, step)
     elif record.tried:
-        _undo_elsewhere(case, step, record)
+        _undo_elsewhere(context, step, record)
     elif goes_on:
-        _leave_out(case, step, event)
+        _leave_out(context, step, event)
     else:
-        case.draft.move(
+        context.decision.move(
             step.name,
             event,
-            finished_at=case.now,
+            finished_at=context.now,
             not_before=None,
             error=None,
             after_undo=None,
         )
-        case.draft.record("undone", step.name, None, f"{step.name}: undone")
+        context.decision.record("undone", step.name, None, f"{step.name}: undone")
 
 
-def _leave_out(case: Case, step: StepPlan, event: StepEvent) -> None:
+def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> None:
     """Nothing of the item stands, and the task goes on; the record still says why it failed."""
-    case.draft.move(step.name, event, finished_at=case.now, not_before=None)
-    case.draft.move(step.name, StepEvent.LEFT_OUT)
-    case.draft.record("undone", step.name, None, f"{step.name}: undone, and left out")
+    context.decision.move(step.name, event, finished_at=context.now, not_before=None)
+    context.decision.move(step.name, StepEvent.LEFT_OUT)
+    context.decision.record("undone", step.name, None, f"{step.name}: undone, and left out")
 
 
-def _perform_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
+def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord) -> None:
     """Nothing of the step stands: it begins at an agent where it never was."""
     here, rest = agent_now(step, record), untried(step, record)
     agent = rest[0]
-    case.draft.requeue(
+    context.decision.requeue(
         step.name,
         StepEvent.SETTLED,
         agent=stored(step, agent),
@@ -125,32 +127,32 @@ def _perform_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
         started_at=None,
         outcome_unknown=False,
         after_undo=None,
-        spared=0,
+        uncounted_timeouts=0,
     )
     why = f"{step.name}: undone at {here}; it begins at {agent}"
-    case.draft.record("rerouted", step.name, None, why)
+    context.decision.record("rerouted", step.name, None, why)
 
 
-def _perform_under_new_key(case: Case, step: StepPlan) -> None:
+def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
     """Nothing of the step stands under its key, which the undo has spent."""
-    case.draft.requeue(
+    context.decision.requeue(
         step.name,
         StepEvent.SETTLED,
         failure_count=0,
         outcome_unknown=False,
         effect=Effect.NONE,
         after_undo=None,
-        spared=0,
+        uncounted_timeouts=0,
     )
-    case.draft.new_round(step.name)
+    context.decision.new_round(step.name)
     why = f"{step.name}: undone under its key; it begins under a new one"
-    case.draft.record("undone", step.name, None, why)
+    context.decision.record("undone", step.name, None, why)
 
 
-def _undo_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
+def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord) -> None:
     """It was tried at other agents before: no outcome there is a proof that nothing happened."""
     here, agent = agent_now(step, record), record.tried[-1]
-    case.draft.requeue(
+    context.decision.requeue(
         step.name,
         StepEvent.UNDONE_HERE,
         agent=stored(step, agent),
@@ -158,32 +160,32 @@ def _undo_elsewhere(case: Case, step: StepPlan, record: StepRecord) -> None:
         failure_count=0,
         outcome_unknown=True,
         error=None,
-        spared=0,
+        uncounted_timeouts=0,
     )
     why = f"{step.name}: undone at {here}; its undo goes on at {agent}"
-    case.draft.record("undone", step.name, None, why)
+    context.decision.record("undone", step.name, None, why)
 
 
-def _successors_settled(case: Case, step: StepPlan) -> bool:
+def _successors_settled(context: DecisionContext, step: StepPlan) -> bool:
     """Whether all that came after the step, however far, is neither under way nor to be undone."""
     return all(
-        _is_settled(case, other)
-        for other in case.plan.steps.values()
-        if step.name in case.plan.before(other.name)
+        _is_settled(context, other)
+        for other in context.plan.steps.values()
+        if step.name in context.plan.before(other.name)
     )
 
 
-def _is_settled(case: Case, step: StepPlan) -> bool:
-    record = case.draft.step(step.name)
+def _is_settled(context: DecisionContext, step: StepPlan) -> bool:
+    record = context.decision.step(step.name)
     if record.process_state in (ProcessState.PROCESSING, ProcessState.UNDOING):
         return False
     return step.compensation is None or not is_to_undo(record)
 
 
-def _is_ready(case: Case, step: StepPlan) -> bool:
-    record = case.draft.step(step.name)
+def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
+    record = context.decision.step(step.name)
     if record.process_state is not ProcessState.UNDOING or record.locked_by is not None:
         return False
     # Several undos that have failed are resubmitted at once, and are made in their order again.
-    due = record.not_before is None or record.not_before <= case.now
-    return due and _successors_settled(case, step)
+    due = record.not_before is None or record.not_before <= context.now
+    return due and _successors_settled(context, step)

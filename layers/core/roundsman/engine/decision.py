@@ -1,7 +1,7 @@
 """A decision being written: the steps as they change, what to send, and the reasons.
 
-`Draft.decision` closes it: the task's state is derived from its steps and checked against the
-transition table, what is owed is added, and the due entry is placed, all in one new record.
+`DecisionBuilder.build` derives the task's state from its steps, checks it against the transition
+table, adds what is owed, and places the due entry: all in one new record.
 """
 
 from collections.abc import Mapping
@@ -21,10 +21,10 @@ from roundsman.engine.transitions import (
     step_transition,
 )
 from roundsman.model.events import (
+    Action,
     Agents,
     AgentView,
     Asked,
-    Command,
     Decision,
     Event,
     HistoryRow,
@@ -43,11 +43,11 @@ from roundsman.model.task import (
     UNTOUCHED,
     AfterUndo,
     Effect,
-    Ending,
     Owed,
     StepError,
     StepRecord,
     Task,
+    Termination,
     answers_of,
     operation_of,
 )
@@ -82,8 +82,8 @@ class StepChanges(TypedDict, total=False):
     heartbeat_by: int | None
     heard_at: int | None
     waiting: bool
-    spared: int
-    in_vain: int
+    uncounted_timeouts: int
+    breaker_rejections: int
     tried: tuple[str, ...]
     after_undo: AfterUndo | None
     effect: Effect | None
@@ -117,7 +117,7 @@ SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, St
 """Whatever else happens to a step, what was heard of its attempt is over with the attempt."""
 
 
-class Draft:
+class DecisionBuilder:
     """One decision on one task at one instant."""
 
     def __init__(self, task: Task, now: int, plan: Plan | None = None) -> None:
@@ -127,7 +127,7 @@ class Draft:
         self.now = now
         self.steps = dict(task.steps)
         self.ending = task.ending
-        self._commands: list[Command] = []
+        self._actions: list[Action] = []
         self._reasons: list[str] = []
         self._history: list[HistoryRow] = []
 
@@ -159,7 +159,7 @@ class Draft:
         if event not in STILL_HELD:
             changes.setdefault("held_since", None)
         if event not in NOT_COUNTED:
-            changes.setdefault("in_vain", 0)
+            changes.setdefault("breaker_rejections", 0)
         if event not in SAME_ATTEMPT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
@@ -264,7 +264,7 @@ class Draft:
             granted=0,
         )
 
-    def end(self, ending: Ending) -> bool:
+    def end(self, ending: Termination) -> bool:
         """Take no further step forward. The first ending holds; whether this is it."""
         if self.ending is not None:
             return False
@@ -277,10 +277,10 @@ class Draft:
         if reason not in self._reasons:
             self._reasons.append(reason)
 
-    def command(self, command: Command) -> None:
+    def action(self, command: Action) -> None:
         """Ask for something to be sent once the decision is stored; asking twice is harmless."""
-        if command not in self._commands:
-            self._commands.append(command)
+        if command not in self._actions:
+            self._actions.append(command)
 
     def record(
         self,
@@ -299,9 +299,9 @@ class Draft:
 
     def unchanged(self, reason: str) -> Decision:
         """Nothing is stored; the commands are those that a redelivery repeats."""
-        return Decision(self.before, tuple(self._commands), reason)
+        return Decision(self.before, tuple(self._actions), reason)
 
-    def decision(self, plan: Plan | None, event: TaskEvent) -> Decision:
+    def build(self, plan: Plan | None, event: TaskEvent) -> Decision:
         """Close the draft. Raises NoTransition where the outcome is not in the table."""
         changed = (
             self.task is not self.before
@@ -330,7 +330,7 @@ class Draft:
             owed=self.task.owed + self._promised(state, version),
         )
         task = replace(task, failure=self._failure(task))
-        return Decision(placed(task, self.now), tuple(self._commands), reason, tuple(self._history))
+        return Decision(placed(task, self.now), tuple(self._actions), reason, tuple(self._history))
 
     def _failure(self, task: Task) -> str | None:
         """The group of the failure that the task ends in; what comes after its end changes none."""
@@ -380,7 +380,7 @@ class Draft:
         undo = self.ending is not None and self.ending.undo
         return undo and plan is not None and bool(left_to_undo(plan, self.steps))
 
-    def _end_state(self, plan: Plan | None, ending: Ending) -> TaskState:
+    def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
         """An undo that failed, or that nobody knows how to make, is a person's matter."""
         states = {record.process_state for record in self.steps.values()}
         if plan is None and (ending.undo or ProcessState.UNDOING in states):
@@ -433,14 +433,14 @@ def _begun(steps: Mapping[str, StepRecord]) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class DecisionContext:
     """What the parts of the machine pass on to one another. Only `draft` changes.
 
     `stored_plan` is the plan that the task names.
     """
 
     stored_plan: Plan
-    draft: Draft
+    decision: DecisionBuilder
     order: Json
     agents: Agents
     jitter: float
@@ -448,20 +448,20 @@ class Case:
     @property
     def plan(self) -> Plan:
         """The plan with one step for each item of a fan-out, as far as the items are known."""
-        return self.stored_plan.expanded(self.draft.task.fan_outs)
+        return self.stored_plan.expanded(self.decision.task.fan_outs)
 
     @property
     def now(self) -> int:
         """The decision's instant, epoch ms."""
-        return self.draft.now
+        return self.decision.now
 
     def agent(self, step: StepPlan) -> AgentView:
         """What is known of the queue that the step's requests go to."""
-        return self.view(self.draft.step(step.name).agent or step.agent) or AgentView()
+        return self.view(self.decision.step(step.name).agent or step.agent) or AgentView()
 
     def view(self, agent: str) -> AgentView | None:
         """What is known of the agent's queue for this task's priority; None where nothing is."""
-        return self.agents.get(f"{agent}/{self.draft.task.priority}")
+        return self.agents.get(f"{agent}/{self.decision.task.priority}")
 
     def is_held(self, agent: str) -> bool:
         """Whether the agent takes no work now."""
@@ -470,4 +470,4 @@ class Case:
 
     def all_done(self) -> bool:
         """Whether every step is Processed or Skipped."""
-        return all(self.draft.step(name).process_state in DONE for name in self.plan.steps)
+        return all(self.decision.step(name).process_state in DONE for name in self.plan.steps)

@@ -7,7 +7,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
 
 
-def effect_may_stand(record: StepRecord) -> bool:
+def may_have_taken_effect(record: StepRecord) -> bool:
     """Whether the step was ever claimed and not undone: no outcome proves that nothing happened.
 
     An item that was left out after its undo is undone.
@@ -20,7 +20,7 @@ def effect_may_stand(record: StepRecord) -> bool:
 
 def is_to_undo(record: StepRecord) -> bool:
     """Whether the step's undo, if it has one, is still to be made or under way."""
-    return effect_may_stand(record) and record.process_state is not ProcessState.UNDO_ERROR
+    return may_have_taken_effect(record) and record.process_state is not ProcessState.UNDO_ERROR
 
 
 def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
@@ -38,5 +38,5 @@ def without_compensation(plan: Plan, steps: Mapping[str, StepRecord]) -> list[st
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation is None
-        if effect_may_stand(record) or record.round > 1  # then an earlier round's effect may
+        if may_have_taken_effect(record) or record.round > 1  # then an earlier round's effect may
     ]

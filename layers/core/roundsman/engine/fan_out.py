@@ -12,7 +12,7 @@ from fractions import Fraction
 from math import floor
 
 from roundsman.engine.compensation import begin_undo
-from roundsman.engine.decision import Case
+from roundsman.engine.decision import DecisionContext
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.expressions import NotAList, listed
 from roundsman.model.json import Json, size_in_bytes
@@ -39,18 +39,18 @@ class Unusable(ValueError):
 # --- The items -----------------------------------------------------------------------------------
 
 
-def fan_out(case: Case, step: StepPlan) -> None:
+def fan_out(context: DecisionContext, step: StepPlan) -> None:
     """Let there be a step for each item from here on; none skips it. Raises Unusable."""
-    count = len(_items_that_fit(case, step))
-    task = case.draft.task
-    case.draft.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
-    _close_former_items(case, step.name, count)
+    count = len(_items_that_fit(context, step))
+    task = context.decision.task
+    context.decision.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
+    _close_former_items(context, step.name, count)
     if count == 0:
-        case.draft.move(step.name, StepEvent.NO_ITEMS, finished_at=case.now)
-        case.draft.note(f"{step.name}: skipped, no items")
+        context.decision.move(step.name, StepEvent.NO_ITEMS, finished_at=context.now)
+        context.decision.note(f"{step.name}: skipped, no items")
         return
-    case.draft.steps.pop(step.name, None)  # its items have records of their own
-    case.draft.note(f"{step.name}: {count} items")
+    context.decision.steps.pop(step.name, None)  # its items have records of their own
+    context.decision.note(f"{step.name}: {count} items")
 
 
 def item_of(plan: Plan, task: Task, step: str, order: Json) -> Json:
@@ -87,15 +87,15 @@ def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
     return found
 
 
-def _items_that_fit(case: Case, step: StepPlan) -> list[Json]:
-    task = replace(case.draft.task, steps=case.draft.steps)
+def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
+    task = replace(context.decision.task, steps=context.decision.steps)
     try:
-        items = _items(case.plan, task, step.name, case.order)
+        items = _items(context.plan, task, step.name, context.order)
     except NotAList as problem:
         raise Unusable("ForEachNotAList", str(problem)) from problem
     except ValueError as problem:
         raise Unusable("ForEachFailed", str(problem)) from problem
-    others = len(case.plan.steps) - 1
+    others = len(context.plan.steps) - 1
     if others + len(items) > MOST_STEPS:
         many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
         raise Unusable("TooManyItems", many)
@@ -109,41 +109,41 @@ def _items_that_fit(case: Case, step: StepPlan) -> list[Json]:
     return items
 
 
-def _close_former_items(case: Case, step: str, count: int) -> None:
+def _close_former_items(context: DecisionContext, step: str, count: int) -> None:
     """Of a task that was begun anew and has fewer items now: the rest are kept for their keys."""
     items = item_names(step, count)
-    for name in list(case.draft.steps):
+    for name in list(context.decision.steps):
         if step_of(name) == step != name and name not in items:
-            case.draft.move(name, StepEvent.NO_ITEMS, finished_at=case.now)
+            context.decision.move(name, StepEvent.NO_ITEMS, finished_at=context.now)
 
 
 # --- Those that fail -----------------------------------------------------------------------------
 
 
-def tolerance(case: Case, step: StepPlan) -> str | None:
+def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     """Why the task can go on without an item that has just failed for good; None where it cannot.
 
     Says also where nothing will undo what the item may have done.
     """
-    if step.item_of is None or case.draft.ending is not None:
+    if step.item_of is None or context.decision.ending is not None:
         return None
-    items = case.plan.instances(step.item_of)
+    items = context.plan.instances(step.item_of)
     may_fail = floor(Fraction(str(step.tolerate)) * len(items))  # 0.29 of 100 is 29
-    failed = sum(_has_failed(case.draft.step(name)) for name in items)
+    failed = sum(_has_failed(context.decision.step(name)) for name in items)
     if failed > may_fail:
         return None
     said = f"left out ({failed} of {may_fail} that may fail)"
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     stands = not record.refused and record.started_at is not None and step.compensation is None
     return f"{said}; its effect may stand" if stands else said
 
 
-def leave_out(case: Case, step: StepPlan) -> None:
+def leave_out(context: DecisionContext, step: StepPlan) -> None:
     """Let the task go on without the item; what it may have done is undone first, if it can be."""
-    if step.compensation is not None and case.draft.step(step.name).started_at is not None:
-        begin_undo(case, step, after_undo=AfterUndo.SKIPPED)
+    if step.compensation is not None and context.decision.step(step.name).started_at is not None:
+        begin_undo(context, step, after_undo=AfterUndo.SKIPPED)
     else:
-        case.draft.move(step.name, StepEvent.LEFT_OUT)
+        context.decision.move(step.name, StepEvent.LEFT_OUT)
 
 
 def _has_failed(record: StepRecord) -> bool:

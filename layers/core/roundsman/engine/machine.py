@@ -1,13 +1,13 @@
 """The pure machine: what becomes of a task when something happens to it.
 
 No clock, no randomness, no I/O: all of that comes in as arguments. A state changes only through
-`roundsman.engine.transitions`. This file takes the event; the modules beside it decide what
-follows: `steps` (which can start), `attempts` (one claim, failure or time-out), `routing` (which agent),
+`roundsman.engine.transitions`. This file takes the event; the modules beside it decide the rest:
+`steps` (which can start), `attempts` (one claim, failure or timeout), `routing` (which agent),
 `agent_holds` (an agent that takes no work), `on_failure` (the strategy of a failed step),
 `compensation` (undo) and `operator` (commands of people).
 """
 
-from roundsman.engine.agent_holds import credit_holds, given_back, is_its_own_fault
+from roundsman.engine.agent_holds import credit_holds, is_its_own_fault, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
     failed,
@@ -18,7 +18,7 @@ from roundsman.engine.attempts import (
     waits_for_callback,
 )
 from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
-from roundsman.engine.decision import Case, Draft
+from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.on_failure import end_if_overdue
 from roundsman.engine.operator import operate
 from roundsman.engine.steps import claim_ready, expect_start, happened, ready_to_perform, succeeded
@@ -42,9 +42,9 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import (
     PERFORM,
     UNDO,
-    Ending,
     StepError,
     Task,
+    Termination,
     idempotency_key,
     operation_of,
 )
@@ -72,127 +72,133 @@ def decide(
     it is; NoTransition for a defect; TryAgain for a reply that needs a plan that is missing.
     """
     kind = TaskEvent(type(event).__name__)
-    draft = Draft(task, now, plan)
-    if draft.done_before(event):
-        return draft.unchanged("done before: a command acts once")
+    decision = DecisionBuilder(task, now, plan)
+    if decision.done_before(event):
+        return decision.unchanged("done before: a command acts once")
     match task_transition(task.state, kind):
         case Stay(why):
-            return draft.unchanged(why)
+            return decision.unchanged(why)
         case Refusal(why):
             raise Refused(why)
         case _:
             pass
     if task.ended and isinstance(event, Replied):
-        return _heard_after_the_end(plan, draft, event)
+        return _heard_after_the_end(plan, decision, event)
     if plan is None:
-        _without_plan(draft, event)
+        _without_plan(decision, event)
     else:
-        _with_plan(Case(plan, draft, order, agents, jitter), event)
-    return draft.decision(plan and plan.expanded(draft.task.fan_outs), kind)
+        _with_plan(DecisionContext(plan, decision, order, agents, jitter), event)
+    return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
 
 
-def _with_plan(case: Case, event: Event) -> None:
-    if isinstance(event, Replied) and (why := _unknown_reply(case, event)):
-        case.draft.note(why)
-        send_own_claims_again(case, event.claimant)  # it may itself have changed the key
+def _with_plan(context: DecisionContext, event: Event) -> None:
+    if isinstance(event, Replied) and (why := _unknown_reply(context, event)):
+        context.decision.note(why)
+        send_own_claims_again(context, event.claimant)  # it may itself have changed the key
         return
-    credit_holds(case.draft)  # before anything is asked about the task's time
+    credit_holds(context.decision)  # before anything is asked about the task's time
     match event:
         case Start():
-            _start(case, event)
+            _start(context, event)
         case Replied():
-            _replied(case, event)
+            _replied(context, event)
         case Inspect():
-            _inspect(case)
+            _inspect(context)
         case _:
-            operate(case, event)
-            _nudge_what_waits(case)
-            begin_undos(case)
-            if not case.draft.waits_for_its_time():
-                expect_start(case)
-                _ask_for_start(case)
+            operate(context, event)
+            _nudge_what_waits(context)
+            begin_undos(context)
+            if not context.decision.waits_for_its_time():
+                expect_start(context)
+                _ask_for_start(context)
 
 
-def _heard_after_the_end(plan: Plan | None, draft: Draft, event: Replied) -> Decision:
+def _heard_after_the_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
     """The end stays as it is. That a step which has failed succeeded after all is kept."""
     if plan is None:
-        return draft.unchanged("the task has ended, and its plan is not stored")
-    case = Case(plan, draft, order=None, agents=NO_AGENTS, jitter=0.0)
+        return decision.unchanged("the task has ended, and its plan is not stored")
+    context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
     late_success = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
-    if _unknown_reply(case, event) or not late_success or not _has_failed(case, event.step):
-        return draft.unchanged(f"{event.step}: {event.outcome} reply ignored: the task has ended")
-    happened(case, case.plan.steps[event.step])
-    return draft.decision(case.plan, TaskEvent.REPLIED)
+    if _unknown_reply(context, event) or not late_success or not _has_failed(context, event.step):
+        return decision.unchanged(
+            f"{event.step}: {event.outcome} reply ignored: the task has ended"
+        )
+    happened(context, context.plan.steps[event.step])
+    return decision.build(context.plan, TaskEvent.REPLIED)
 
 
-def _has_failed(case: Case, step: str) -> bool:
-    return case.draft.step(step).process_state is ProcessState.ERROR
+def _has_failed(context: DecisionContext, step: str) -> bool:
+    return context.decision.step(step).process_state is ProcessState.ERROR
 
 
-def _without_plan(draft: Draft, event: Event) -> None:
+def _without_plan(decision: DecisionBuilder, event: Event) -> None:
     """Nothing goes on without its plan: what is under way is waited for, then a person is told."""
     if isinstance(event, Replied):
-        raise TryAgain(f"plan {draft.task.plan} is not stored; the reply waits for it")
+        raise TryAgain(f"plan {decision.task.plan} is not stored; the reply waits for it")
     if not isinstance(event, Start | Inspect):
-        raise Refused(f"its plan {draft.task.plan[:12]} is not stored")
-    why = f"its plan {draft.task.plan[:12]} is not stored"
+        raise Refused(f"its plan {decision.task.plan[:12]} is not stored")
+    why = f"its plan {decision.task.plan[:12]} is not stored"
     error = StepError("PlanNotStored", "its plan is not stored")
-    if draft.end(Ending(TaskState.ARCHIVED, why, error=error)):
-        draft.record("failed", None, None, why)
-    for name, record in list(draft.steps.items()):
-        if record.under_way and record.complete_by is not None and record.complete_by <= draft.now:
+    if decision.end(Termination(TaskState.ARCHIVED, why, error=error)):
+        decision.record("failed", None, None, why)
+    for name, record in list(decision.steps.items()):
+        if (
+            record.under_way
+            and record.complete_by is not None
+            and record.complete_by <= decision.now
+        ):
             error = StepError("Overdue", "no answer in time, and the plan is not stored")
-            draft.fail(name, StepEvent.EXHAUSTED, error)
+            decision.fail(name, StepEvent.EXHAUSTED, error)
 
 
-def _start(case: Case, event: Start) -> None:
-    if case.draft.waits_for_its_time():
-        case.draft.note(f"starts at {clock_time(case.draft.task.start_at)}")
+def _start(context: DecisionContext, event: Start) -> None:
+    if context.decision.waits_for_its_time():
+        context.decision.note(f"starts at {clock_time(context.decision.task.start_at)}")
         return
-    end_if_overdue(case)
-    _go_on(case, event.claimant)
+    end_if_overdue(context)
+    _go_on(context, event.claimant)
 
 
-def _go_on(case: Case, claimant: Claimant) -> None:
+def _go_on(context: DecisionContext, claimant: Claimant) -> None:
     """Send again what this message claimed before, and claim whatever can be claimed now."""
-    send_own_claims_again(case, claimant)
-    claim_ready(case, claimant)
-    begin_undos(case)
-    for step in ready_to_undo(case):
-        claim(case, step, claimant)
+    send_own_claims_again(context, claimant)
+    claim_ready(context, claimant)
+    begin_undos(context)
+    for step in ready_to_undo(context):
+        claim(context, step, claimant)
 
 
-def _unknown_reply(case: Case, event: Replied) -> str:
+def _unknown_reply(context: DecisionContext, event: Replied) -> str:
     """Why the reply is about nothing that the task is at, and changes nothing; else empty."""
-    if event.step not in case.plan.steps:
+    if event.step not in context.plan.steps:
         return f"{event.step}: the plan has no such step"
-    record = case.draft.step(event.step)
-    key = idempotency_key(case.draft.task.task_id, event.step, event.operation, record)
+    record = context.decision.step(event.step)
+    key = idempotency_key(context.decision.task.task_id, event.step, event.operation, record)
     return "" if event.key == key else f"{event.step}: reply under another key ignored"
 
 
-def _replied(case: Case, event: Replied) -> None:
-    draft, step = case.draft, case.plan.steps[event.step]
-    record = draft.step(step.name)
+def _replied(context: DecisionContext, event: Replied) -> None:
+    decision, step = context.decision, context.plan.steps[event.step]
+    record = decision.step(step.name)
     timely = operation_of(record) == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
-    counts = current or (timely and _is_open(case, step) and _is_about_the_effect(event))
+    counts = current or (timely and _is_open(context, step) and _is_about_the_effect(event))
     if record.waiting and counts and event.callback:
-        draft.stop_waiting(step.name)
+        decision.stop_waiting(step.name)
     if event.outcome is Outcome.SUCCEEDED and counts:
         if event.operation == UNDO:
-            undone(case, step)
+            undone(context, step)
         else:
-            succeeded(case, step, event.result)
-    elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(case, step.name):
-        happened(case, step)
+            succeeded(context, step, event.result)
+    elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
+        happened(context, step)
     elif counts:
-        end_if_overdue(case)  # first, since an ending task performs nothing again
-        _heard(case, step, event)
+        end_if_overdue(context)  # first, since an ending task performs nothing again
+        _heard(context, step, event)
     else:
-        draft.note(f"{step.name}: {event.outcome} reply ignored: {draft.stale(step.name)}")
-    end_if_overdue(case)
-    _go_on(case, event.claimant)
+        decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
+    end_if_overdue(context)
+    _go_on(context, event.claimant)
 
 
 def _is_about_the_effect(event: Replied) -> bool:
@@ -205,62 +211,62 @@ def _is_about_the_effect(event: Replied) -> bool:
     return event.outcome is Outcome.SUCCEEDED or says_no
 
 
-def _heard(case: Case, step: StepPlan, event: Replied) -> None:
+def _heard(context: DecisionContext, step: StepPlan, event: Replied) -> None:
     """What the agent says of the current attempt, which did not succeed, or not yet."""
     match event.outcome:
-        case Outcome.HELD if case.draft.step(step.name).waiting:
-            case.draft.note(f"{step.name}: held reply ignored: it waits for its callback")
-        case Outcome.HELD if not is_its_own_fault(case, step, event):
-            given_back(case, step, event)
+        case Outcome.HELD if context.decision.step(step.name).waiting:
+            context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
+        case Outcome.HELD if not is_its_own_fault(context, step, event):
+            returned_by_agent(context, step, event)
         case Outcome.PROGRESS:
-            progressed(case, step)
+            progressed(context, step)
         case Outcome.WAITING:
-            waits_for_callback(case, step, event)
+            waits_for_callback(context, step, event)
         case _:
-            failed(case, step, event)
+            failed(context, step, event)
 
 
-def _is_open(case: Case, step: StepPlan) -> bool:
+def _is_open(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the answer to an earlier attempt is still welcome: its effect is the same."""
-    record = case.draft.step(step.name)
-    if operation_of(record) == PERFORM and case.draft.ending:
+    record = context.decision.step(step.name)
+    if operation_of(record) == PERFORM and context.decision.ending:
         return False
     states = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
     return record.started_at is not None and record.process_state in states
 
 
-def _inspect(case: Case) -> None:
-    draft = case.draft
-    if draft.waits_for_its_time():
-        draft.note(f"starts at {clock_time(draft.task.start_at)}")
+def _inspect(context: DecisionContext) -> None:
+    decision = context.decision
+    if decision.waits_for_its_time():
+        decision.note(f"starts at {clock_time(decision.task.start_at)}")
         return
-    end_if_overdue(case)
-    for step in case.plan.steps.values():
-        record = draft.steps.get(step.name)
+    end_if_overdue(context)
+    for step in context.plan.steps.values():
+        record = decision.steps.get(step.name)
         if record is None:
             continue
-        if record.under_way and record.overdue_at is not None and record.overdue_at <= case.now:
-            overdue(case, step, case.now - record.overdue_at)
-    _nudge_what_waits(case)
-    begin_undos(case)
-    expect_start(case)
-    _ask_for_start(case)
+        if record.under_way and record.overdue_at is not None and record.overdue_at <= context.now:
+            overdue(context, step, context.now - record.overdue_at)
+    _nudge_what_waits(context)
+    begin_undos(context)
+    expect_start(context)
+    _ask_for_start(context)
 
 
-def _nudge_what_waits(case: Case) -> None:
-    for step in case.plan.steps.values():
-        record = case.draft.steps.get(step.name)
-        if record and not record.under_way and _waits_to_start(case, record.process_state):
-            nudge(case, step)
+def _nudge_what_waits(context: DecisionContext) -> None:
+    for step in context.plan.steps.values():
+        record = context.decision.steps.get(step.name)
+        if record and not record.under_way and _waits_to_start(context, record.process_state):
+            nudge(context, step)
 
 
-def _waits_to_start(case: Case, state: ProcessState) -> bool:
+def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
     if state is ProcessState.PENDING:
-        return not case.draft.ending
+        return not context.decision.ending
     return state is ProcessState.UNDOING
 
 
-def _ask_for_start(case: Case) -> None:
+def _ask_for_start(context: DecisionContext) -> None:
     """Only the scheduler claims: whoever else finds something ready follows with Start."""
-    if ready_to_perform(case) or ready_to_undo(case):
-        case.draft.command(StartTask())
+    if ready_to_perform(context) or ready_to_undo(context):
+        context.decision.action(StartTask())

@@ -11,7 +11,7 @@ RECEIVED = "received"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
+class ProcessingOptions:
     """What an order event asks of its processing; None where the plan decides.
 
     `start_at` is an instant in epoch ms, durations are in ms. A start in the past means now.
@@ -26,16 +26,18 @@ class Wishes:
     correlation_id: str | None = None
 
 
-def new_task(plan: Plan, task_id: str, wishes: Wishes, now: int, *, shards: int) -> Task:
+def new_task(
+    plan: Plan, task_id: str, options: ProcessingOptions, now: int, *, shards: int
+) -> Task:
     """A task that has not started: Pending, or Scheduled where it waits for its time.
 
     It owes `received` to the application that asked for statuses.
     """
-    start_at = max(wishes.start_at if wishes.start_at is not None else now, now)
-    complete_within = wishes.complete_within
+    start_at = max(options.start_at if options.start_at is not None else now, now)
+    complete_within = options.complete_within
     if complete_within is None:
         complete_within = plan.complete_within
-    owed = (Owed("status", RECEIVED, 1, now, ""),) if wishes.reply_to else ()
+    owed = (Owed("status", RECEIVED, 1, now, ""),) if options.reply_to else ()
     task = Task(
         task_id=task_id,
         workflow=plan.workflow,
@@ -45,14 +47,14 @@ def new_task(plan: Plan, task_id: str, wishes: Wishes, now: int, *, shards: int)
         created_at=now,
         start_at=start_at,
         complete_by=start_at + complete_within,
-        retain_for=plan.retain_for if wishes.retain_for is None else wishes.retain_for,
+        retain_for=plan.retain_for if options.retain_for is None else options.retain_for,
         shard=shard_of(task_id, shards),
         lane="",
         due_at=0,
         owed=owed,
-        priority=wishes.priority or plan.priority,
-        tenant=wishes.tenant,
-        reply_to=wishes.reply_to,
-        correlation_id=wishes.correlation_id,
+        priority=options.priority or plan.priority,
+        tenant=options.tenant,
+        reply_to=options.reply_to,
+        correlation_id=options.correlation_id,
     )
     return placed(task, now)

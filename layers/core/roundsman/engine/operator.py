@@ -7,8 +7,8 @@ ending replaces a failure's, and a resolved step is taken at the person's word.
 from dataclasses import replace
 
 from roundsman.engine.compensation import begin_undo, undone
-from roundsman.engine.decision import SKEW, Case
-from roundsman.engine.effects import effect_may_stand
+from roundsman.engine.decision import SKEW, DecisionContext
+from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -25,90 +25,90 @@ from roundsman.model.events import (
 from roundsman.model.instants import SECOND, clock_time, spoken
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import AfterUndo, Effect, Ending
+from roundsman.model.task import AfterUndo, Effect, Termination
 
 KEPT_COMMANDS = 10
 """How many command ids a record remembers; SQS forgets a message after 14 days at the latest."""
 
 
-def operate(case: Case, event: OperatorEvent) -> None:
+def operate(context: DecisionContext, event: OperatorEvent) -> None:
     """Do what was asked. Raises Refused, and then nothing is stored."""
-    draft, asked = case.draft, event.asked
-    if asked.seen_version not in (None, draft.before.version):
+    decision, asked = context.decision, event.asked
+    if asked.seen_version not in (None, decision.before.version):
         raise Refused(
             f"the task has changed since you looked (version {asked.seen_version}, now "
-            f"{draft.before.version}): look again"
+            f"{decision.before.version}): look again"
         )
     said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
     match event:
         case Resubmit():
-            _resubmit(case, event)
+            _resubmit(context, event)
         case UndoAsked():
-            _end(case, Ending(TaskState.UNDONE, f"undo asked by {said}", undo=True))
+            _end(context, Termination(TaskState.UNDONE, f"undo asked by {said}", undo=True))
         case Cancel():
-            _end(case, Ending(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
+            _end(context, Termination(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
         case Resolve():
-            _resolve(case, event)
+            _resolve(context, event)
         case Extend():
-            _extend(case, event)
+            _extend(context, event)
         case RunNow():
-            _run_now(case)
-    ids = (*draft.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
-    draft.task = replace(draft.task, command_ids=ids)
+            _run_now(context)
+    ids = (*decision.task.command_ids, asked.command_id)[-KEPT_COMMANDS:]
+    decision.task = replace(decision.task, command_ids=ids)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
-    draft.record(kind, step, None, f"{kind} by {said}", asked)
+    decision.record(kind, step, None, f"{kind} by {said}", asked)
 
 
-def _end(case: Case, ending: Ending) -> None:
+def _end(context: DecisionContext, ending: Termination) -> None:
     """A person's word on how the task ends; the failure that came before stays its reason."""
-    before = case.draft.ending
+    before = context.decision.ending
     step = before.step if before else None
-    case.draft.ending = replace(ending, step=step)
-    case.draft.note(ending.why)
+    context.decision.ending = replace(ending, step=step)
+    context.decision.note(ending.why)
     if ending.undo:
-        for failed in _in_state(case, ProcessState.UNDO_ERROR):
-            case.draft.requeue(failed.name, StepEvent.RESUBMITTED, failure_count=0)
+        for failed in _in_state(context, ProcessState.UNDO_ERROR):
+            context.decision.requeue(failed.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 # --- Resubmit ----------------------------------------------------------------------------------
 
 
-def _resubmit(case: Case, event: Resubmit) -> None:
-    if case.draft.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
-        _begin_anew(case, event)
-    elif case.draft.ending is not None and case.draft.ending.undo:
-        _undo_again(case, event)
+def _resubmit(context: DecisionContext, event: Resubmit) -> None:
+    if context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
+        _begin_anew(context, event)
+    elif context.decision.ending is not None and context.decision.ending.undo:
+        _undo_again(context, event)
     else:
-        _perform_again(case, event)
+        _perform_again(context, event)
 
 
-def _undo_again(case: Case, event: Resubmit) -> None:
+def _undo_again(context: DecisionContext, event: Resubmit) -> None:
     """An undo that failed is made again under its key; the task still ends in undo."""
-    failed = _in_state(case, ProcessState.UNDO_ERROR)
+    failed = _in_state(context, ProcessState.UNDO_ERROR)
     _check_named(event, failed)
     if event.fresh_key:
         raise Refused("an undo keeps its key: a fresh one might undo twice")
-    _give_time(case)
+    _give_time(context)
     for step in failed:
         if not event.steps or step.name in event.steps:
-            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+            context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
-def _perform_again(case: Case, event: Resubmit) -> None:
+def _perform_again(context: DecisionContext, event: Resubmit) -> None:
     """Forward again: every step that failed is attempted again, and the task has all its time."""
-    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
+    failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     _check_named(event, failed)
     rest = [step.name for step in failed if event.steps and step.name not in event.steps]
     if rest:
         raise Refused(f"{', '.join(rest)} failed too: name all that failed, or resolve the rest")
-    case.draft.ending = None
-    _give_time(case)
+    context.decision.ending = None
+    _give_time(context)
     for step in failed:
-        if event.fresh_key and case.draft.step(step.name).process_state is ProcessState.ERROR:
-            _perform_under_fresh_key(case, step)
+        if event.fresh_key and context.decision.step(step.name).process_state is ProcessState.ERROR:
+            _perform_under_fresh_key(context, step)
         else:  # an undo that failed is made again, and then what was to follow it
-            case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+            context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
@@ -117,20 +117,22 @@ def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
         raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
 
 
-def _perform_under_fresh_key(case: Case, step: StepPlan) -> None:
+def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
     """Under a new key an effect could happen twice: nothing may stand or land under the old one.
 
     Where that is not proven, the step is undone under its old key first.
     """
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     if record.started_at is None:
         raise Refused(f"{step.name} was never at its agent: its key is fresh")
     if record.refused:
-        case.draft.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False)
-        case.draft.new_round(step.name)
+        context.decision.requeue(
+            step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False
+        )
+        context.decision.new_round(step.name)
     elif step.compensation is not None:
         why = "its undo begins, to go on under a new key"
-        begin_undo(case, step, after_undo=AfterUndo.NEW_KEY, why=why)
+        begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, why=why)
     else:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
@@ -139,48 +141,48 @@ def _perform_under_fresh_key(case: Case, step: StepPlan) -> None:
         )
 
 
-def _begin_anew(case: Case, event: Resubmit) -> None:
+def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
     """All over again, under new keys: a remote service answers a spent key with a refusal."""
-    state = case.draft.before.state.lower()
+    state = context.decision.before.state.lower()
     if not event.again:
         raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
     if event.steps:
         raise Refused(f"the task is {state}: all its steps begin anew; name none")
     stands = [
         step.name
-        for step in case.plan.steps.values()
-        if step.compensation and effect_may_stand(case.draft.step(step.name))
+        for step in context.plan.steps.values()
+        if step.compensation and may_have_taken_effect(context.decision.step(step.name))
     ]
     if stands:
         raise Refused(f"{', '.join(stands)} may stand and would happen twice: undo the task first")
-    case.draft.ending = None
-    _give_time(case)
-    for name in list(case.draft.steps):
-        case.draft.begin_anew(name)
-    case.draft.task = replace(case.draft.task, fan_outs={})
+    context.decision.ending = None
+    _give_time(context)
+    for name in list(context.decision.steps):
+        context.decision.begin_anew(name)
+    context.decision.task = replace(context.decision.task, fan_outs={})
 
 
-def _give_time(case: Case) -> None:
+def _give_time(context: DecisionContext) -> None:
     """A resubmitted task has its whole time again."""
-    task = case.draft.task
+    task = context.decision.task
     allowed = task.complete_by - task.start_at
-    held = any(record.held_since is not None for record in case.draft.steps.values())
-    case.draft.task = replace(
+    held = any(record.held_since is not None for record in context.decision.steps.values())
+    context.decision.task = replace(
         task,
-        start_at=case.now,
-        complete_by=case.now + allowed,
-        held_until=case.now if held else None,  # what is held is credited from here on
+        start_at=context.now,
+        complete_by=context.now + allowed,
+        held_until=context.now if held else None,  # what is held is credited from here on
     )
 
 
 # --- Resolve -----------------------------------------------------------------------------------
 
 
-def _resolve(case: Case, event: Resolve) -> None:
-    step = _step(case, event.step)
-    record = case.draft.step(step.name)
+def _resolve(context: DecisionContext, event: Resolve) -> None:
+    step = _step(context, event.step)
+    record = context.decision.step(step.name)
     if record.process_state in (ProcessState.UNDO_ERROR, ProcessState.UNDOING):
-        _resolve_undo(case, step, event)
+        _resolve_undo(context, step, event)
         return
     if record.process_state in (
         ProcessState.PROCESSED,
@@ -190,28 +192,28 @@ def _resolve(case: Case, event: Resolve) -> None:
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if record.started_at is None:
         raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
-    acts_until = case.draft.acts_until(step.name)
+    acts_until = context.decision.acts_until(step.name)
     if event.fresh_key and acts_until is not None:
         raise Refused(
             f"{step.name}: a copy of its request may act under its key until "
             f"{clock_time(acts_until + SKEW)}; look at its service then, and resolve it again"
         )
-    problem = too_large(case, step, event.result) if event.did else None
+    problem = too_large(context, step, event.result) if event.did else None
     if problem is not None:
         raise Refused(f"{step.name}: {problem}")
-    _go_on(case, step)
+    _go_on(context, step)
     if event.did:
-        case.draft.move(
+        context.decision.move(
             step.name,
             StepEvent.RESOLVED_DONE,
             result=event.result,
-            finished_at=case.now,
+            finished_at=context.now,
             not_before=None,
             error=None,
             outcome_unknown=False,
         )
     else:
-        case.draft.requeue(
+        context.decision.requeue(
             step.name,
             StepEvent.RESOLVED_NOT_DONE,
             failure_count=0,
@@ -221,92 +223,92 @@ def _resolve(case: Case, event: Resolve) -> None:
             effect=Effect.NONE if acts_until is None else None,
         )
         if event.fresh_key:
-            case.draft.new_round(step.name)
+            context.decision.new_round(step.name)
 
 
-def _resolve_undo(case: Case, step: StepPlan, event: Resolve) -> None:
+def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
     if not event.did:
         raise Refused(
             f"{step.name}: its effect stands; undo it by hand and resolve it as done, "
             "or resubmit the task"
         )
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     asked = record.failure_count > 0 or record.held_since is not None
     waits = record.locked_by is None and not asked
-    if waits and record.not_before is not None and record.not_before > case.now:
+    if waits and record.not_before is not None and record.not_before > context.now:
         raise Refused(
             f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
             "undo it by hand after that"
         )
-    if case.draft.goes_on_after_undo(record):
-        _go_on(case, step)
-    undone(case, step, StepEvent.RESOLVED_DONE)
+    if context.decision.goes_on_after_undo(record):
+        _go_on(context, step)
+    undone(context, step, StepEvent.RESOLVED_DONE)
 
 
-def _go_on(case: Case, resolved: StepPlan) -> None:
+def _go_on(context: DecisionContext, resolved: StepPlan) -> None:
     """A task that was to be archived goes on if no other step failed, with all its time again."""
-    ending = case.draft.ending
+    ending = context.decision.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
-    failed = [*_in_state(case, ProcessState.ERROR), *_in_state(case, ProcessState.UNDO_ERROR)]
+    failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     if all(step is resolved for step in failed):
-        case.draft.ending = None
-        _give_time(case)
+        context.decision.ending = None
+        _give_time(context)
 
 
 # --- Extend and RunNow -------------------------------------------------------------------------
 
 
-def _extend(case: Case, event: Extend) -> None:
+def _extend(context: DecisionContext, event: Extend) -> None:
     """More time: to the task, or to one step, and to the task then as far as that needs it."""
     more = event.seconds * SECOND
-    task = case.draft.task
+    task = context.decision.task
     if event.step is None:
-        case.draft.task = replace(task, complete_by=task.complete_by + more)
-        case.draft.note(f"to be complete by {clock_time(task.complete_by + more)}")
+        context.decision.task = replace(task, complete_by=task.complete_by + more)
+        context.decision.note(f"to be complete by {clock_time(task.complete_by + more)}")
         return
-    step = _step(case, event.step)
-    record = case.draft.step(step.name)
+    step = _step(context, event.step)
+    record = context.decision.step(step.name)
     if not record.under_way or record.complete_by is None:
         raise Refused(f"{step.name} is not at its agent: there is nothing to extend")
     by = record.complete_by + record.extra + more
     if record.process_state is ProcessState.PROCESSING:
-        case.draft.task = replace(task, complete_by=max(task.complete_by, by))
+        context.decision.task = replace(task, complete_by=max(task.complete_by, by))
     if record.waiting:
-        case.draft.move(step.name, StepEvent.EXTENDED, complete_by=by)
-        case.draft.note(
+        context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
+        context.decision.note(
             f"{step.name}: {spoken(more)} more for its callback, until {clock_time(by)}"
         )
         return
     # The request that is at the agent ends when it says: after that the agent is silent.
-    case.draft.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
-    case.draft.note(
+    context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
+    context.decision.note(
         f"{step.name}: {spoken(more)} more: asked again at {clock_time(record.complete_by)}, "
         "should nothing be heard by then; no attempt counted"
     )
 
 
-def _run_now(case: Case) -> None:
+def _run_now(context: DecisionContext) -> None:
     """Wait no longer: neither for the task's time nor for a step's next attempt."""
-    if case.draft.before.state is TaskState.SCHEDULED:
-        _give_time(case)
+    if context.decision.before.state is TaskState.SCHEDULED:
+        _give_time(context)
         return
-    for step in case.plan.steps.values():
-        record = case.draft.step(step.name)
+    for step in context.plan.steps.values():
+        record = context.decision.step(step.name)
         if record.process_state is ProcessState.PENDING and record.not_before is not None:
-            case.draft.requeue(step.name, StepEvent.RETRY_DUE)
+            context.decision.requeue(step.name, StepEvent.RETRY_DUE)
 
 
-def _in_state(case: Case, state: ProcessState) -> list[StepPlan]:
+def _in_state(context: DecisionContext, state: ProcessState) -> list[StepPlan]:
     return [
         step
-        for step in case.plan.steps.values()
-        if case.draft.step(step.name).process_state is state
+        for step in context.plan.steps.values()
+        if context.decision.step(step.name).process_state is state
     ]
 
 
-def _step(case: Case, name: str) -> StepPlan:
-    step = case.plan.steps.get(name)
+def _step(context: DecisionContext, name: str) -> StepPlan:
+    step = context.plan.steps.get(name)
     if step is None:
-        raise Refused(f"the workflow has no step {name}; it has {', '.join(case.plan.steps)}")
+        raise Refused(f"the workflow has no step {name}; it has {', '.join(context.plan.steps)}")
     return step

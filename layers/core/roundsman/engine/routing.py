@@ -6,7 +6,7 @@ request to it had an effect or can still have one, or its effect there was undon
 left is not come back to.
 """
 
-from roundsman.engine.decision import Case
+from roundsman.engine.decision import DecisionContext
 from roundsman.model.instants import SECOND
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import UNDO, Effect, StepRecord, operation_of
@@ -15,19 +15,19 @@ BEHIND = 10 * SECOND
 """How much longer an agent's queue may be than the shortest before the next one is asked."""
 
 
-def route(case: Case, step: StepPlan) -> str | None:
+def route(context: DecisionContext, step: StepPlan) -> str | None:
     """The agent that the step's next request goes to; None while all that may take it are held."""
-    taking = [agent for agent in candidates(case, step) if not case.is_held(agent)]
+    taking = [agent for agent in candidates(context, step) if not context.is_held(agent)]
     if len(taking) <= 1:
         return taking[0] if taking else None
-    least = min(lag(case, agent) for agent in taking)
-    return next(agent for agent in taking if lag(case, agent) <= least + BEHIND)
+    least = min(lag(context, agent) for agent in taking)
+    return next(agent for agent in taking if lag(context, agent) <= least + BEHIND)
 
 
-def candidates(case: Case, step: StepPlan) -> tuple[str, ...]:
+def candidates(context: DecisionContext, step: StepPlan) -> tuple[str, ...]:
     """The agents that the step's operation may be asked of now, in the plan's order."""
-    record = case.draft.step(step.name)
-    if len(step.agents) == 1 or operation_of(record) == UNDO or not _may_leave(case, step):
+    record = context.decision.step(step.name)
+    if len(step.agents) == 1 or operation_of(record) == UNDO or not _may_leave(context, step):
         return (agent_now(step, record),)
     return (agent_now(step, record), *untried(step, record)) if record.tried else step.agents
 
@@ -38,10 +38,10 @@ def untried(step: StepPlan, record: StepRecord) -> tuple[str, ...]:
     return tuple(agent for agent in step.agents if agent != now and agent not in record.tried)
 
 
-def next_agent(case: Case, step: StepPlan) -> str | None:
+def next_agent(context: DecisionContext, step: StepPlan) -> str | None:
     """An agent that was not tried and takes work, for a step that is to leave the one it is at."""
-    found = untried(step, case.draft.step(step.name))
-    return next((agent for agent in found if not case.is_held(agent)), None)
+    found = untried(step, context.decision.step(step.name))
+    return next((agent for agent in found if not context.is_held(agent)), None)
 
 
 def agent_now(step: StepPlan, record: StepRecord) -> str:
@@ -61,15 +61,15 @@ def left(step: StepPlan, record: StepRecord, agent: str) -> tuple[str, ...]:
     return (*record.tried, now) if moves else record.tried
 
 
-def lag(case: Case, agent: str) -> int:
+def lag(context: DecisionContext, agent: str) -> int:
     """How long the agent's requests wait in its queue, in ms, as far as is known."""
-    view = case.view(agent)
+    view = context.view(agent)
     return 0 if view is None else view.lag
 
 
-def _may_leave(case: Case, step: StepPlan) -> bool:
+def _may_leave(context: DecisionContext, step: StepPlan) -> bool:
     """Whether it is proven that nothing of the step is, or can come about, where it is."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     if record.started_at is None:
         return True
     return record.effect is Effect.NONE

@@ -1,7 +1,7 @@
 """The way forward: which steps can start, their conditions, and what they answer."""
 
 from roundsman.engine.attempts import claim
-from roundsman.engine.decision import Case
+from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import Unusable, fan_out
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
@@ -16,53 +16,53 @@ RESULTS_LIMIT = 200 * 1024
 """Bytes of all results of a task: an item holds 400 KB, and a request carries them all."""
 
 
-def ready_to_perform(case: Case) -> list[StepPlan]:
+def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
     """The steps that can be claimed now; none while the task is ending."""
-    if case.draft.ending:
+    if context.decision.ending:
         return []
-    return [step for step in case.plan.steps.values() if _is_ready(case, step)]
+    return [step for step in context.plan.steps.values() if _is_ready(context, step)]
 
 
-def expect_start(case: Case) -> None:
+def expect_start(context: DecisionContext) -> None:
     """Give what is ready a time by which it should have been started, where it has none.
 
     A person's word may let steps start that were never claimed, and their Start may be lost.
     """
-    if not case.draft.steps:
+    if not context.decision.steps:
         return  # of a task that nothing happened to, the due entry knows
-    for step in ready_to_perform(case):
-        if case.draft.step(step.name).complete_by is None:
-            case.draft.requeue(step.name, StepEvent.UNCLAIMED)
+    for step in ready_to_perform(context):
+        if context.decision.step(step.name).complete_by is None:
+            context.decision.requeue(step.name, StepEvent.UNCLAIMED)
 
 
-def claim_ready(case: Case, claimant: Claimant) -> None:
+def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
     """Claim all that can start; a skipped step may let others start, so look again.
 
     So may a fan-out, whose items are steps once they are known. A condition that fails ends the
     task, and what was not claimed before it stays unclaimed.
     """
-    while ready := ready_to_perform(case):
+    while ready := ready_to_perform(context):
         for step in ready:
-            if case.draft.ending or not _condition_holds(case, step):
+            if context.decision.ending or not _condition_holds(context, step):
                 continue
             if step.fans_out:
-                _fan_out(case, step)
+                _fan_out(context, step)
             else:
-                claim(case, step, claimant)
+                claim(context, step, claimant)
 
 
-def succeeded(case: Case, step: StepPlan, result: Json) -> None:
+def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
     """The step is done; or failed for good where its result is larger than the record can hold."""
-    problem = too_large(case, step, result)
+    problem = too_large(context, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
         why = f"{step.name}: {problem}"
-        give_up(case, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
+        give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)
         return
-    case.draft.move(
+    context.decision.move(
         step.name,
         StepEvent.SUCCEEDED,
-        finished_at=case.now,
+        finished_at=context.now,
         not_before=None,
         result=parse_json(canonical_json(result)),  # as it will be read back: keys in order
         error=None,
@@ -71,64 +71,64 @@ def succeeded(case: Case, step: StepPlan, result: Json) -> None:
         extra=0,
         granted=0,
     )
-    case.draft.note(f"{step.name}: processed")
+    context.decision.note(f"{step.name}: processed")
 
 
-def happened(case: Case, step: StepPlan) -> None:
+def happened(context: DecisionContext, step: StepPlan) -> None:
     """A step that has failed succeeded after all, by another copy of its request.
 
     Whoever repairs the task must know: under another key it would happen twice.
     """
-    if case.draft.step(step.name).effect is Effect.STANDS:
-        case.draft.note(f"{step.name}: late success ignored: its effect is known to stand")
+    if context.decision.step(step.name).effect is Effect.STANDS:
+        context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
         return
-    case.draft.move(step.name, StepEvent.HAPPENED, effect=Effect.STANDS, outcome_unknown=True)
-    case.draft.record(
+    context.decision.move(step.name, StepEvent.HAPPENED, effect=Effect.STANDS, outcome_unknown=True)
+    context.decision.record(
         "late success", step.name, None, f"{step.name}: succeeded after all: its effect stands"
     )
 
 
-def _is_ready(case: Case, step: StepPlan) -> bool:
-    record = case.draft.step(step.name)
+def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
+    record = context.decision.step(step.name)
     if record.process_state is not ProcessState.PENDING:
         return False
-    if record.not_before is not None and record.not_before > case.now:
+    if record.not_before is not None and record.not_before > context.now:
         return False
-    return all(case.draft.step(name).process_state in DONE for name in step.after)
+    return all(context.decision.step(name).process_state in DONE for name in step.after)
 
 
-def _condition_holds(case: Case, step: StepPlan) -> bool:
+def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     """Evaluate `when` once, as the step first becomes ready; the record keeps the outcome."""
-    record = case.draft.step(step.name)
+    record = context.decision.step(step.name)
     waited = record.not_before is not None or record.held_since is not None
     if step.when is None or record.started_at is not None or waited or record.tried:
         return True
     try:
-        if holds(step.when, case.order, case.draft.results()):
+        if holds(step.when, context.order, context.decision.results()):
             return True
     except ValueError as problem:
         error = StepError("ConditionFailed", str(problem))
-        give_up(case, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {problem}")
+        give_up(context, step, StepEvent.CONDITION_FAILED, error, f"{step.name}: {problem}")
         return False
-    case.draft.move(step.name, StepEvent.CONDITION_FALSE, finished_at=case.now)
-    case.draft.note(f"{step.name}: skipped, {step.when} is false")
+    context.decision.move(step.name, StepEvent.CONDITION_FALSE, finished_at=context.now)
+    context.decision.note(f"{step.name}: skipped, {step.when} is false")
     return False
 
 
-def _fan_out(case: Case, step: StepPlan) -> None:
+def _fan_out(context: DecisionContext, step: StepPlan) -> None:
     try:
-        fan_out(case, step)
+        fan_out(context, step)
     except Unusable as problem:
         why = f"{step.name}: {problem}"
-        give_up(case, step, StepEvent.CONDITION_FAILED, problem.error, why)
+        give_up(context, step, StepEvent.CONDITION_FAILED, problem.error, why)
 
 
-def too_large(case: Case, step: StepPlan, result: Json) -> str | None:
+def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | None:
     """Why the record cannot hold this result, in words; None where it can."""
     size = size_in_bytes(result)
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"
-    total = size + size_in_bytes(case.draft.answers())
+    total = size + size_in_bytes(context.decision.answers())
     if total > RESULTS_LIMIT:
         return f"the task's results would have {total} bytes; {RESULTS_LIMIT} fit"
     return None

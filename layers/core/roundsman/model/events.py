@@ -217,7 +217,7 @@ class InspectAt:
     at: int
 
 
-Command: TypeAlias = SendRequest | StartTask | InspectAt
+Action: TypeAlias = SendRequest | StartTask | InspectAt
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,11 +242,11 @@ class Decision:
     """What became of an event: the task to store, what to send, and why, in words.
 
     `task` is the very object that was passed in where nothing changed; then nothing is stored,
-    though commands may repeat what a redelivered message had caused.
+    though actions may repeat what a redelivered message had caused.
     """
 
     task: Task
-    commands: tuple[Command, ...]
+    actions: tuple[Action, ...]
     reason: str
     history: tuple[HistoryRow, ...] = ()
 
@@ -254,7 +254,7 @@ class Decision:
         """This decision and one made on its outcome, as one to store and send."""
         return Decision(
             later.task,
-            (*self.commands, *later.commands),
+            (*self.actions, *later.actions),
             f"{self.reason}; {later.reason}",
             (*self.history, *later.history),
         )

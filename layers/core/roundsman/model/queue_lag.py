@@ -45,7 +45,7 @@ UNREAD = AgentView(unread=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class ReadMark:
     """A request that was sent at `sent_at` was read at `read_at` (epoch ms).
 
     For `news_for` ms after that its lag is taken for the queue's. `lock` is that of the claim
@@ -74,7 +74,7 @@ def queue_key(agent: str, priority: str) -> str:
     return f"{agent}/{priority}"
 
 
-def view(mark: Mark, now: int) -> AgentView:
+def view(mark: ReadMark, now: int) -> AgentView:
     """What a stored mark says of its queue at `now` (epoch ms)."""
     age = now - mark.read_at
     known = mark.sent_at if age <= DOUBT else mark.read_at
@@ -95,7 +95,7 @@ def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
     return {**agents, **unread} if unread else agents
 
 
-class Notebook:
+class ReadMarkWriter:
     """What one instance has read of one queue, and when it is time to write it down."""
 
     def __init__(self) -> None:
@@ -103,7 +103,7 @@ class Notebook:
         self._read_at: int | None = None
         self._latest_sent = 0
 
-    def read(self, sent_at: int, now: int, lock: str | None = None) -> Mark | None:
+    def read(self, sent_at: int, now: int, lock: str | None = None) -> ReadMark | None:
         """Note a read; the mark to write where one is due.
 
         The latest send time since the last mark speaks for the queue: a redelivered request is
@@ -117,9 +117,9 @@ class Notebook:
             return None
         waited = now - self._latest_sent
         news_for = min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)
-        return Mark(self._latest_sent, now, news_for, lock)
+        return ReadMark(self._latest_sent, now, news_for, lock)
 
-    def written(self, mark: Mark) -> None:
+    def written(self, mark: ReadMark) -> None:
         """The mark is stored; begin anew."""
         self._written_at = mark.read_at
         self._latest_sent = 0

@@ -89,9 +89,9 @@ class StepRecord:
     """When the agent last reported on the present attempt (progress, or waiting for a callback)."""
     waiting: bool = False
     """The attempt waits for a callback."""
-    spared: int = 0
+    uncounted_timeouts: int = 0
     """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
-    in_vain: int = 0
+    breaker_rejections: int = 0
     """Calls in a row that the circuit breaker rejected and that were not counted as attempts."""
     tried: tuple[str, ...] = ()
     """The agents that were tried before `agent`."""
@@ -145,7 +145,7 @@ class Owed:
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class Termination:
     """The task takes no further step forward: how it will end, and what it failed of.
 
     `undo` says that what may have happened is compensated first. `error` is what failed; without
@@ -186,7 +186,7 @@ class Task:
     due_at: int
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
     owed: tuple[Owed, ...] = ()
-    ending: Ending | None = None
+    ending: Termination | None = None
     ended_at: int | None = None
     expires_at: int | None = None
     priority: str = "normal"

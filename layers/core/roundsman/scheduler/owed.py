@@ -23,7 +23,7 @@ CLEARING_RACES = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Delivered:
+class OwedResult:
     """What became of the things owed, for the log: sent, given up for good, and still owed.
 
     `untold` are the reasons why a group that was opened is left to the supervisor to tell of.
@@ -35,7 +35,7 @@ class Delivered:
     untold: tuple[str, ...] = ()
 
 
-def deliver_owed(
+def send_owed(
     task: Task,
     plan: Plan | None,
     *,
@@ -44,7 +44,7 @@ def deliver_owed(
     outbox: Outbox,
     clock: Clock,
     reporter: Reporter | None,
-) -> Delivered:
+) -> OwedResult:
     """Send what was decided after version `seen`, and what others have owed for too long.
 
     Without a `reporter`, nothing but the statuses that say an order was received.
@@ -76,7 +76,7 @@ def deliver_owed(
             stands_in = reported.group
             untold += [reported.untold] if reported.untold else []
     _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)
-    return Delivered(tuple(sent), tuple(given_up), tuple(still_owed), tuple(untold))
+    return OwedResult(tuple(sent), tuple(given_up), tuple(still_owed), tuple(untold))
 
 
 def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:

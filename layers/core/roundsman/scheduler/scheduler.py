@@ -52,7 +52,7 @@ from roundsman.ports import (
 )
 from roundsman.scheduler.lookahead import delay_until
 from roundsman.scheduler.order_cache import OrderRows
-from roundsman.scheduler.owed import Delivered, deliver_owed
+from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import INSPECT, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
@@ -75,7 +75,7 @@ class Handled:
     task: Task | None = None
     before: Task | None = None
     requests: tuple[AgentRequest, ...] = ()
-    delivered: Delivered = field(default_factory=Delivered)
+    delivered: OwedResult = field(default_factory=OwedResult)
     unnoted: str | None = None
 
 
@@ -242,7 +242,7 @@ class Scheduler:
         first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
         claims_itself = isinstance(event, Start | Replied)
         comes_again = not claims_itself and _claimed_before(first.task, claimant)
-        if StartTask() not in first.commands and not comes_again:
+        if StartTask() not in first.actions and not comes_again:
             return first
         start = Start(claimant)
         return first.then(
@@ -256,7 +256,7 @@ class Scheduler:
             requests = self._send_requests(plan, decision) if plan else ()
         except UnknownAgent as unknown:
             return self._unsendable(unknown, plan, decision, claimant)
-        delivered = deliver_owed(
+        delivered = send_owed(
             decision.task,
             plan,
             seen=before.version,
@@ -272,7 +272,7 @@ class Scheduler:
 
     def _send_requests(self, plan: Plan, decision: Decision) -> tuple[AgentRequest, ...]:
         task = decision.task
-        steps = [command.step for command in decision.commands if isinstance(command, SendRequest)]
+        steps = [command.step for command in decision.actions if isinstance(command, SendRequest)]
         if not steps:
             return ()
         order, now = self._orders.content_of(task), self._clock()
@@ -293,7 +293,7 @@ class Scheduler:
         task = decision.task
         name = next(
             command.step
-            for command in decision.commands
+            for command in decision.actions
             if isinstance(command, SendRequest)
             and plan is not None
             and agent_of(plan, task, command.step) == unknown.agent
@@ -313,7 +313,7 @@ class Scheduler:
         return self._handle(task.task_id, event, claimant)
 
     def _send_inspects(self, decision: Decision) -> None:
-        for command in decision.commands:
+        for command in decision.actions:
             if isinstance(command, InspectAt):
                 delay = max(0, command.at - self._clock())
                 if delay <= LONGEST_DELAY:

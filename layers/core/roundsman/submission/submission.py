@@ -5,7 +5,7 @@ What an application says of an order that it sent before, it passes on to the sc
 
 from dataclasses import dataclass, field
 
-from roundsman.engine.new_task import RECEIVED, Wishes, new_task
+from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
 from roundsman.model.events import Asked, Cancel
 from roundsman.model.json import Json
@@ -13,7 +13,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import Owed, Task
 from roundsman.ports import Clock, Created, OrderRow, Outbox, PlanStore, TaskStore
 from roundsman.scheduler.lookahead import delay_until
-from roundsman.scheduler.owed import Delivered, deliver_owed
+from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import command_of
 from roundsman.wire.messages import status_body
 
@@ -37,7 +37,7 @@ class NewOrder:
     content: Json
     content_hash: str
     plan: Plan
-    wishes: Wishes
+    options: ProcessingOptions
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Submitted:
 
     created: bool
     reason: str
-    delivered: Delivered = field(default_factory=Delivered)
+    delivered: OwedResult = field(default_factory=OwedResult)
 
 
 class Submission:
@@ -85,7 +85,7 @@ class Submission:
         """
         now = self._clock()
         self._plans.put_plan(order.plan)
-        task = new_task(order.plan, order.order_id, order.wishes, now, shards=self._shards)
+        task = new_task(order.plan, order.order_id, order.options, now, shards=self._shards)
         row = OrderRow(order.order_id, order.content, order.content_hash, now)
         found = self._tasks.create(row, task)
         if isinstance(found, Created):
@@ -94,8 +94,8 @@ class Submission:
             raise RejectedOrder(
                 [TAKEN],
                 order_id=order.order_id,
-                reply_to=order.wishes.reply_to,
-                correlation_id=order.wishes.correlation_id,
+                reply_to=order.options.reply_to,
+                correlation_id=order.options.correlation_id,
             )
         if found.task is None:
             return Submitted(False, "the same order again; its task is over and was removed")
@@ -115,15 +115,15 @@ class Submission:
         self._outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was passed on to the scheduler")
 
-    def _announce(self, task: Task) -> Delivered:
+    def _announce(self, task: Task) -> OwedResult:
         """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
         delivered = self._deliver_received(task)
         self._send_start(task)
         self._send_end(task)
         return delivered
 
-    def _announce_again(self, task: Task) -> Delivered:
-        delivered = Delivered()
+    def _announce_again(self, task: Task) -> OwedResult:
+        delivered = OwedResult()
         if any(owed.name == RECEIVED for owed in task.owed):
             delivered = self._deliver_received(task)
         elif task.reply_to is not None:
@@ -133,10 +133,10 @@ class Submission:
             self._send_end(task)
         return delivered
 
-    def _deliver_received(self, task: Task) -> Delivered:
+    def _deliver_received(self, task: Task) -> OwedResult:
         """What else a task of long ago may owe is not submission's to tell: it has no alert
         topic, and its plan may be a newer one than the task's."""
-        return deliver_owed(
+        return send_owed(
             task,
             None,
             seen=0,

@@ -34,13 +34,13 @@ RACES = 5
 """How often taking shards is tried anew after another supervisor wrote first."""
 
 
-def at_once(shards: int) -> int:
+def shards_at_once(shards: int) -> int:
     """How many of so many shards a pass takes at a time: a quarter, down to a sixteenth of many."""
     quarter, part = -(-shards // 4), -(-shards // PARTS)
     return min(quarter, max(AT_ONCE, part))
 
 
-class Round:
+class ShardPass:
     """One pass's way through the shards, a few at a time, under leases as far as there are any.
 
     `lot` in [0, 1) draws the shard it begins with. `shards` is how many there ever were, `left` are
@@ -61,7 +61,7 @@ class Round:
         self.shards = max(shards, self._leases.shards)
         first = int(lot * self.shards)
         self.left = [(first + offset) % self.shards for offset in range(self.shards)]
-        self._at_once = at_once(self.shards)
+        self._at_once = shards_at_once(self.shards)
 
     def next_shards(self) -> Sequence[int]:
         """The shards to visit next, held by this pass; none where others see to all the rest."""

@@ -13,7 +13,7 @@ task, so the pass visits no other; it goes on to send ahead what falls due, whic
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from roundsman.alerts.census import GroupRounds, GroupsReport
+from roundsman.alerts.census import GroupCensus, GroupsReport
 from roundsman.alerts.reporter import Reporter
 from roundsman.engine.due import Lane, due, lane_key, settled
 from roundsman.engine.machine import decide
@@ -36,8 +36,8 @@ from roundsman.ports import (
     TaskStore,
 )
 from roundsman.scheduler.lookahead import LookAhead
-from roundsman.scheduler.owed import Delivered, deliver_owed
-from roundsman.supervisor.shard_pass import Round
+from roundsman.scheduler.owed import OwedResult, send_owed
+from roundsman.supervisor.shard_pass import ShardPass
 
 LONGEST_POSTPONEMENT = 15 * MINUTE
 """How long a record that cannot be handled is left alone: so long after its repair, or the end of
@@ -77,11 +77,11 @@ class PassReport:
     put_off: set[DueEntry] = field(default_factory=set)
     groups: GroupsReport = field(default_factory=GroupsReport)
     reasons: list[tuple[str, str]] = field(default_factory=list)
-    delivered: list[tuple[str, Delivered]] = field(default_factory=list)
+    delivered: list[tuple[str, OwedResult]] = field(default_factory=list)
 
 
 @dataclass(frozen=True, slots=True)
-class Beat:
+class SupervisorConfig:
     """Where and how often a supervisor makes its rounds.
 
     `instance` is this process's own name, under which it holds `leases`; `interval` is in ms,
@@ -117,7 +117,7 @@ class Supervisor:
         outbox: Outbox,
         clock: Clock,
         jitter: Callable[[], float],
-        beat: Beat,
+        beat: SupervisorConfig,
         on_trouble: Callable[[str, Exception], None],
     ) -> None:
         self._tasks = tasks
@@ -131,7 +131,7 @@ class Supervisor:
         self._ahead = LookAhead(outbox, interval=beat.interval, clock=clock)
         self._put_off: set[DueEntry] = set()
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
-        self._group_rounds = GroupRounds(
+        self._group_rounds = GroupCensus(
             tasks=tasks,
             plans=plans,
             groups=groups,
@@ -150,7 +150,7 @@ class Supervisor:
         """
         report = PassReport()
         until = self._ahead.until(self._clock())
-        way = Round(
+        way = ShardPass(
             self._beat.leases,
             owner=self._beat.instance,
             clock=self._clock,
@@ -180,7 +180,7 @@ class Supervisor:
         return False
 
     def _visit_shard(
-        self, shard: int, until: int, stop_at: int, way: Round, report: PassReport
+        self, shard: int, until: int, stop_at: int, way: ShardPass, report: PassReport
     ) -> bool:
         """Visit what is due, then send ahead what will be; whether it came to the shard's end."""
 
@@ -296,16 +296,16 @@ class Supervisor:
         saved = self._tasks.save(moved_on, seen=task.version, history=decision.history)
         return not isinstance(saved, Superseded)
 
-    def _send(self, before: Task, plan: Plan | None, decision: Decision) -> Delivered:
+    def _send(self, before: Task, plan: Plan | None, decision: Decision) -> OwedResult:
         task_id = before.task_id
-        for command in decision.commands:
+        for command in decision.actions:
             if isinstance(command, StartTask):
                 self._outbox.send_start(task_id)
             elif isinstance(command, InspectAt):
                 delay = max(0, command.at - self._clock())
                 if delay <= LONGEST_DELAY:
                     self._outbox.send_inspect(task_id, delay=delay)
-        return deliver_owed(
+        return send_owed(
             decision.task,
             plan,
             seen=before.version,
@@ -316,7 +316,7 @@ class Supervisor:
         )
 
     def _count(self, before: Task, decision: Decision, report: PassReport) -> None:
-        if decision.task is not before or decision.commands:
+        if decision.task is not before or decision.actions:
             report.recovered += 1
             report.reasons.append((before.task_id, decision.reason))
         if decision.task.ended and not before.ended:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 from roundsman._lazy import names_from
 
 if TYPE_CHECKING:
-    from roundsman.engine.new_task import Wishes
+    from roundsman.engine.new_task import ProcessingOptions
     from roundsman.model.states import ProcessState, TaskState
     from roundsman.testing.faults import Crash, Fault, Faults
     from roundsman.testing.invariants.rules import Broken, Invariant
@@ -33,7 +33,7 @@ _HOMES = {
     "ProcessState": "roundsman.model.states",
     "StoryBroken": "roundsman.testing.world.crashes",
     "TaskState": "roundsman.model.states",
-    "Wishes": "roundsman.engine.new_task",
+    "ProcessingOptions": "roundsman.engine.new_task",
     "World": "roundsman.testing.world.world",
     "crash_everywhere": "roundsman.testing.world.crashes",
 }
@@ -48,9 +48,9 @@ __all__ = [
     "InvariantBroken",
     "Mishaps",
     "ProcessState",
+    "ProcessingOptions",
     "StoryBroken",
     "TaskState",
-    "Wishes",
     "World",
     "crash_everywhere",
 ]

@@ -19,7 +19,7 @@ from roundsman.model.holds import BREAKER, Hold, in_force, with_holds
 from roundsman.model.instants import SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
-from roundsman.model.queue_lag import Mark, Notebook, queue_key, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, queue_key, view
 from roundsman.model.task import Task
 from roundsman.ports import (
     Clock,
@@ -290,8 +290,8 @@ class MemoryAgentBoard:
     def __init__(self, clock: Clock, holds: HoldStore | None = None) -> None:
         self._clock = clock
         self._holds = holds
-        self._notebooks: dict[str, Notebook] = {}
-        self._marks: dict[str, Mark] = {}
+        self._notebooks: dict[str, ReadMarkWriter] = {}
+        self._marks: dict[str, ReadMark] = {}
 
     def agents(self) -> Agents:
         """By agent and priority (`payment/normal`).
@@ -305,7 +305,7 @@ class MemoryAgentBoard:
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now."""
         queue = queue_key(agent, priority)
-        notebook = self._notebooks.setdefault(queue, Notebook())
+        notebook = self._notebooks.setdefault(queue, ReadMarkWriter())
         mark = notebook.read(sent_at, self._clock(), lock)
         if mark is not None:
             self._marks[queue] = mark

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from roundsman.model.instants import clock_time, iso, spoken
 from roundsman.model.json import Json
-from roundsman.wire.alert_text import Words, inert
+from roundsman.wire.alert_text import AlertText, sanitize
 
 SUBJECT_LIMIT = 99  # SNS takes fewer than 100 ASCII characters, none of them a control character
 
@@ -35,7 +35,7 @@ def alert_of(
 ) -> Alert:
     """The alert with this title; its JSON has a line for each field, since people read it too."""
     body = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
-    return Alert(subject(title), body, attributes, text=text, sms=inert(sms))
+    return Alert(subject(title), body, attributes, text=text, sms=sanitize(sms))
 
 
 def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) -> Alert:
@@ -100,7 +100,7 @@ def agent_alert(
     commands: Mapping[str, str],
 ) -> Alert:
     """An alert about an agent as a whole; `commands` say what to do, by what for (WHAT_FOR)."""
-    words = Words().line(summary)
+    words = AlertText().line(summary)
     for name in ("since", "until", "by", "reason"):
         value = fields.get(name)
         if isinstance(value, str) and value not in summary:

@@ -10,38 +10,38 @@ WIDTH = 11
 LONGEST = 500  # characters of one piece of text
 
 
-def inert(text: str) -> str:
+def sanitize(text: str) -> str:
     """The text on one line, without any character that does something in place of being read."""
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 3] + "..."
 
 
-class Words:
+class AlertText:
     """Lines of an alert, in the order in which they are given."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._items: list[str] = []
 
-    def line(self, text: str) -> "Words":
+    def line(self, text: str) -> "AlertText":
         """A sentence by itself."""
-        self._lines += [inert(text), ""]
+        self._lines += [sanitize(text), ""]
         return self
 
     def pair(self, name: str, value: str) -> None:
         """What something is called, and what it is."""
-        self._lines.append(f"{name:<{WIDTH}}  {inert(value)}")
+        self._lines.append(f"{name:<{WIDTH}}  {sanitize(value)}")
 
     def commands(self, what_for: str, commands: object) -> None:
         """Commands to paste, one or several; nothing where there is none."""
         found = [commands] if isinstance(commands, str) else commands
         if isinstance(found, Sequence) and found:
             self._lines += ["", f"{what_for}:"]
-            self._lines += [f"    {inert(str(command))}" for command in found]
+            self._lines += [f"    {sanitize(str(command))}" for command in found]
 
     def item(self, name: str, said: str) -> None:
         """One of the orders, at the end."""
-        self._items.append(f"    {inert(name)}  {inert(said)}")
+        self._items.append(f"    {sanitize(name)}  {sanitize(said)}")
 
     def text(self) -> str:
         """All of it."""

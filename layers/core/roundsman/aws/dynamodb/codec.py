@@ -22,11 +22,11 @@ from roundsman.model.task import (
     SCHEMA,
     AfterUndo,
     Effect,
-    Ending,
     Owed,
     StepError,
     StepRecord,
     Task,
+    Termination,
 )
 from roundsman.ports import Member, OrderRow
 
@@ -166,10 +166,10 @@ def _step(step: StepRecord) -> Item:
     _put(item, "HeardAt", step.heard_at)
     if step.waiting:
         item["Waiting"] = {"BOOL": True}
-    if step.spared:
-        item["Spared"] = number(step.spared)
-    if step.in_vain:
-        item["InVain"] = number(step.in_vain)
+    if step.uncounted_timeouts:
+        item["Spared"] = number(step.uncounted_timeouts)
+    if step.breaker_rejections:
+        item["InVain"] = number(step.breaker_rejections)
     if step.tried:
         item["Tried"] = {"L": [text(agent) for agent in step.tried]}
     _put(item, "AfterUndo", step.after_undo)
@@ -191,7 +191,7 @@ def _owed(owed: Owed) -> Item:
     }
 
 
-def _ending(ending: Ending) -> Item:
+def _ending(ending: Termination) -> Item:
     item: Item = {"How": text(ending.how.value), "Why": text(ending.why)}
     _put(item, "Step", ending.step)
     if ending.undo:
@@ -274,8 +274,8 @@ def _read_step(reader: ItemReader) -> StepRecord:
         heartbeat_by=reader.optional_number("HeartbeatBy"),
         heard_at=reader.optional_number("HeardAt"),
         waiting=reader.flag("Waiting"),
-        spared=reader.number("Spared", 0),
-        in_vain=reader.number("InVain", 0),
+        uncounted_timeouts=reader.number("Spared", 0),
+        breaker_rejections=reader.number("InVain", 0),
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
         effect=_read_effect(reader),
@@ -309,9 +309,9 @@ def _read_owed(reader: ItemReader) -> Owed:
     )
 
 
-def _read_ending(reader: ItemReader) -> Ending:
+def _read_ending(reader: ItemReader) -> Termination:
     how = reader.one_of(TaskState, "How")
-    return Ending(
+    return Termination(
         how=how,
         why=reader.text("Why"),
         step=reader.optional_text("Step"),

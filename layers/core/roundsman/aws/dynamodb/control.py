@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import Item, number, text
 from roundsman.aws.dynamodb.holds import DynamoHolds
-from roundsman.aws.dynamodb.item_reader import ItemReader, Tell, tell_nobody
+from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
@@ -23,7 +23,7 @@ from roundsman.model.holds import Hold, with_holds
 from roundsman.model.instants import SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.plan import Plan, read_plan
-from roundsman.model.queue_lag import NEWS_FOR, Mark, Notebook, queue_key, view
+from roundsman.model.queue_lag import NEWS_FOR, ReadMark, ReadMarkWriter, queue_key, view
 from roundsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ class DynamoAgentBoard:
         control_table: str,
         clock: Clock,
         keep_for: int = KEEP_MARKS_FOR,
-        on_unreadable: Tell = tell_nobody,
+        on_unreadable: OnUnreadable = ignore_unreadable,
     ) -> None:
         self._client = client
         self._table = control_table
@@ -122,7 +122,7 @@ class DynamoAgentBoard:
             client, control_table=control_table, clock=clock, on_unreadable=on_unreadable
         )
         self._read_at: int | None = None
-        self._marks: dict[str, Mark] = {}
+        self._marks: dict[str, ReadMark] = {}
         self._holds: list[Hold] = []
 
     def agents(self) -> Agents:
@@ -137,12 +137,12 @@ class DynamoAgentBoard:
         views = {queue: view(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds, now)
 
-    def _read_marks(self) -> dict[str, Mark]:
+    def _read_marks(self) -> dict[str, ReadMark]:
         with aws_errors("reading the agents' marks"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(MARKS)}, ConsistentRead=True
             )
-        marks: dict[str, Mark] = {}
+        marks: dict[str, ReadMark] = {}
         for queue, value in found.get("Item", {}).items():
             if queue == ID:
                 continue
@@ -153,12 +153,12 @@ class DynamoAgentBoard:
         return marks
 
 
-def _mark(queue: str, value: "Value") -> Mark:
+def _mark(queue: str, value: "Value") -> ReadMark:
     reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
     news_for = reader.optional_number("NewsFor")  # marks of older code have none
     sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
     lock = reader.optional_text("Lock")
-    return Mark(sent_at, read_at, NEWS_FOR if news_for is None else news_for, lock)
+    return ReadMark(sent_at, read_at, NEWS_FOR if news_for is None else news_for, lock)
 
 
 class DynamoReadNotes:
@@ -168,7 +168,7 @@ class DynamoReadNotes:
         self._client = client
         self._table = control_table
         self._clock = clock
-        self._notebooks: dict[str, Notebook] = {}
+        self._notebooks: dict[str, ReadMarkWriter] = {}
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
@@ -177,7 +177,7 @@ class DynamoReadNotes:
         CallRefused where the agent may not write marks.
         """
         queue = queue_key(agent, priority)
-        notebook = self._notebooks.setdefault(queue, Notebook())
+        notebook = self._notebooks.setdefault(queue, ReadMarkWriter())
         mark = notebook.read(sent_at, self._clock(), lock)
         if mark is None:
             return
@@ -187,7 +187,7 @@ class DynamoReadNotes:
             return
         notebook.written(mark)
 
-    def _write(self, queue: str, mark: Mark) -> None:
+    def _write(self, queue: str, mark: ReadMark) -> None:
         """A mark replaces only an older one, or what is none. An overtaken one is not needed."""
         sent, read = number(mark.sent_at), number(mark.read_at)
         stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.news_for)}
@@ -215,7 +215,11 @@ class DynamoLeases:
     """LeaseStore over one row."""
 
     def __init__(
-        self, client: "DynamoDBClient", *, control_table: str, on_unreadable: Tell = tell_nobody
+        self,
+        client: "DynamoDBClient",
+        *,
+        control_table: str,
+        on_unreadable: OnUnreadable = ignore_unreadable,
     ) -> None:
         self._client = client
         self._table = control_table

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from roundsman.alerts.group import room_for
 from roundsman.aws.dynamodb.codec import number, text
-from roundsman.aws.dynamodb.item_reader import ItemReader, Tell, tell_nobody
+from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.failure import Group
@@ -37,7 +37,11 @@ class DynamoGroups:
     """GroupStore over one row."""
 
     def __init__(
-        self, client: "DynamoDBClient", *, control_table: str, on_unreadable: Tell = tell_nobody
+        self,
+        client: "DynamoDBClient",
+        *,
+        control_table: str,
+        on_unreadable: OnUnreadable = ignore_unreadable,
     ) -> None:
         self._client = client
         self._table = control_table

@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.aws.dynamodb.codec import number, text
-from roundsman.aws.dynamodb.item_reader import ItemReader, Tell, tell_nobody
+from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
 from roundsman.model.holds import BREAKER, OPERATOR, Hold, in_force, unreadable_hold
@@ -43,7 +43,7 @@ class DynamoHolds:
         *,
         control_table: str,
         clock: Clock,
-        on_unreadable: Tell = tell_nobody,
+        on_unreadable: OnUnreadable = ignore_unreadable,
     ) -> None:
         self._client = client
         self._table = control_table

@@ -137,17 +137,17 @@ class ItemReader:
         raise UnreadableRecord(self._record, f"{self._path}{name}", problem)
 
 
-Tell: TypeAlias = Callable[[UnreadableRecord], None]
+OnUnreadable: TypeAlias = Callable[[UnreadableRecord], None]
 
 
-def tell_nobody(problem: UnreadableRecord) -> None:
+def ignore_unreadable(problem: UnreadableRecord) -> None:
     """For a reader that shows what it has read to a person, or leaves telling to others."""
 
 
-class Once:
+class ReportOnce:
     """Tells of each attribute the first time: it is read again every few seconds."""
 
-    def __init__(self, tell: Tell) -> None:
+    def __init__(self, tell: OnUnreadable) -> None:
         self._tell = tell
         self._told: set[str] = set()
 

@@ -21,7 +21,7 @@ BY = "the circuit breaker"
 KEPT = 10  # alerts that could not be published
 
 
-class CircuitNews:
+class CircuitEvents:
     """BreakerNews that keeps the agent's hold and tells the operators. Nothing in it raises.
 
     Of several instances that open the circuit at once, the first to write the hold alerts.

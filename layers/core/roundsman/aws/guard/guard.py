@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from roundsman.agents.guard import HeldBack
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard.breaker import Breaker
-from roundsman.aws.guard.circuit_events import CircuitNews
+from roundsman.aws.guard.circuit_events import CircuitEvents
 from roundsman.aws.guard.rate_limit import LONGEST_WAIT, Rate
 from roundsman.aws.observability import count, logger, where
 from roundsman.aws.settings import AgentSettings
@@ -68,7 +68,7 @@ class AgentGuard:
     """Guard of one agent's service, for all its instances together."""
 
     def __init__(
-        self, *, hold: OperatorsHold, breaker: Breaker, rate: Rate | None, news: CircuitNews
+        self, *, hold: OperatorsHold, breaker: Breaker, rate: Rate | None, news: CircuitEvents
     ) -> None:
         self._hold = hold
         self._breaker = breaker
@@ -105,7 +105,7 @@ def guard_of(
     """The guard of an agent's function. `client` should fail fast: it is asked before each call."""
     table = settings.control_table
     holds = DynamoHolds(client, control_table=table, clock=clock)
-    news = CircuitNews(
+    news = CircuitEvents(
         agent,
         holds=holds,
         publish=publish,

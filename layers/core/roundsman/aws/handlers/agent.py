@@ -15,7 +15,7 @@ from roundsman.agents.agent import (
     Answer,
     Handler,
     LambdaContext,
-    Silence,
+    NoReply,
     answer_again,
     attempt_ends_at,
 )
@@ -32,8 +32,8 @@ from roundsman.aws.settings import AgentSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.aws.sqs.outbox import AwsOutbox
-from roundsman.aws.sqs.outgoing import Post, raise_the_mildest, send_posts
-from roundsman.aws.sqs.send_buffer import Mailbag, why_sent_first
+from roundsman.aws.sqs.outgoing import OutgoingMessage, raise_most_retryable, send_messages
+from roundsman.aws.sqs.send_buffer import SendBuffer, why_sent_first
 from roundsman.model.events import attempt_of
 from roundsman.model.instants import SECOND
 from roundsman.model.queue_lag import ReadNotes
@@ -159,8 +159,8 @@ class AgentFunction:
         self._mailbag.flush()
 
     @cached_property
-    def _mailbag(self) -> Mailbag:
-        return Mailbag(self.sqs, clock=self.clock, late=self._say_silenced)
+    def _mailbag(self) -> SendBuffer:
+        return SendBuffer(self.sqs, clock=self.clock, late=self._say_silenced)
 
     @cached_property
     def _dead_letters(self) -> DeadLetters:
@@ -216,15 +216,15 @@ class AgentFunction:
         """
         logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
         self.send_replies()
-        outcomes = send_posts(self.sqs, self.reply_queue_url, [_post(sign)])
-        raise_the_mildest([failure for failure in outcomes if failure is not None])
+        outcomes = send_messages(self.sqs, self.reply_queue_url, [_post(sign)])
+        raise_most_retryable([failure for failure in outcomes if failure is not None])
 
     def _reply(self, reply: Reply, request: AgentRequest) -> None:
         wanted_by = self.agent.asked_at(request)
         post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
         self._mailbag.send(self.reply_queue_url, [post])
 
-    def _say_silenced(self, post: Post) -> None:
+    def _say_silenced(self, post: OutgoingMessage) -> None:
         """Its attempt was logged with how it ended; that nobody heard of it is said besides."""
         reply, now = read_reply(post.body), self.clock()
         with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt_of(reply.lock)):
@@ -247,8 +247,10 @@ class AgentFunction:
             logger().warning("how far the queue was read could not be noted", extra=where(error))
 
 
-def _post(reply: Reply, *, until: int | None = None, wanted_by: int | None = None) -> Post:
-    return Post(wire_text(reply.body()), until=until, wanted_by=wanted_by)
+def _post(
+    reply: Reply, *, until: int | None = None, wanted_by: int | None = None
+) -> OutgoingMessage:
+    return OutgoingMessage(wire_text(reply.body()), until=until, wanted_by=wanted_by)
 
 
 def _priority_of(queue: str) -> Priority:
@@ -273,7 +275,7 @@ def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> 
         extra["lateness_ms"] = ended_at - request.complete_by
     measure("RequestQueuedMs", queued)
     measure("StepAttemptMs", took)
-    if isinstance(answer, Silence):
+    if isinstance(answer, NoReply):
         count("SilencedReplies")
         logger().warning("silent", extra={**extra, "outcome": "silent", "reason": answer.reason})
         return

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_delivered, scheduler_parts
+from roundsman.aws.handlers.wiring import report_owed, scheduler_parts
 from roundsman.aws.observability import count, count_by_workflow, log_keys, logger
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
@@ -63,7 +63,7 @@ def _report(event: str | None, handled: Handled) -> None:
     task = handled.task
     named = {"event": event} if event else {}
     logger().info("decided", extra={**named, **outcome_of(handled)})
-    report_delivered(handled.delivered)
+    report_owed(handled.delivered)
     if handled.unnoted is not None:
         logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
     for _ in newly_held(handled):

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_delivered, submission_parts
+from roundsman.aws.handlers.wiring import report_owed, submission_parts
 from roundsman.aws.observability import count, log_keys, logger
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
@@ -53,7 +53,7 @@ def submission_handler(
         submitted = submission.submit(order)
         count("OrdersAccepted" if submitted.created else "OrdersRepeated")
         logger().info("order", extra={"reason": submitted.reason})
-        report_delivered(submitted.delivered)
+        report_owed(submitted.delivered)
 
     def _cancel(asked: CancelAsked, message: Message) -> None:
         submitted = submission.cancel(asked, message.message_id)

@@ -6,12 +6,12 @@ from collections.abc import Callable
 
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
-from roundsman.aws.handlers.wiring import report_delivered, supervisor_parts
+from roundsman.aws.handlers.wiring import report_owed, supervisor_parts
 from roundsman.aws.observability import count, log_keys, logger, measure, where
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
 from roundsman.model.instants import MINUTE
-from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor, keep_passing
+from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig, keep_passing
 
 MARGIN = 5_000
 """ms kept back at the end of an invocation, so that what is under way is finished."""
@@ -33,7 +33,7 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         outbox=parts.outbox,
         clock=now,
         jitter=random.random,
-        beat=Beat(
+        beat=SupervisorConfig(
             leases=parts.leases,
             instance=secrets.token_hex(4),
             shards=settings.due_shards,
@@ -85,8 +85,8 @@ def _report(report: PassReport) -> None:
             logger().info("inspected", extra={"reason": reason})
     for task_id, delivered in report.delivered:
         with log_keys(task_id=task_id):
-            report_delivered(delivered)
-    for group, news, reason in report.groups.told:
+            report_owed(delivered)
+    for group, news, reason in report.groups.alerted:
         count("AlertsTold")
         logger().info("alerted", extra={"group": group, "news": news, "reason": reason})
     for group, problem in report.groups.problems:

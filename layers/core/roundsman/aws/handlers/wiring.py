@@ -7,20 +7,20 @@ from roundsman.aws.clients import Clients
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
 from roundsman.aws.dynamodb.groups import DynamoGroups
-from roundsman.aws.dynamodb.item_reader import Once
+from roundsman.aws.dynamodb.item_reader import ReportOnce
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.observability import count, logger
 from roundsman.aws.settings import SchedulerSettings, SubmissionSettings, SupervisorSettings
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import UnreadableRecord
-from roundsman.scheduler.owed import Delivered
+from roundsman.scheduler.owed import OwedResult
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 
 @dataclass(frozen=True, slots=True)
-class Parts:
+class Adapters:
     """The adapters of one function. `store` holds both orders and tasks."""
 
     store: DynamoStore
@@ -32,7 +32,7 @@ class Parts:
     sqs: "SQSClient"
 
 
-def submission_parts(settings: SubmissionSettings) -> Parts:
+def submission_parts(settings: SubmissionSettings) -> Adapters:
     """Submission writes no history and publishes no alerts."""
     clients = Clients()
     return _parts(
@@ -48,7 +48,7 @@ def submission_parts(settings: SubmissionSettings) -> Parts:
     )
 
 
-def scheduler_parts(settings: SchedulerSettings) -> Parts:
+def scheduler_parts(settings: SchedulerSettings) -> Adapters:
     """The scheduler alone sends requests."""
     clients = Clients()
     return _parts(
@@ -67,7 +67,7 @@ def scheduler_parts(settings: SchedulerSettings) -> Parts:
     )
 
 
-def supervisor_parts(settings: SupervisorSettings) -> Parts:
+def supervisor_parts(settings: SupervisorSettings) -> Adapters:
     """The supervisor reads no queue, so it rejects nothing."""
     clients = Clients()
     return _parts(
@@ -90,15 +90,15 @@ def _parts(
     *,
     history_table: str | None,
     outbox: AwsOutbox,
-) -> Parts:
+) -> Adapters:
     store = DynamoStore(
         clients.dynamodb,
         orders_table=settings.orders_table,
         tasks_table=settings.tasks_table,
         history_table=history_table,
     )
-    client, table, tell = clients.dynamodb, settings.control_table, Once(log_unreadable)
-    return Parts(
+    client, table, tell = clients.dynamodb, settings.control_table, ReportOnce(log_unreadable)
+    return Adapters(
         store=store,
         plans=DynamoPlans(client, control_table=table),
         board=DynamoAgentBoard(client, control_table=table, clock=now, on_unreadable=tell),
@@ -116,7 +116,7 @@ def log_unreadable(problem: UnreadableRecord) -> None:
     logger().error("a part of ControlTable cannot be read", extra={"reason": str(problem)})
 
 
-def report_delivered(delivered: Delivered) -> None:
+def report_owed(delivered: OwedResult) -> None:
     """Count and log each status that was given up, and log what is owed or untold still."""
     for given_up in delivered.given_up:
         count("StatusesGivenUp")

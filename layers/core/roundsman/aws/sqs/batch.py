@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, TypeAlias
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
 from roundsman.aws.sqs.dead_letters import DeadLetters
-from roundsman.aws.sqs.records import Record, entries_of, id_of, read_record
-from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.aws.sqs.records import SqsRecord, entries_of, id_of, read_record
+from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
 from roundsman.model.instants import SECOND
 from roundsman.ports import Outbox
@@ -55,7 +55,7 @@ def handle_batch(
     *,
     handle: Callable[[Message], None],
     outbox: Outbox,
-    mailbag: Mailbag,
+    mailbag: SendBuffer,
     sqs: "SQSClient",
     queue_url_beside: str,
     dead_letters: DeadLetters,
@@ -106,9 +106,9 @@ class _Batch:
         *,
         handle: Callable[[Message], None],
         outbox: Outbox,
-        mailbag: Mailbag,
+        mailbag: SendBuffer,
         dead_letters: DeadLetters,
-        delete: Callable[[str, Record], None] | None,
+        delete: Callable[[str, SqsRecord], None] | None,
         beside: str,
     ) -> None:
         self.failed: list[str] = []
@@ -118,12 +118,12 @@ class _Batch:
         self._dead_letters = dead_letters
         self._delete = delete
         self._beside = beside
-        self._unsettled: list[tuple[Record, Exception | None]] = []
+        self._unsettled: list[tuple[SqsRecord, Exception | None]] = []
 
-    def handle_one(self, record: Record) -> None:
+    def handle_one(self, record: SqsRecord) -> None:
         """Have it handled. Raises nothing, but for what ends the process."""
         self._mailbag.flush_what_waited(LONGEST_WAIT)
-        self._mailbag.on_account_of(record.message_id)
+        self._mailbag.attribute_to(record.message_id)
         try:
             self._handle_or_reject(record)
         except Exception as problem:  # noqa: BLE001  # its neighbours know nothing of it
@@ -142,7 +142,7 @@ class _Batch:
             self._settle_one(record, problem or unsent)
         self._unsettled.clear()
 
-    def _handle_or_reject(self, record: Record) -> None:
+    def _handle_or_reject(self, record: SqsRecord) -> None:
         message = Message(record.body, record.message_id, record.queue, record.receives > 1)
         try:
             self._handle(message)
@@ -153,14 +153,14 @@ class _Batch:
             extra = {**_which(record), "problems": len(problem.problems)}
             logger().warning("message rejected", extra=extra)
 
-    def _settle_one(self, record: Record, problem: Exception | None) -> None:
+    def _settle_one(self, record: SqsRecord, problem: Exception | None) -> None:
         url = f"{self._beside}/{record.queue}"
         if problem is not None and not self._is_put_aside(record, url, problem):
             self.failed.append(record.message_id)
         elif self._delete is not None:
             self._delete(url, record)
 
-    def _is_put_aside(self, record: Record, url: str, problem: Exception) -> bool:
+    def _is_put_aside(self, record: SqsRecord, url: str, problem: Exception) -> bool:
         try:
             return self._dead_letters.take(record, url, problem)
         except Exception as odd:  # noqa: BLE001  # SQS still moves it, and its neighbours are done
@@ -168,7 +168,7 @@ class _Batch:
             return False
 
 
-def _log_failure(record: Record, problem: Exception) -> None:
+def _log_failure(record: SqsRecord, problem: Exception) -> None:
     if isinstance(problem, TryAgain):
         extra = {**_which(record), "why": str(problem)}
         logger().warning("not handled; it comes again", extra=extra)
@@ -178,7 +178,7 @@ def _log_failure(record: Record, problem: Exception) -> None:
     logger().error("handler failed; the message comes again", extra=found)
 
 
-def _delete(sqs: "SQSClient", url: str, record: Record) -> None:
+def _delete(sqs: "SQSClient", url: str, record: SqsRecord) -> None:
     """Where it fails, the batch's answer still acknowledges what was handled."""
     try:
         with aws_errors("deleting a message that was handled"):
@@ -195,5 +195,5 @@ def _never_made(broken: list[object]) -> list[str]:
     return [message_id for entry in broken if (message_id := id_of(entry)) is not None]
 
 
-def _which(record: Record) -> dict[str, str]:
+def _which(record: SqsRecord) -> dict[str, str]:
     return {"queue": record.queue, "message_id": record.message_id}

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.observability import count, logger, where
-from roundsman.aws.sqs.records import Record
+from roundsman.aws.sqs.records import SqsRecord
 from roundsman.errors import CallRefused, InvalidMessage, RoundsmanError, TryAgain
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
@@ -51,7 +51,7 @@ class DeadLetters:
     env: Mapping[str, str] = field(default_factory=lambda: os.environ)
     _policies: dict[str, tuple[int, RedrivePolicy]] = field(default_factory=dict)
 
-    def take(self, record: Record, queue_url: str, error: Exception) -> bool:
+    def take(self, record: SqsRecord, queue_url: str, error: Exception) -> bool:
         """Put the message aside if this was its last delivery. False where it comes again.
 
         What AWS refuses here is logged and leaves the message where it was, for SQS to move.
@@ -85,7 +85,7 @@ class DeadLetters:
         self._policies[queue_url] = (self.clock() + POLICY_KNOWN_FOR, policy)
         return policy
 
-    def _letter(self, record: Record, receives: int, error: Exception) -> DeadLetter:
+    def _letter(self, record: SqsRecord, receives: int, error: Exception) -> DeadLetter:
         place = where(error)
         return DeadLetter(
             queue=record.queue,
@@ -101,7 +101,7 @@ class DeadLetters:
             log_stream=self.env.get("AWS_LAMBDA_LOG_STREAM_NAME") or None,
         )
 
-    def _send(self, url: str, record: Record, letter: DeadLetter) -> None:
+    def _send(self, url: str, record: SqsRecord, letter: DeadLetter) -> None:
         """With the body and the attributes that it had, and in the group that it was in."""
         attributes = own_attributes(record.own)
         attributes[ATTRIBUTE] = {"DataType": "String", "StringValue": wire_text(letter.text())}

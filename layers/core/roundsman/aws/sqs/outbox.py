@@ -4,8 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
-from roundsman.aws.sqs.outgoing import Post, name_of, raise_the_mildest, send_posts
-from roundsman.aws.sqs.send_buffer import Mailbag
+from roundsman.aws.sqs.outgoing import OutgoingMessage, name_of, raise_most_retryable, send_messages
+from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import CallRefused, Problem, UnknownAgent
 from roundsman.model.instants import SECOND
 from roundsman.submission.reply_queues import usable_reply_queue
@@ -54,7 +54,7 @@ class AwsOutbox:
         rejected_queue: str | None = None,
         alert_topic: str | None = None,
     ) -> None:
-        self.mailbag = Mailbag(sqs)
+        self.mailbag = SendBuffer(sqs)
         self._sqs = sqs
         self._sns = sns
         self._scheduler_queue = scheduler_queue
@@ -73,22 +73,24 @@ class AwsOutbox:
         else UnknownAgent or CallRefused for what never will be.
         """
         failures: list[Exception] = []
-        posts: dict[str, list[Post]] = {}
+        posts: dict[str, list[OutgoingMessage]] = {}
         for agent, priority, request in requests:
             url = self._request_queues.get(agent, {}).get(priority)
             if url is None:
                 failures.append(UnknownAgent(agent, priority))
             else:
-                post = Post(wire_text(request.body()), request.tenant)
+                post = OutgoingMessage(wire_text(request.body()), request.tenant)
                 posts.setdefault(url, []).append(post)
         for url, found in posts.items():
             failures += self.mailbag.send(url, found)
-        raise_the_mildest(failures)
+        raise_most_retryable(failures)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
-        post = Post(wire_text(Command(START, task_id).body()), delay=_delay_seconds(delay))
-        raise_the_mildest(self.mailbag.send(self._scheduler_queue, [post]))
+        post = OutgoingMessage(
+            wire_text(Command(START, task_id).body()), delay=_delay_seconds(delay)
+        )
+        raise_most_retryable(self.mailbag.send(self._scheduler_queue, [post]))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Tell the scheduler to look for what is overdue, `delay` ms from now."""
@@ -105,11 +107,13 @@ class AwsOutbox:
         else CallRefused. Sending those again that were accepted is harmless.
         """
         posts = [
-            Post(wire_text(Command(INSPECT, task_id).body()), delay=_delay_seconds(delay))
+            OutgoingMessage(
+                wire_text(Command(INSPECT, task_id).body()), delay=_delay_seconds(delay)
+            )
             for task_id, delay in inspects
         ]
-        outcomes = send_posts(self._sqs, self._scheduler_queue, posts)
-        raise_the_mildest([failure for failure in outcomes if failure is not None])
+        outcomes = send_messages(self._sqs, self._scheduler_queue, posts)
+        raise_most_retryable([failure for failure in outcomes if failure is not None])
 
     def _command(self, command: Command, delay: int) -> None:
         seconds = _delay_seconds(delay)

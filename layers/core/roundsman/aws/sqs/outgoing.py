@@ -19,7 +19,7 @@ BATCH_ENTRIES = 10  # SQS's most in one SendMessageBatch; all their bodies share
 
 
 @dataclass(frozen=True, slots=True)
-class Post:
+class OutgoingMessage:
     """One message on its way: its text, the group it is in, and its delay in seconds, if any.
 
     `until` (epoch ms) is when nothing may be said any more: from then on it is not sent.
@@ -33,7 +33,9 @@ class Post:
     wanted_by: int | None = None
 
 
-def send_posts(sqs: "SQSClient", url: str, posts: Sequence[Post]) -> list[Exception | None]:
+def send_messages(
+    sqs: "SQSClient", url: str, posts: Sequence[OutgoingMessage]
+) -> list[Exception | None]:
     """Send them to one queue; for each, in order, why it was not accepted, or None.
 
     That is TryAgain where it may be another time, and else CallRefused. None keeps another back:
@@ -45,9 +47,9 @@ def send_posts(sqs: "SQSClient", url: str, posts: Sequence[Post]) -> list[Except
     return found
 
 
-def batches(posts: Sequence[Post]) -> Iterator[list[Post]]:
+def batches(posts: Sequence[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
     """Split into what one SendMessageBatch takes, in order."""
-    batch: list[Post] = []
+    batch: list[OutgoingMessage] = []
     size = 0
     for post in posts:
         length = len(post.body.encode())
@@ -60,7 +62,7 @@ def batches(posts: Sequence[Post]) -> Iterator[list[Post]]:
         yield batch
 
 
-def raise_the_mildest(failures: Sequence[Exception]) -> None:
+def raise_most_retryable(failures: Sequence[Exception]) -> None:
     """TryAgain, where there is one: what may pass is worth another delivery."""
     if failures:
         raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
@@ -71,7 +73,7 @@ def name_of(url: str) -> str:
     return url.rpartition("/")[2]
 
 
-def _send(sqs: "SQSClient", url: str, batch: Sequence[Post]) -> list[Exception | None]:
+def _send(sqs: "SQSClient", url: str, batch: Sequence[OutgoingMessage]) -> list[Exception | None]:
     if len(batch) == 1:
         return [_send_one(sqs, url, batch[0])]
     try:
@@ -88,7 +90,7 @@ def _send(sqs: "SQSClient", url: str, batch: Sequence[Post]) -> list[Exception |
     return [_send_one(sqs, url, post) if str(n) in failed else None for n, post in enumerate(batch)]
 
 
-def _send_one(sqs: "SQSClient", url: str, post: Post) -> Exception | None:
+def _send_one(sqs: "SQSClient", url: str, post: OutgoingMessage) -> Exception | None:
     """By SendMessage, which botocore tries again; what fails within a batch it does not."""
     asked: SendMessageRequestTypeDef = {"QueueUrl": url, "MessageBody": post.body}
     if post.group is not None:
@@ -103,7 +105,7 @@ def _send_one(sqs: "SQSClient", url: str, post: Post) -> Exception | None:
     return None
 
 
-def _entry(name: str, post: Post) -> "SendMessageBatchRequestEntryTypeDef":
+def _entry(name: str, post: OutgoingMessage) -> "SendMessageBatchRequestEntryTypeDef":
     entry: SendMessageBatchRequestEntryTypeDef = {"Id": name, "MessageBody": post.body}
     if post.group is not None:
         entry["MessageGroupId"] = post.group

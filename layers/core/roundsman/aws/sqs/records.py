@@ -6,7 +6,7 @@ from typing import cast
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class SqsRecord:
     """One message: its body, its id (kept by redeliveries), the name of its queue, and the rest.
 
     `system` are the attributes that SQS itself gives a message, `own` those of its sender.
@@ -36,7 +36,7 @@ def entries_of(event: Mapping[str, object]) -> list[object]:
     return list(entries) if isinstance(entries, list) else []
 
 
-def read_record(entry: object) -> Record | None:
+def read_record(entry: object) -> SqsRecord | None:
     """The message; None where SQS never made it."""
     given = _mapping(entry)
     body, message_id = given.get("body"), id_of(entry)
@@ -47,7 +47,7 @@ def read_record(entry: object) -> Record | None:
         return None
     own = cast("Mapping[str, Mapping[str, object]]", _mapping(given.get("messageAttributes")))
     queue = arn.rpartition(":")[2]
-    return Record(body, message_id, queue, handle, _mapping(given.get("attributes")), own)
+    return SqsRecord(body, message_id, queue, handle, _mapping(given.get("attributes")), own)
 
 
 def id_of(entry: object) -> str | None:

@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING, NamedTuple
 
 from roundsman.aws.clock import now
-from roundsman.aws.sqs.outgoing import Post, send_posts
+from roundsman.aws.sqs.outgoing import OutgoingMessage, send_messages
 from roundsman.errors import TryAgain
 from roundsman.ports import Clock
 
@@ -26,10 +26,10 @@ from roundsman.model.instants import SECOND, spoken
 
 class _Kept(NamedTuple):
     message_id: str
-    post: Post
+    post: OutgoingMessage
 
 
-class Mailbag:
+class SendBuffer:
     """Posts of several messages, sent together; one whose post was not accepted is told by name.
 
     Outside of a batch nothing waits: what is sent is sent at once. `late` is told of each post
@@ -37,7 +37,11 @@ class Mailbag:
     """
 
     def __init__(
-        self, sqs: "SQSClient", *, clock: Clock = now, late: Callable[[Post], None] = lambda _: None
+        self,
+        sqs: "SQSClient",
+        *,
+        clock: Clock = now,
+        late: Callable[[OutgoingMessage], None] = lambda _: None,
     ) -> None:
         self._sqs = sqs
         self._clock = clock
@@ -58,14 +62,14 @@ class Mailbag:
             self._is_open = False
             self._forget()
 
-    def on_account_of(self, message_id: str) -> None:
+    def attribute_to(self, message_id: str) -> None:
         """What is sent from now on is what this message caused."""
         self._account = message_id
 
-    def send(self, url: str, posts: Sequence[Post]) -> list[Exception]:
+    def send(self, url: str, posts: Sequence[OutgoingMessage]) -> list[Exception]:
         """Put them in, or send them, where no batch is handled; why some were not accepted then."""
         if not self._is_open:
-            return [each for each in send_posts(self._sqs, url, posts) if each is not None]
+            return [each for each in send_messages(self._sqs, url, posts) if each is not None]
         if self._oldest is None and posts:
             self._oldest = self._clock()
         self._kept.setdefault(url, []).extend(_Kept(self._account, post) for post in posts)
@@ -111,7 +115,7 @@ class Mailbag:
                 self._late(kept.post)
             else:
                 in_time.append(kept)
-        outcomes = send_posts(self._sqs, url, [kept.post for kept in in_time])
+        outcomes = send_messages(self._sqs, url, [kept.post for kept in in_time])
         for kept, failure in zip(in_time, outcomes, strict=True):
             if failure is None:
                 continue

@@ -80,7 +80,7 @@ class Claims:
         self._spared[of] = not counted and _is_let_pass(earlier, record, now)
         if not counted or spared_before or _ends_anyway(before, after, name):
             return
-        if of.operation == UNDO and earlier.spared >= UNDO_SPARED_AT_MOST:
+        if of.operation == UNDO and earlier.uncounted_timeouts >= UNDO_SPARED_AT_MOST:
             return
         lock = earlier.locked_by or ""
         if (of, lock) in self._accepted or self._senders_died(lock):

@@ -21,7 +21,7 @@ from roundsman.testing.invariants.rules import (
     of_ended,
     of_knowledge,
 )
-from roundsman.testing.world.outbox import PostOffice
+from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.services import Ledger
 from roundsman.wire.alert import Alert
 
@@ -103,7 +103,7 @@ class Watch:
         else:
             self._alerted.add(group)
 
-    def look(self, post: PostOffice) -> None:
+    def look(self, post: WorldOutbox) -> None:
         """After an event: hold what was touched against the services and what was said."""
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}

@@ -18,11 +18,11 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
-from roundsman.testing.world.services import PROBE, EffectKey, End, Services
+from roundsman.testing.world.services import PROBE, CallEnd, EffectKey, Services
 from roundsman.wire.messages import AgentRequest
 
 if TYPE_CHECKING:
-    from roundsman.agents.heartbeat import Say
+    from roundsman.agents.heartbeat import SendNow
 
 T = TypeVar("T")
 
@@ -98,7 +98,7 @@ class Visit:
         """Between two tries of one attempt."""
         self.spent += round(seconds * SECOND)
 
-    def answer(self, *, redelivered: bool, say: "Say", jitter: Callable[[], float]) -> Answer:
+    def answer(self, *, redelivered: bool, say: "SendNow", jitter: Callable[[], float]) -> Answer:
         """What the agent says. Raises Crash where its process is gone before it could."""
 
         agent = self.agent.called_by(self._called)
@@ -155,7 +155,7 @@ class Visit:
             raise error
         return value
 
-    def _hand_on(self, end: End) -> Callback:
+    def _hand_on(self, end: CallEnd) -> Callback:
         """As the function would that hands its work on; it is done outside, and answered then."""
         if end.done:
             self.leave_effect()
@@ -186,7 +186,7 @@ class Visit:
         compensation = self.plan.steps[step_of(self.request.step)].compensation
         return compensation is not None and compensation.fences_late_performs
 
-    def _lose(self, end: End) -> None:
+    def _lose(self, end: CallEnd) -> None:
         if end.lands_in is None or self.request.operation != PERFORM:
             return
         left = self.request.complete_by - self.clock()

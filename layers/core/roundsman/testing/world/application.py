@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection, Mapping
 from itertools import count
 from typing import TypeAlias
 
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import Problem, RejectedOrder
 from roundsman.model.json import Json, canonical_json, parse_json, sha256
 from roundsman.model.plan import plan_of
@@ -81,7 +81,10 @@ class Application:
         self._numbers = count(1)
 
     def submit(
-        self, order: Mapping[str, Json] | None, workflow: str | None, wishes: Wishes | None
+        self,
+        order: Mapping[str, Json] | None,
+        workflow: str | None,
+        options: ProcessingOptions | None,
     ) -> str:
         """Send it; its id. Raises ValueError for what cannot be sent."""
         event = dict(order or {})
@@ -90,11 +93,11 @@ class Application:
             raise ValueError(f"orderId must be a text, not {order_id!r}")
         text = _as_text(event)
         if self._read is not None:
-            if workflow is not None or wishes is not None:
+            if workflow is not None or options is not None:
                 raise ValueError("with read, the event itself says the workflow and the wishes")
             self._send(text)
             return order_id
-        plan, wishes = plan_of(self._workflow(workflow)), wishes or Wishes()
+        plan, options = plan_of(self._workflow(workflow)), options or ProcessingOptions()
         if problems := problems_of(order_id, text):
             self._send_as(order_id, RejectedOrder(problems, order_id=order_id))
             return order_id
@@ -103,7 +106,7 @@ class Application:
             content=parse_json(text),
             content_hash=sha256(text),
             plan=plan,
-            wishes=wishes,
+            options=options,
         )
         self._send_as(order_id, new)
         return order_id

@@ -32,7 +32,7 @@ NEVER_HIT = "no call was hit; has `make` given the faults to its World?"
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CrashReport:
     """How much was tried: the calls of the run without faults, by name, and the runs with them."""
 
     calls: tuple[str, ...]
@@ -57,7 +57,7 @@ def crash_everywhere(
     *,
     faults: Collection[Fault] = PASSING,
     then: Sequence[int] = (),
-) -> Told:
+) -> CrashReport:
     """Tell the story with each call failing in each of these ways, and let it come to its end.
 
     With `then`, the process crashes once more after so many further calls, for each number in
@@ -82,7 +82,7 @@ def crash_everywhere(
                 said += f".at({number + later}, Fault.CRASH_AFTER)"
             _tell_hit(story, make(chosen), calls[number - 1], said, fault)
             runs += 1
-    return Told(calls, runs)
+    return CrashReport(calls, runs)
 
 
 def applies(fault: Fault, call: str) -> bool:

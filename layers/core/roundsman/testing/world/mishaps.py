@@ -9,7 +9,7 @@ from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
-from roundsman.testing.world.services import DOES_IT, End, Services
+from roundsman.testing.world.services import DOES_IT, CallEnd, Services
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,7 +73,7 @@ class Mishaps:
 
 SHARES = tuple(field.name for field in fields(Mishaps) if field.name != "longest_delay")
 NONE = Mishaps()
-REFUSED = End(done=False, error=PermanentError("Refused", "by chance"))
+REFUSED = CallEnd(done=False, error=PermanentError("Refused", "by chance"))
 
 
 class RandomFaults(Faults):
@@ -117,7 +117,7 @@ class RandomServices(Services):
         self.stopped = False
         self.troubles = 0
 
-    def end_of(self, step: str, operation: str) -> End:
+    def end_of(self, step: str, operation: str) -> CallEnd:
         """By its script, else by chance."""
         end = super().end_of(step, operation)
         if end is not DOES_IT or self.stopped:
@@ -134,15 +134,15 @@ class RandomServices(Services):
         return end
 
     @property
-    def _ends(self) -> tuple[Callable[[], End], ...]:
+    def _ends(self) -> tuple[Callable[[], CallEnd], ...]:
         return (
-            lambda: End(done=False, error=TransientError("503")),
-            lambda: End(error=TransientError("the connection was reset")),
-            lambda: End(done=False, dies=True),
-            lambda: End(dies=True),
-            lambda: End(takes=self._some_time()),
-            lambda: End(done=False, dies=True, lands_in=10 * self._some_time()),
-            lambda: End(waits=60 * SECOND, answers_in=self._some_time()),
+            lambda: CallEnd(done=False, error=TransientError("503")),
+            lambda: CallEnd(error=TransientError("the connection was reset")),
+            lambda: CallEnd(done=False, dies=True),
+            lambda: CallEnd(dies=True),
+            lambda: CallEnd(takes=self._some_time()),
+            lambda: CallEnd(done=False, dies=True, lands_in=10 * self._some_time()),
+            lambda: CallEnd(waits=60 * SECOND, answers_in=self._some_time()),
         )
 
     def _some_time(self) -> int:

@@ -38,7 +38,7 @@ class PutAside:
 
 
 @dataclass
-class PostOffice:
+class WorldOutbox:
     """Outbox of every part. What leaves the stack is kept here, in the order of sending.
 
     `agents` are those that have queues. `dead_queues` are reply queues that take nothing.

@@ -23,7 +23,7 @@ from roundsman.model.json import sha256
 from roundsman.ports import Clock
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
-from roundsman.supervisor.supervisor import Beat, PassReport, Supervisor
+from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig
 from roundsman.testing.faults import (
     Faults,
     FaultyBoard,
@@ -46,8 +46,8 @@ from roundsman.testing.memory import (
 )
 from roundsman.testing.world import queues
 from roundsman.testing.world.agents import Visit
-from roundsman.testing.world.outbox import PostOffice
-from roundsman.testing.world.queues import EFFECTS, REPLIES, Mail
+from roundsman.testing.world.outbox import WorldOutbox
+from roundsman.testing.world.queues import EFFECTS, REPLIES, QueuedMessage
 from roundsman.testing.world.services import EffectKey, Services
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
@@ -80,7 +80,7 @@ def check_settings(
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CallbackRequest:
     """A callback that an agent's function has asked for: by which attempt, and until when.
 
     `effect` is what whoever answers does, `fenced` whether it is refused under a spent key.
@@ -93,7 +93,7 @@ class Asked:
     fenced: bool
 
 
-class Engine:
+class Processes:
     """The stack's parts. `skew` is by how many ms the clocks of a part are ahead of the world's:
     of `submission`, `scheduler`, `supervisor`. So many `instances` of the scheduler live on between
     messages, each with what it keeps, until they die; None: each message has a new one.
@@ -120,7 +120,7 @@ class Engine:
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
         self.board = MemoryAgentBoard(clock, self.holds)
-        self.tokens: dict[tuple[str, str], list[Asked]] = {}
+        self.tokens: dict[tuple[str, str], list[CallbackRequest]] = {}
         self.troubles: list[tuple[str, Exception]] = []
         self.groups = MemoryGroups()
         self.watch.groups = self.groups.groups
@@ -142,7 +142,7 @@ class Engine:
 
     # --- one event ---------------------------------------------------------------------------
 
-    def handle(self, mail: Mail, post: PostOffice, read: ReadOrder) -> str:
+    def handle(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
         """Handle a message as its function does, and say what became of it.
 
         Raises Crash, TryAgain and CallRefused: the message comes again then.
@@ -166,7 +166,7 @@ class Engine:
             FaultyOutbox(post, self.faults).reject(mail.queue, mail.body, invalid.problems)
             return f"put aside: {invalid}"
 
-    def _submit(self, mail: Mail, post: PostOffice, read: ReadOrder) -> Submitted:
+    def _submit(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> Submitted:
         submission = Submission(
             tasks=self._faulty_store,
             plans=self._faulty_plans,
@@ -179,11 +179,11 @@ class Engine:
             return submission.submit(asked)
         return submission.cancel(asked, mail.message_id)
 
-    def handling_failed(self, mail: Mail) -> None:
+    def handling_failed(self, mail: QueuedMessage) -> None:
         """The message comes again, unless it came too often."""
         self.watch.claims.handling_failed(sha256(mail.message_id)[:10])  # as a Scheduler has it
 
-    def _schedule(self, post: PostOffice, handle: Callable[[Scheduler], Handled]) -> str:
+    def _schedule(self, post: WorldOutbox, handle: Callable[[Scheduler], Handled]) -> str:
         """Let an instance handle a message: one of those that are kept, or else a new one.
 
         An instance handles one message at a time, and is gone where its process dies.
@@ -200,7 +200,7 @@ class Engine:
         self._schedulers[number] = scheduler
         return said
 
-    def _scheduler(self, post: PostOffice) -> Scheduler:
+    def _scheduler(self, post: WorldOutbox) -> Scheduler:
         return Scheduler(
             tasks=self._looked_at,
             orders=self._faulty_store,
@@ -213,14 +213,14 @@ class Engine:
             instance=f"{next(self._instances):04x}",
         )
 
-    def make_pass(self, number: int, post: PostOffice) -> PassReport:
+    def make_pass(self, number: int, post: WorldOutbox) -> PassReport:
         """Let a supervisor make one pass. Raises Crash; the next pass is then a new instance's."""
         supervisor = self._supervisors.pop(number, None) or self._supervisor(post)
         report = supervisor.make_pass(stop_at=self._clock_of("supervisor")() + MINUTE)
         self._supervisors[number] = supervisor
         return report
 
-    def _supervisor(self, post: PostOffice) -> Supervisor:
+    def _supervisor(self, post: WorldOutbox) -> Supervisor:
         leases = FaultyLeases(self._leases, self.faults)
         return Supervisor(
             tasks=self._looked_at,
@@ -230,7 +230,7 @@ class Engine:
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("supervisor"),
             jitter=self._chance.random,
-            beat=Beat(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
+            beat=SupervisorConfig(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
             on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
         )
 
@@ -258,7 +258,7 @@ class Engine:
 
     # --- agents ------------------------------------------------------------------------------
 
-    def _answer(self, mail: Mail, post: PostOffice) -> str:
+    def _answer(self, mail: QueuedMessage, post: WorldOutbox) -> str:
         request = read_request(mail.body)
         agent, _, priority = mail.to.partition("/")
         self._note_read(agent, priority, request)
@@ -307,7 +307,7 @@ class Engine:
         request = visit.request
         asked = self.tokens.setdefault((request.task_id, request.step), [])
         if request.lock not in (other.lock for other in asked):
-            asked.append(Asked(request.lock, token, until, visit.effect, visit.fenced))
+            asked.append(CallbackRequest(request.lock, token, until, visit.effect, visit.fenced))
 
     def _note_answer(self, reply: Reply) -> None:
         """Whoever answers a callback with a success has done it, though a test that puts the
@@ -334,7 +334,7 @@ class Engine:
         except (TryAgain, CallRefused):
             return ()
 
-    def _land(self, mail: Mail) -> str:
+    def _land(self, mail: QueuedMessage) -> str:
         """A call that was lost on its way is done after all, and nobody hears of it."""
         found = json.loads(mail.body)
         effect = EffectKey(found["task"], found["step"], found["key"])

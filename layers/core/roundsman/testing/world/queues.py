@@ -29,7 +29,7 @@ MOST_RECEIVES = 5
 
 
 @dataclass(order=True, slots=True)
-class Mail:
+class QueuedMessage:
     """A message in a queue. Those that are visible at the same instant go by `number`.
 
     `to` is the agent and the priority of a request (`payment/normal`), else empty.
@@ -94,12 +94,12 @@ class Queues:
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._numbers = 0
-        self._mail: list[Mail] = []
+        self._mail: list[QueuedMessage] = []
         self._fates: list[tuple[str, str, Fate]] = []
-        self.dead: list[Mail] = []
+        self.dead: list[QueuedMessage] = []
 
     @property
-    def waiting(self) -> tuple[Mail, ...]:
+    def waiting(self) -> tuple[QueuedMessage, ...]:
         """All that is neither deleted nor dead, hidden ones included, the earliest first."""
         return tuple(sorted(self._mail))
 
@@ -123,7 +123,7 @@ class Queues:
         self._numbers += 1
         for late in self._fate_of(queue, body):
             at = self._clock() + delay + late
-            self._mail.append(Mail(at, self._numbers, queue, body, to))
+            self._mail.append(QueuedMessage(at, self._numbers, queue, body, to))
 
     def _fate_of(self, queue: str, body: str) -> tuple[int, ...]:
         for about, containing, fate in self._fates:
@@ -131,16 +131,16 @@ class Queues:
                 return fate.next()
         return (0,)
 
-    def first(self) -> Mail | None:
+    def first(self) -> QueuedMessage | None:
         """The message that is, or will be, visible first."""
         return min(self._mail, default=None)
 
-    def visible(self) -> list[Mail]:
+    def visible(self) -> list[QueuedMessage]:
         """What can be read now, the earliest first."""
         now = self._clock()
         return sorted(mail for mail in self._mail if mail.visible_at <= now)
 
-    def receive(self, mail: Mail) -> bool:
+    def receive(self, mail: QueuedMessage) -> bool:
         """Hide it while it is handled; False where it was read too often and is dead now."""
         if mail.receives >= MOST_RECEIVES:
             self._mail.remove(mail)
@@ -150,10 +150,10 @@ class Queues:
         mail.visible_at = self._clock() + VISIBILITY[mail.queue]
         return True
 
-    def delete(self, mail: Mail) -> None:
+    def delete(self, mail: QueuedMessage) -> None:
         """It was handled."""
         self._mail.remove(mail)
 
-    def delay(self, mail: Mail, by: int) -> None:
+    def delay(self, mail: QueuedMessage, by: int) -> None:
         """Let it come `by` ms from now."""
         mail.visible_at = self._clock() + by

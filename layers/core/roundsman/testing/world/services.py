@@ -22,7 +22,7 @@ FOR_EVER = 1_000_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class End:
+class CallEnd:
     """How one call ends: whether its work is done, and what the agent's function sees.
 
     `error` is raised in place of an answer. `dies` says that the agent's process is gone before it
@@ -45,7 +45,7 @@ class End:
         return None if self.error is None else self.error.with_traceback(None)
 
 
-DOES_IT = End()
+DOES_IT = CallEnd()
 
 
 class Script:
@@ -53,13 +53,13 @@ class Script:
 
     def __init__(self) -> None:
         """Every call does its work."""
-        self._ends: deque[End] = deque()
+        self._ends: deque[CallEnd] = deque()
 
-    def next(self) -> End:
+    def next(self) -> CallEnd:
         """The end of the call that is made now."""
         return self._ends.popleft() if self._ends else DOES_IT
 
-    def add(self, end: End, times: int = 1) -> "Script":
+    def add(self, end: CallEnd, times: int = 1) -> "Script":
         """Let so many calls end like this; FOR_EVER: all further ones.
 
         Raises ValueError after what is for ever (it would never be heard), and for no times.
@@ -80,17 +80,17 @@ class Script:
 
     def fails(self, times: int = 1, error: Exception | None = None) -> "Script":
         """Without effect, and for now: TransientError("503"), or this error."""
-        return self.add(End(done=False, error=error or TransientError("503")), times)
+        return self.add(CallEnd(done=False, error=error or TransientError("503")), times)
 
     def refuses(
         self, error: str = "Refused", message: str = "", *, times: int = FOR_EVER
     ) -> "Script":
         """Without effect and for good: PermanentError(error, message)."""
-        return self.add(End(done=False, error=PermanentError(error, message)), times)
+        return self.add(CallEnd(done=False, error=PermanentError(error, message)), times)
 
     def is_down(self) -> "Script":
         """Every further call fails for now."""
-        return self.add(End(done=False, error=TransientError("503")), FOR_EVER)
+        return self.add(CallEnd(done=False, error=TransientError("503")), FOR_EVER)
 
     def is_up(self) -> "Script":
         """Whatever was said before: every further call does its work, unless more is said."""
@@ -99,15 +99,15 @@ class Script:
 
     def hangs(self, times: int = 1) -> "Script":
         """Without effect, until the agent's function is ended: nothing is answered."""
-        return self.add(End(done=False, dies=True), times)
+        return self.add(CallEnd(done=False, dies=True), times)
 
     def loses_answer(self, times: int = 1) -> "Script":
         """The work is done, and the agent dies before it could say so."""
-        return self.add(End(dies=True), times)
+        return self.add(CallEnd(dies=True), times)
 
     def fails_after_it(self, times: int = 1) -> "Script":
         """The work is done, and the agent's function gets an error."""
-        return self.add(End(error=TransientError("the connection was reset")), times)
+        return self.add(CallEnd(error=TransientError("the connection was reset")), times)
 
     def lands_late(self, after: timedelta, times: int = 1) -> "Script":
         """The call is lost on its way, and the work done so much later.
@@ -115,11 +115,11 @@ class Script:
         No later than the request's complete-by, where the service does not fence: that is as far
         as an agent's own time-outs let a call go on.
         """
-        return self.add(End(done=False, dies=True, lands_in=milliseconds(after)), times)
+        return self.add(CallEnd(done=False, dies=True, lands_in=milliseconds(after)), times)
 
     def takes(self, time: timedelta, times: int = 1) -> "Script":
         """The work is done, and lasts so long."""
-        return self.add(End(takes=milliseconds(time)), times)
+        return self.add(CallEnd(takes=milliseconds(time)), times)
 
     def waits(
         self, within: timedelta, answers_in: timedelta | None = None, times: int = 1
@@ -129,23 +129,23 @@ class Script:
         Or the test answers, with `World.answer`.
         """
         later = None if answers_in is None else milliseconds(answers_in)
-        return self.add(End(waits=milliseconds(within), answers_in=later), times)
+        return self.add(CallEnd(waits=milliseconds(within), answers_in=later), times)
 
     def asks(self, within: timedelta, times: int = 1) -> "Script":
         """The function returns a Callback and nothing is done yet, as where somebody is to approve.
 
         Whoever answers with a result, by `World.answer`, does it then.
         """
-        return self.add(End(done=False, waits=milliseconds(within)), times)
+        return self.add(CallEnd(done=False, waits=milliseconds(within)), times)
 
 
-class _Endless(deque[End]):
+class _Endless(deque[CallEnd]):
     """Some ends, and one that is never used up."""
 
-    def __init__(self, first: list[End], last: End) -> None:
+    def __init__(self, first: list[CallEnd], last: CallEnd) -> None:
         super().__init__([*first, last])
 
-    def popleft(self) -> End:
+    def popleft(self) -> CallEnd:
         return super().popleft() if len(self) > 1 else self[0]
 
 
@@ -206,7 +206,7 @@ class Services:
             raise ValueError(f"operation must be perform, undo or probe, not {operation!r}")
         return self.scripts.setdefault((step, operation), Script())
 
-    def end_of(self, step: str, operation: str) -> End:
+    def end_of(self, step: str, operation: str) -> CallEnd:
         """How a call ends that is made now: by the item's own script (`pick[1]`), or the step's."""
         for name in (step, step.partition("[")[0]):
             if (name, operation) in self.scripts:

@@ -17,7 +17,7 @@ from random import Random
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
-from roundsman.engine.new_task import Wishes
+from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
 from roundsman.model.events import HistoryRow
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
@@ -32,8 +32,8 @@ from roundsman.testing.world.agents import all_agents
 from roundsman.testing.world.application import Application, ReadEvent
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
-from roundsman.testing.world.outbox import PostOffice, Status
-from roundsman.testing.world.processes import Engine, check_settings
+from roundsman.testing.world.outbox import Status, WorldOutbox
+from roundsman.testing.world.processes import Processes, check_settings
 from roundsman.testing.world.queues import (
     COMMANDS,
     EFFECTS,
@@ -41,7 +41,7 @@ from roundsman.testing.world.queues import (
     ORDERS,
     REPLIES,
     Fate,
-    Mail,
+    QueuedMessage,
     Queues,
 )
 from roundsman.testing.world.services import Script
@@ -98,9 +98,9 @@ class World:
         self.trace = Trace(self.now)
         self.queues = Queues(self.clock)
         known = all_agents(workflows, agents)
-        self.post = PostOffice(self._post, known)
+        self.post = WorldOutbox(self._post, known)
         self.events = 0
-        self.engine = Engine(
+        self.processes = Processes(
             agents=known,
             services=self.services,
             faults=self.faults,
@@ -110,8 +110,8 @@ class World:
             skew={part: milliseconds(ahead) for part, ahead in (skew or {}).items()},
             instances=instances,
         )
-        self.engine.watch.on_reopened = self.post.reopened
-        self.post.on_alert = self.engine.watch.on_alert
+        self.processes.watch.on_reopened = self.post.reopened
+        self.post.on_alert = self.processes.watch.on_alert
         self.operator = Operator(self._send_command, self.task, self.services.ledger)
         self._supervisors = supervisors
         self._ticked_at = self.now
@@ -144,7 +144,7 @@ class World:
         order: Mapping[str, Json] | None = None,
         *,
         workflow: str | None = None,
-        wishes: Wishes | None = None,
+        options: ProcessingOptions | None = None,
     ) -> str:
         """Send an order; its id, which is made where `order` has no `orderId`.
 
@@ -152,7 +152,7 @@ class World:
         the order is sent as its event, which says both workflow and wishes itself. Sending one
         id twice is a repeated event, or with other content one that is put aside.
         """
-        return self._application.submit(order, workflow, wishes)
+        return self._application.submit(order, workflow, options)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """As the application that sent the order."""
@@ -175,7 +175,7 @@ class World:
 
         Raises ValueError for a step that never waited (`waits_for_answer`), or not so often.
         """
-        tokens = self.engine.tokens.get((order_id, step), [])
+        tokens = self.processes.tokens.get((order_id, step), [])
         if not tokens:
             raise ValueError(f"{step} of {order_id} has returned no Callback so far")
         if asked is not None and not 1 <= asked <= len(tokens):
@@ -186,12 +186,12 @@ class World:
         if error is not None:
             self._post(REPLIES, failed_reply(one.token, error, clock=self.clock))
             return
-        self.engine.watch.touched(order_id)
+        self.processes.watch.touched(order_id)
         self._post(REPLIES, succeeded_reply(one.token, result, clock=self.clock))
 
     def waits_for_answer(self, order_id: str, step: str) -> bool:
         """Whether the step's agent has asked an outside system, and returned a Callback."""
-        return (order_id, step) in self.engine.tokens
+        return (order_id, step) in self.processes.tokens
 
     def hold(self, agent: str, for_: timedelta, reason: str = "", kind: str = OPERATOR) -> None:
         """Let an agent take no work for so long; `kind` BREAKER: its circuit is open.
@@ -200,13 +200,13 @@ class World:
         """
         self._check_hold(agent, kind)
         until = self.now + milliseconds(for_)
-        self.engine.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
+        self.processes.holds.hold(Hold(agent, kind, self.now, until, reason, "operator"))
         self.trace.note(self.now, "{} is held: {}", agent, reason)
 
     def release(self, agent: str, kind: str = OPERATOR) -> None:
         """End a hold. Raises ValueError for an agent that there is not."""
         self._check_hold(agent, kind)
-        self.engine.holds.release(agent, kind)
+        self.processes.holds.release(agent, kind)
         self.trace.note(self.now, "{} is released", agent)
 
     def _check_hold(self, agent: str, kind: str) -> None:
@@ -239,7 +239,9 @@ class World:
         Raises InvariantBroken, and AssertionError where all is over and `until` is still not so.
         """
         end = None if for_ is None else self.now + milliseconds(for_)
-        most = self.events + MOST_EVENTS * (len(self.engine.watch.tasks) + len(self.queues.waiting))
+        most = self.events + MOST_EVENTS * (
+            len(self.processes.watch.tasks) + len(self.queues.waiting)
+        )
         while not (until is not None and until()):
             if not self._step(end):
                 if until is not None and end is None:
@@ -247,7 +249,7 @@ class World:
                 break
             self._check()
             if self.events > most:
-                open_tasks = [task.task_id for task in self.engine.watch.open_tasks()]
+                open_tasks = [task.task_id for task in self.processes.watch.open_tasks()]
                 self._break(Invariant.ENDS, " ".join(open_tasks), f"{self.events} events, and on")
         if end is not None:
             self.now = max(self.now, end)
@@ -258,7 +260,7 @@ class World:
         """One event; False where there is none before `end`."""
         mail, tick = (
             self.queues.first(),
-            self.engine.next_tick(self._ticked_at, bounded=end is not None),
+            self.processes.next_tick(self._ticked_at, bounded=end is not None),
         )
         comes = mail.visible_at if mail is not None else None
         at = min((at for at in (comes, tick) if at is not None), default=None)
@@ -273,7 +275,7 @@ class World:
             self._make_pass()
         return True
 
-    def _overtaking(self, mail: Mail) -> Mail:
+    def _overtaking(self, mail: QueuedMessage) -> QueuedMessage:
         """Any of those that can be read may come first: a standard queue keeps no order."""
         if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
             return self.chance.choice(self.queues.visible())
@@ -285,11 +287,11 @@ class World:
         self._survives(lambda: self._pass(number), f"supervisor {number + 1}")
 
     def _pass(self, number: int) -> None:
-        report = self.engine.make_pass(number, self.post)
+        report = self.processes.make_pass(number, self.post)
         for task_id, reason in report.reasons:
             self.trace.note(self.now, "  {}: {}", task_id, reason)
 
-    def _deliver(self, mail: Mail) -> None:
+    def _deliver(self, mail: QueuedMessage) -> None:
         if not self.queues.receive(mail):
             self.trace.note(self.now, "{} was read {} times and is dead", mail, MOST_RECEIVES)
             return
@@ -297,13 +299,13 @@ class World:
         if self._survives(lambda: self._handle(mail), mail):
             self._delete(mail)
         else:
-            self.engine.handling_failed(mail)
+            self.processes.handling_failed(mail)
 
-    def _handle(self, mail: Mail) -> None:
-        said = self.engine.handle(mail, self.post, self._application.read)
+    def _handle(self, mail: QueuedMessage) -> None:
+        said = self.processes.handle(mail, self.post, self._application.read)
         self.trace.note(self.now, "  {}: {}", mail, said)
 
-    def _delete(self, mail: Mail) -> None:
+    def _delete(self, mail: QueuedMessage) -> None:
         if mail.queue != EFFECTS and self.chance.random() < self.mishaps.repeats:
             self.queues.delay(mail, some_delay(self.chance, self.mishaps.longest_delay))
             self.trace.note(self.now, "  {} will come once more", mail)
@@ -326,13 +328,13 @@ class World:
         return True
 
     def _note_hit(self, hit: Hit) -> None:
-        self.engine.watch.looks.failed(self.now)
+        self.processes.watch.looks.failed(self.now)
         self.trace.note(self.now, "  call {}, {}: {}", *hit)
 
     def _note_trouble(self, where: str, problem: Exception) -> None:
         self._cause = problem
         what = f"{type(problem).__name__}: {problem}"
-        self.engine.watch.broken.append(Broken(Invariant.HANDLED, where, what))
+        self.processes.watch.broken.append(Broken(Invariant.HANDLED, where, what))
 
     def _meet(self, name: str) -> None:
         """Before some call of a process, another one acts: they race."""
@@ -363,13 +365,13 @@ class World:
     # --- holding it against the invariants ---------------------------------------------------
 
     def _check(self) -> None:
-        watch = self.engine.watch
+        watch = self.processes.watch
         watch.look(self.post)
         watch.broken += watch.looks.late(self.now)
-        for task_id, problem in self.engine.troubles:
+        for task_id, problem in self.processes.troubles:
             if not isinstance(problem, CallRefused | TryAgain):
                 self._note_trouble(task_id, problem)
-        self.engine.troubles.clear()
+        self.processes.troubles.clear()
         if watch.broken:
             raise InvariantBroken(watch.broken, self.seed, self.trace) from self._cause
 
@@ -381,9 +383,9 @@ class World:
 
         Or where a failure was not told of.
         """
-        for task in self.engine.watch.open_tasks():
+        for task in self.processes.watch.open_tasks():
             self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
-        for group in self.engine.groups.groups():
+        for group in self.processes.groups.groups():
             for broken in of_open(group):
                 self._break(broken.invariant, broken.task_id, broken.what)
 
@@ -394,16 +396,16 @@ class World:
 
         Raises LookupError for an order that was never taken, with what was put aside.
         """
-        if order_id not in self.engine.watch.tasks:
+        if order_id not in self.processes.watch.tasks:
             aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
             waits = "; run() has it taken" if self.queues.waiting and not aside else ""
             name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
             raise LookupError(f"{name} was never taken{aside}{waits}")
-        return self.engine.watch.tasks[order_id]
+        return self.processes.watch.tasks[order_id]
 
     def history(self, order_id: str) -> list[HistoryRow]:
         """The rows of the task's history, oldest first."""
-        return self.engine.store.history(order_id)
+        return self.processes.store.history(order_id)
 
     def standing(self, order_id: str) -> list[str]:
         """The steps whose effects stand at the services, in the order in which they came about."""
