@@ -117,7 +117,7 @@ def test_stories_have_all_that_people_and_outside_systems_do(
         error: PermanentError | TransientError | None = None,
         asked: int | None = None,
     ) -> None:
-        times = len(self.engine.tokens[order_id, step])
+        times = len(self.processes.tokens[order_id, step])
         seen.add(
             f"a {'yes' if error is None else 'no'} to the {'last' if asked == times else 'first'}"
         )

@@ -91,7 +91,7 @@ def test_a_yes_after_the_undo_is_refused_by_a_service_that_fences() -> None:
 
 
 def test_a_reminder_asks_under_the_same_key_with_another_token() -> None:
-    one, two = asked(times=2).engine.tokens["ord-1", "approve"]
+    one, two = asked(times=2).processes.tokens["ord-1", "approve"]
     assert one.effect == two.effect
     assert one.token != two.token
     assert two.until - one.until >= 86_400_000

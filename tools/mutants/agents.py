@@ -16,7 +16,7 @@ AGENTS = (
     Mutant(
         name="an-ending-task-settles-nothing-to-go-on",
         file="layers/core/roundsman/engine/attempts.py",
-        old="record.process_state is ProcessState.PROCESSING and not case.draft.ending",
+        old="record.process_state is ProcessState.PROCESSING and not context.decision.ending",
         new="record.process_state is ProcessState.PROCESSING",
         tests=(
             "tests/unit/test_machine_leaving.py::test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on",

@@ -6,12 +6,12 @@ ENDS = (
     Mutant(
         name="ending-claims-nothing",
         file="layers/core/roundsman/engine/steps.py",
-        old=("    if case.draft.ending:\n        return []\n"),
+        old=("    if context.decision.ending:\n        return []\n"),
         new="",
         also=(
             (
-                "if case.draft.ending or not _condition_holds(case, step):",
-                "if not _condition_holds(case, step):",
+                "if context.decision.ending or not _condition_holds(context, step):",
+                "if not _condition_holds(context, step):",
             ),
         ),
         tests=(
@@ -22,7 +22,7 @@ ENDS = (
     Mutant(
         name="ending-retries-nothing",
         file="layers/core/roundsman/engine/attempts.py",
-        old=("    if operation == PERFORM and case.draft.ending:\n        return True\n"),
+        old=("    if operation == PERFORM and context.decision.ending:\n        return True\n"),
         new="",
         tests=(
             "tests/unit/test_machine_ending.py::test_the_step_under_way_is_not_retried_when_it_fails",
@@ -32,7 +32,7 @@ ENDS = (
     Mutant(
         name="ending-requeues-nothing",
         file="layers/core/roundsman/engine/attempts.py",
-        old="if not (case.draft.ending and operation == PERFORM):  # else",
+        old="if not (context.decision.ending and operation == PERFORM):  # else",
         new="if operation:  # else",
         tests=(
             "tests/unit/test_machine_operators.py::test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt",
@@ -54,7 +54,7 @@ ENDS = (
     Mutant(
         name="point-of-no-return",
         file="layers/core/roundsman/engine/on_failure.py",
-        old="if isinstance(final, UndoPlan) and not _past_no_return(case):",
+        old="if isinstance(final, UndoPlan) and not _past_no_return(context):",
         new="if isinstance(final, UndoPlan):",
         tests=(
             "tests/unit/test_machine_failure.py::test_after_the_point_of_no_return_nothing_is_undone",
@@ -78,7 +78,7 @@ ENDS = (
         name="undone-means-nothing-stands",
         file="layers/core/roundsman/engine/effects.py",
         old=(
-            "return effect_may_stand(record) and record.process_state is not "
+            "return may_have_taken_effect(record) and record.process_state is not "
             "ProcessState.UNDO_ERROR"
         ),
         new="return record.process_state is ProcessState.PROCESSED",
@@ -90,7 +90,7 @@ ENDS = (
     Mutant(
         name="undo-in-reverse-order",
         file="layers/core/roundsman/engine/compensation.py",
-        old="            and _successors_settled(case, step)\n",
+        old="            and _successors_settled(context, step)\n",
         new="",
         tests=("tests/unit/test_machine_undo.py::test_a_chain_is_undone_from_its_end",),
         why="stock is released under a parcel that still leaves",
@@ -98,7 +98,7 @@ ENDS = (
     Mutant(
         name="wait-before-an-unfenced-undo",
         file="layers/core/roundsman/engine/compensation.py",
-        old="acts_until = None if fenced else case.draft.acts_until(step.name)",
+        old="acts_until = None if fenced else context.decision.acts_until(step.name)",
         new="acts_until = None",
         tests=(
             "tests/unit/test_machine_undo_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",

@@ -58,8 +58,8 @@ KNOWLEDGE = (
     Mutant(
         name="late-success-is-kept",
         file="layers/core/roundsman/engine/machine.py",
-        old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(case, step.name):",
-        new="elif event.outcome is Outcome.HELD and timely and _has_failed(case, step.name):",
+        old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):",
+        new="elif event.outcome is Outcome.HELD and timely and _has_failed(context, step.name):",
         tests=(
             "tests/unit/test_machine_replies.py::test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on",
         ),
@@ -79,7 +79,7 @@ KNOWLEDGE = (
         name="a-copy-may-act-under-the-old-key",
         file="layers/core/roundsman/engine/operator.py",
         old="if event.fresh_key and acts_until is not None:",
-        new="if event.fresh_key and acts_until is not None and case.draft.ending is None:",
+        new="if event.fresh_key and acts_until is not None and context.decision.ending is None:",
         tests=(
             f"{RESUBMIT}::test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_act",
         ),
@@ -88,7 +88,7 @@ KNOWLEDGE = (
     Mutant(
         name="a-claim-under-another-key-is-sent-again",
         file="layers/core/roundsman/engine/machine.py",
-        old="        send_own_claims_again(case, event.claimant)  # it may",
+        old="        send_own_claims_again(context, event.claimant)  # it may",
         new="        # it may",
         tests=(
             f"{ROUTING}::test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again",
@@ -98,8 +98,8 @@ KNOWLEDGE = (
     Mutant(
         name="an-inspections-claim-is-sent-again",
         file="layers/core/roundsman/scheduler/scheduler.py",
-        old="if StartTask() not in first.commands and not comes_again:",
-        new="if StartTask() not in first.commands:",
+        old="if StartTask() not in first.actions and not comes_again:",
+        new="if StartTask() not in first.actions:",
         tests=(
             f"{REDELIVERY}::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
         ),
@@ -108,8 +108,8 @@ KNOWLEDGE = (
     Mutant(
         name="what-an-inspection-makes-ready-is-watched",
         file="layers/core/roundsman/engine/machine.py",
-        old="    expect_start(case)\n    _ask_for_start(case)\n\n\ndef _nudge",
-        new="    _ask_for_start(case)\n\n\ndef _nudge",
+        old="    expect_start(context)\n    _ask_for_start(context)\n\n\ndef _nudge",
+        new="    _ask_for_start(context)\n\n\ndef _nudge",
         tests=(
             f"{REPAIRS}::test_a_step_that_an_inspection_makes_ready_is_watched_though_its_start_is_lost",
         ),
@@ -118,7 +118,7 @@ KNOWLEDGE = (
     Mutant(
         name="a-callback-that-has-come-is-not-waited-for",
         file="layers/core/roundsman/engine/machine.py",
-        old="        draft.stop_waiting(step.name)\n",
+        old="        decision.stop_waiting(step.name)\n",
         new="        pass\n",
         tests=(
             f"{LONG_STEPS}::test_the_undo_of_a_step_whose_callback_has_come_waits_for_its_request_alone",
@@ -146,8 +146,8 @@ KNOWLEDGE = (
     Mutant(
         name="given-back-while-it-waits",
         file="layers/core/roundsman/engine/machine.py",
-        old="case Outcome.HELD if case.draft.step(step.name).waiting:",
-        new="case Outcome.HELD if case.draft.step(step.name).waiting and case.draft.ending:",
+        old="case Outcome.HELD if context.decision.step(step.name).waiting:",
+        new="case Outcome.HELD if context.decision.step(step.name).waiting and context.decision.ending:",
         tests=(f"{LONG_STEPS}::test_a_copy_that_is_given_back_ends_no_wait_for_a_callback",),
         why="a copy of a request that was given back asks the outside system once more",
     ),
@@ -164,23 +164,23 @@ KNOWLEDGE = (
     Mutant(
         name="an-earlier-round-is-named",
         file="layers/core/roundsman/engine/effects.py",
-        old="if effect_may_stand(record) or record.round > 1",
-        new="if effect_may_stand(record)",
+        old="if may_have_taken_effect(record) or record.round > 1",
+        new="if may_have_taken_effect(record)",
         tests=(f"{REPAIRS}::test_an_undone_order_names_what_an_earlier_round_has_left_standing",),
         why="Undone says nothing of the mail that the first round has sent",
     ),
     Mutant(
         name="too-large-and-done",
         file="layers/core/roundsman/engine/steps.py",
-        old="give_up(case, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)",
-        new="give_up(case, step, StepEvent.REFUSED, error, why)",
+        old="give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)",
+        new="give_up(context, step, StepEvent.REFUSED, error, why)",
         tests=(f"{RESUBMIT}::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",),
         why="a person is told that a step may have happened which has happened for certain",
     ),
     Mutant(
         name="perhaps-never-sent",
         file="layers/core/roundsman/engine/attempts.py",
-        old="return case.now - record.started_at < COMES_AGAIN_WITHIN",
+        old="return context.now - record.started_at < COMES_AGAIN_WITHIN",
         new="return False",
         tests=(
             f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",

@@ -27,7 +27,7 @@ MACHINE = (
         name="late-success-ends-with-the-task",
         file="layers/core/roundsman/engine/machine.py",
         old=(
-            "    if operation_of(record) == PERFORM and case.draft.ending:\n        return False\n"
+            "    if operation_of(record) == PERFORM and context.decision.ending:\n        return False\n"
         ),
         new="",
         tests=(
@@ -38,7 +38,7 @@ MACHINE = (
     Mutant(
         name="predecessors-first",
         file="layers/core/roundsman/engine/steps.py",
-        old="return all(case.draft.step(name).process_state in DONE for name in step.after)",
+        old="return all(context.decision.step(name).process_state in DONE for name in step.after)",
         new="return True",
         tests=(
             "tests/unit/test_machine_parallel.py::test_a_step_waits_for_all_that_it_comes_after",
@@ -78,8 +78,8 @@ MACHINE = (
     Mutant(
         name="lag-in-complete-by",
         file="layers/core/roundsman/engine/attempts.py",
-        old="read_at = case.now + behind",
-        new="read_at = case.now",
+        old="read_at = context.now + behind",
+        new="read_at = context.now",
         tests=(
             "tests/unit/test_machine_backlog.py::test_the_time_that_an_attempt_was_given_is_the_measure_of_a_backlog",
         ),
@@ -88,7 +88,7 @@ MACHINE = (
     Mutant(
         name="never-read-is-not-counted",
         file="layers/core/roundsman/engine/attempts.py",
-        old="return excused if operation_of(record) == UNDO else record.spared\n",
+        old="return excused if operation_of(record) == UNDO else record.uncounted_timeouts\n",
         new="return None\n",
         tests=(
             "tests/unit/test_machine_inspect.py::test_a_request_that_its_agent_never_read_is_sent_again_without_counting",
@@ -98,8 +98,8 @@ MACHINE = (
     Mutant(
         name="held-is-not-counted",
         file="layers/core/roundsman/engine/machine.py",
-        old="case Outcome.HELD if not is_its_own_fault(case, step, event):",
-        new="case Outcome.HELD if case.draft.ending:",
+        old="case Outcome.HELD if not is_its_own_fault(context, step, event):",
+        new="case Outcome.HELD if context.decision.ending:",
         tests=(
             "tests/unit/test_machine_held.py::test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_act",
         ),
@@ -108,8 +108,8 @@ MACHINE = (
     Mutant(
         name="nothing-is-claimed-for-a-held-agent",
         file="layers/core/roundsman/engine/routing.py",
-        old="taking = [agent for agent in candidates(case, step) if not case.is_held(agent)]",
-        new="taking = list(candidates(case, step))",
+        old="taking = [agent for agent in candidates(context, step) if not context.is_held(agent)]",
+        new="taking = list(candidates(context, step))",
         tests=(
             "tests/unit/test_machine_held.py::test_nothing_is_claimed_for_an_agent_that_is_held",
         ),
@@ -118,7 +118,7 @@ MACHINE = (
     Mutant(
         name="a-hold-moves-the-tasks-end",
         file="layers/core/roundsman/engine/machine.py",
-        old="    credit_holds(case.draft)  # before anything is asked about the task's time\n",
+        old="    credit_holds(context.decision)  # before anything is asked about the task's time\n",
         new="",
         tests=(
             "tests/unit/test_machine_held.py::test_the_tasks_clock_stands_still_while_a_step_is_held",
@@ -148,8 +148,8 @@ MACHINE = (
     Mutant(
         name="task-complete-by",
         file="layers/core/roundsman/engine/on_failure.py",
-        old="if case.draft.ending or task.complete_by > case.now or case.all_done():",
-        new="if case.draft.ending or task.complete_by or case.all_done():",
+        old="if context.decision.ending or task.complete_by > context.now or context.all_done():",
+        new="if context.decision.ending or task.complete_by or context.all_done():",
         tests=(
             "tests/unit/test_machine_inspect.py::test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so",
         ),
@@ -168,7 +168,7 @@ MACHINE = (
     Mutant(
         name="seen-version",
         file="layers/core/roundsman/engine/operator.py",
-        old="if asked.seen_version not in (None, draft.before.version):",
+        old="if asked.seen_version not in (None, decision.before.version):",
         new="if asked.seen_version == 0:",
         tests=(
             "tests/unit/test_machine_operators.py::test_a_command_acts_on_the_version_its_sender_saw_and_on_no_other",
@@ -209,7 +209,7 @@ MACHINE = (
     Mutant(
         name="what-was-read-is-not-waited-for-without-end",
         file="layers/core/roundsman/engine/attempts.py",
-        old="if _was_read(record, view) and record.spared >= SPARED_AT_MOST:\n",
+        old="if _was_read(record, view) and record.uncounted_timeouts >= SPARED_AT_MOST:\n",
         new="if _was_read(record, view) and not SPARED_AT_MOST:\n",
         tests=(
             "tests/unit/test_machine_backlog.py::test_a_request_that_was_read_by_all_signs_is_waited_for_three_times",
@@ -219,8 +219,8 @@ MACHINE = (
     Mutant(
         name="an-undo-that-nobody-reads-ends",
         file="layers/core/roundsman/engine/attempts.py",
-        old="return excused if operation_of(record) == UNDO else record.spared\n",
-        new="return record.spared\n",
+        old="return excused if operation_of(record) == UNDO else record.uncounted_timeouts\n",
+        new="return record.uncounted_timeouts\n",
         tests=(
             "tests/unit/test_machine_backlog.py::test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told",
         ),

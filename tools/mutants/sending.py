@@ -133,7 +133,7 @@ SENDING = (
         name="a-repeated-order-is-announced",
         file="layers/core/roundsman/submission/submission.py",
         old="delivered = self._announce_again(found.task)",
-        new="delivered = Delivered()",
+        new="delivered = OwedResult()",
         tests=(
             "tests/unit/test_submission.py::test_a_crash_anywhere_after_storing_is_made_good_by_the_redelivery",
         ),
@@ -178,7 +178,7 @@ SENDING = (
         file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, clock()):\n"
-            '            return Silence(f"read {late} after complete-by; not attempted")\n'
+            '            return NoReply(f"read {late} after complete-by; not attempted")\n'
         ),
         new="",
         tests=(
@@ -191,7 +191,7 @@ SENDING = (
         file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, now := clock()):\n"
-            '            return Silence(f"finished {late} after complete-by")\n'
+            '            return NoReply(f"finished {late} after complete-by")\n'
             "        return self._reply(request, ended, now)"
         ),
         new="        return self._reply(request, ended, clock())",
