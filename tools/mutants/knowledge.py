@@ -58,8 +58,8 @@ KNOWLEDGE = (
     Mutant(
         name="late-success-is-kept",
         file="layers/core/roundsman/engine/machine.py",
-        old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):",
-        new="elif event.outcome is Outcome.HELD and timely and _has_failed(context, step.name):",
+        old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(",
+        new="elif event.outcome is Outcome.HELD and timely and _has_failed(",
         tests=(
             "tests/unit/test_machine_replies.py::test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on",
         ),
@@ -147,7 +147,10 @@ KNOWLEDGE = (
         name="given-back-while-it-waits",
         file="layers/core/roundsman/engine/machine.py",
         old="case Outcome.HELD if context.decision.step(step.name).waiting:",
-        new="case Outcome.HELD if context.decision.step(step.name).waiting and context.decision.ending:",
+        new=(
+            "case Outcome.HELD if context.decision.step(step.name).waiting"
+            " and context.decision.ending:"
+        ),
         tests=(f"{LONG_STEPS}::test_a_copy_that_is_given_back_ends_no_wait_for_a_callback",),
         why="a copy of a request that was given back asks the outside system once more",
     ),

@@ -27,7 +27,8 @@ MACHINE = (
         name="late-success-ends-with-the-task",
         file="layers/core/roundsman/engine/machine.py",
         old=(
-            "    if operation_of(record) == PERFORM and context.decision.ending:\n        return False\n"
+            "    if operation_of(record) == PERFORM and context.decision.ending:\n"
+            "        return False\n"
         ),
         new="",
         tests=(
@@ -118,7 +119,7 @@ MACHINE = (
     Mutant(
         name="a-hold-moves-the-tasks-end",
         file="layers/core/roundsman/engine/machine.py",
-        old="    credit_holds(context.decision)  # before anything is asked about the task's time\n",
+        old="    credit_holds(context.decision)",
         new="",
         tests=(
             "tests/unit/test_machine_held.py::test_the_tasks_clock_stands_still_while_a_step_is_held",
