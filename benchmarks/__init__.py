@@ -15,5 +15,5 @@ What is counted runs the deployed handlers on DynamoDB Local (stack.py) under a 
 sizes.py); orders.py says which order. timing.py takes what functions use of a processor,
 processor.py what other processes do. recording.py writes counts and times to where
 `roundsman cost` reads them. report.py, plot.py and page.py make tables, drawings, and blocks of
-docs/cost.md and docs/scale.md.
+docs/explanation/cost.md and docs/explanation/scale.md.
 """

@@ -1,4 +1,4 @@
-"""Writes what was printed last into docs/cost.md and docs/scale.md, each part between its marks.
+"""Writes what was printed last into docs/explanation/cost.md and docs/explanation/scale.md, each part between its marks.
 
 <!-- bench: units -->
 <!-- end of bench -->
@@ -8,7 +8,7 @@ import re
 from collections.abc import Mapping
 from pathlib import Path
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[1] / "docs" / "explanation"
 PAGES = (DOCS / "cost.md", DOCS / "scale.md")
 BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end of bench -->)", re.DOTALL)
 

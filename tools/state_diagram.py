@@ -1,4 +1,4 @@
-"""Draw the state diagrams of docs/architecture.md from the transition tables.
+"""Draw the state diagrams of docs/reference/states.md from the transition tables.
 
 `python -m tools.state_diagram` writes them between the markers; with `--check` it writes nothing
 and fails where the file is not what the tables say, so that the picture cannot drift.
@@ -12,7 +12,7 @@ from pathlib import Path
 from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 
-DOCUMENT = Path(__file__).resolve().parent.parent / "docs" / "architecture.md"
+DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "states.md"
 BEGIN = "<!-- generated: state diagrams; python -m tools.state_diagram writes them -->"
 END = "<!-- end of generated -->"
 

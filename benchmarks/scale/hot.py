@@ -18,7 +18,7 @@ from benchmarks.scale.partitions import Partitions, on_their_own
 from roundsman.engine.due import Lane, lane_key, shard_of
 
 TICK = 0.1  # seconds
-BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index: counted, see docs/cost.md
+BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index: counted, see docs/explanation/cost.md
 CLIENT_TRIES = 3
 CLIENT_WAITS = (5, 10)  # ticks before the client's second and third try, on average
 VISIBILITY = 600  # ticks until a message comes again

@@ -1,6 +1,6 @@
 """Trouble as one sentence and an exit code, never a traceback.
 
-The exit codes of every command are here; docs/console.md lists them for scripts.
+The exit codes of every command are here; docs/reference/cli.md lists them for scripts.
 """
 
 from collections.abc import Iterator

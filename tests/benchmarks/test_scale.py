@@ -1,4 +1,4 @@
-"""The simulations of docs/scale.md lose nothing, and agree with arithmetic where it is known."""
+"""The simulations of docs/explanation/scale.md lose nothing, and agree with arithmetic where it is known."""
 
 from math import inf
 

@@ -23,7 +23,7 @@ from tests.moto.orders import order
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = DOCS / "operations.md"
-PAGES = (PAGE, DOCS / "recoveries.md")
+PAGES = (PAGE, DOCS / "explanation" / "recoveries.md")
 ORDER = "ord-1001"
 
 _BLOCK = re.compile(r"<!-- run: ([a-z-]+) -->\n```console\n(.*?)```\n", re.DOTALL)

@@ -202,6 +202,7 @@ def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
 
 
 def test_the_page_lists_the_exit_codes() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "console.md").read_text(encoding="utf-8")
+    docs = Path(__file__).parents[2] / "docs"
+    page = (docs / "reference" / "cli.md").read_text(encoding="utf-8")
     for code, meaning in EXIT_CODES.items():
         assert f"| {code} | {meaning} |\n" in page

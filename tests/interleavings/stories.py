@@ -1,6 +1,6 @@
 """The interleavings that break systems like this one, and the tests that tell each of them.
 
-`python -m tests.interleavings.stories` writes them into docs/reliability.md, between its markers.
+`python -m tests.interleavings.stories` writes them into docs/explanation/reliability.md, between its markers.
 """
 
 import sys
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGE = ROOT / "docs" / "reliability.md"
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
 BEGIN = "<!-- interleavings -->"
 END = "<!-- end of interleavings -->"
 

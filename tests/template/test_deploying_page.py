@@ -1,4 +1,4 @@
-"""docs/deploying.md says of the template what is so."""
+"""docs/how-to/deploy.md says of the template what is so."""
 
 import re
 

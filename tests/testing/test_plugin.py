@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-PAGE = (PROJECT / "docs" / "testing.md").read_text(encoding="utf-8")
+PAGE = (PROJECT / "docs" / "how-to" / "test.md").read_text(encoding="utf-8")
 BLOCK = re.compile(r"<!-- test: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
 
 ONE_TEST = "def test_it(roundsman_stack):\n    roundsman_stack.run()\n"

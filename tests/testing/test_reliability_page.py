@@ -4,7 +4,7 @@ from pathlib import Path
 
 from roundsman.testing import Invariant
 
-PAGE = Path(__file__).parents[2] / "docs" / "reliability.md"
+PAGE = Path(__file__).parents[2] / "docs" / "explanation" / "reliability.md"
 
 
 def test_the_page_has_every_invariant_by_name_and_sentence() -> None:

@@ -18,7 +18,7 @@ from tests.unit.agent_samples import request
 HERE = Path(__file__).parent
 ADAPTERS = HERE.parents[1] / "layers" / "core" / "roundsman" / "aws"
 PROGRESS = {"StepAttemptsProgress"}  # said while an attempt goes on; it ends otherwise
-PAGE = (HERE.parents[1] / "docs" / "agents.md").read_text(encoding="utf-8")
+PAGE = (HERE.parents[1] / "docs" / "reference" / "agent.md").read_text(encoding="utf-8")
 
 
 def test_the_code_on_the_page_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -71,4 +71,4 @@ def test_a_document_that_is_not_there_is_a_sentence(
 
 
 def test_the_document_is_the_repositorys_own() -> None:
-    assert DOCUMENT.parts[-2:] == ("docs", "architecture.md")
+    assert DOCUMENT.parts[-3:] == ("docs", "reference", "states.md")

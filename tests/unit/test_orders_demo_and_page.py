@@ -15,7 +15,7 @@ from workflows.processing import ProcessingSchema
 
 ROOT = Path(__file__).resolve().parents[2]
 EVENTS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "events").glob("*.json")}
-PAGE = (ROOT / "docs" / "orders.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8")
 README = (ROOT / "events" / "README.md").read_text(encoding="utf-8")
 SCHEMAS = (
     OrderSchema(),

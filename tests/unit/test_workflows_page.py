@@ -14,7 +14,8 @@ from roundsman.model.workflow import Step, Workflow
 from tests.unit.fan_out_stories import lines
 from tests.unit.machine_world import World
 
-PAGE = (Path(__file__).parents[2] / "docs" / "workflows.md").read_text(encoding="utf-8")
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference"
+PAGE = (REFERENCE / "workflow.md").read_text(encoding="utf-8")
 
 
 def example() -> Workflow:

@@ -1,4 +1,4 @@
-"""docs/wrap-a-service.md followed step by step, in a copy of the project.
+"""docs/how-to/wrap-a-service.md followed step by step, in a copy of the project.
 
 Each file that the page shows is written, and each command that needs no deployed stack is run, in
 the page's order. Those for the stack are given to the command line on moto, where the copy's own
@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 PROJECT = Path(__file__).parents[2]
-PAGE = (PROJECT / "docs" / "wrap-a-service.md").read_text(encoding="utf-8")
+PAGE = (PROJECT / "docs" / "how-to" / "wrap-a-service.md").read_text(encoding="utf-8")
 PARTS = ("console", "docs", "events", "functions", "layers", "tests", "tools")
 FILES = ("Makefile", "pyproject.toml", "samconfig.toml", "template.yaml")
 STORY = Path(__file__).with_name("loyalty_story.py")

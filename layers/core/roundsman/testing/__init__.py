@@ -1,4 +1,4 @@
-"""Tests of workflows and agents through the real code, in milliseconds; see docs/testing.md.
+"""Tests of workflows and agents through the real code, in milliseconds; see docs/how-to/test.md.
 
 `World` runs everything in memory on a clock that skips waits. What goes wrong there is said by
 `World.on` (remote services), `Faults` (one call to AWS) and `Mishaps` (chance, from a seed).

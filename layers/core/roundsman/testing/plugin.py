@@ -57,7 +57,7 @@ class MakeWorld(Protocol):
 
 @pytest.fixture
 def roundsman_world() -> MakeWorld:
-    """Makes worlds in memory: `roundsman_world(workflow, agent, seed=1)`. docs/testing.md."""
+    """Makes worlds in memory: `roundsman_world(workflow, agent, seed=1)`. docs/how-to/test.md."""
 
     def make(
         workflow: "Workflow",
@@ -149,7 +149,7 @@ def roundsman_stack(
     roundsman_services: "Services | None",
     roundsman_clock: "Clock",
 ) -> "Iterator[Stack]":
-    """The project's template on moto, its functions and services, for one test. docs/testing.md."""
+    """The project's template on moto, its functions and services, for one test. docs/how-to/test.md."""
     _check_installed()
     from contextlib import ExitStack
 

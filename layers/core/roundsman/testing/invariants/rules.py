@@ -2,7 +2,7 @@
 
 `of_record` and `of_change` look at the record alone, `of_effects` at what the services did for
 it, `of_ended` at what was said of its end. Each yields what is broken, in words; nothing is
-raised. The rules are the promises of the pattern and of docs/lifecycle.md.
+raised. The rules are the promises of the pattern and of docs/reference/states.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""A SAM template deployed on moto in this process, with its functions; see docs/testing.md."""
+"""A SAM template deployed on moto in this process, with its functions; see docs/how-to/test.md."""
 
 from typing import TYPE_CHECKING
 

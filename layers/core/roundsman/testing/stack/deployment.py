@@ -268,7 +268,7 @@ class Stack(Driver):
         return url
 
     def faults(self, *rules: Mapping[str, object]) -> None:
-        """Replace the services' faults; docs/services.md lists the rules."""
+        """Replace the services' faults; docs/reference/example-services.md lists the rules."""
         self.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
 
     # ---- looking ----------------------------------------------------------------------------
