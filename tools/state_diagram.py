@@ -1,20 +1,12 @@
-"""Draw the state diagrams of docs/reference/states.md from the transition tables.
+"""The state diagrams of docs/reference/states.md, drawn from the transition tables.
 
-`python -m tools.state_diagram` writes them between the markers; with `--check` it writes nothing
-and fails where the file is not what the tables say, so that the picture cannot drift.
+`python -m tools.reference` writes them into the page.
 """
 
-import argparse
-import sys
-from collections.abc import Iterable, Sequence
-from pathlib import Path
+from collections.abc import Iterable
 
 from roundsman.engine.transitions import STEPS, TASKS, MayBecome, Move, StepEvent, TaskEvent
 from roundsman.model.states import END_STATES, ProcessState, TaskState
-
-DOCUMENT = Path(__file__).resolve().parents[1] / "docs" / "reference" / "states.md"
-BEGIN = "<!-- generated: state diagrams; python -m tools.state_diagram writes them -->"
-END = "<!-- end of generated -->"
 
 BY_ITSELF = frozenset({TaskEvent.START, TaskEvent.REPLIED, TaskEvent.INSPECT})
 BY_PEOPLE = frozenset(
@@ -99,44 +91,3 @@ def _drawn(arrows: Iterable[Arrow]) -> list[str]:
 
 def _fence(lines: Iterable[str]) -> list[str]:
     return ["```mermaid", "stateDiagram-v2", *(f"    {line}" for line in lines), "```"]
-
-
-def written(document: str) -> str:
-    """The document with its generated block as the tables are now.
-
-    Raises ValueError where it does not have each marker once, in this order.
-    """
-    before, begin, rest = document.partition(BEGIN)
-    _, end, after = rest.partition(END)
-    if not (begin and end) or BEGIN in rest or END in after:
-        raise ValueError(f"the document needs the lines {BEGIN!r} and {END!r}, each once")
-    return f"{before}{BEGIN}\n\n{diagrams()}\n\n{END}{after}"
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the document. 0 where it is as the tables say."""
-    parser = argparse.ArgumentParser(prog="python -m tools.state_diagram", description=__doc__)
-    parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
-    parser.add_argument("--document", type=Path, default=DOCUMENT, help="the file to write")
-    options = parser.parse_args(arguments)
-    path: Path = options.document
-    try:
-        text = path.read_text(encoding="utf-8")
-        wanted = written(text)
-    except (OSError, ValueError) as problem:
-        print(f"{path.name}: {problem}", file=sys.stderr)
-        return 1
-    if text == wanted:
-        return 0
-    if options.check:
-        print(
-            f"{path.name} is not what the transition tables say: run python -m tools.state_diagram",
-            file=sys.stderr,
-        )
-        return 1
-    path.write_text(wanted, encoding="utf-8")
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -374,7 +374,7 @@ def written(page: str) -> str:
 
 def _named(node: str) -> str:
     file, _, name = node.partition("::")
-    return f"[`{name}`](../{file})"
+    return f"[`{name}`](../../{file})"
 
 
 if __name__ == "__main__":

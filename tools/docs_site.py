@@ -1,0 +1,109 @@
+"""What the site of docs/ needs beside mkdocs: hooks that `mkdocs.yml` names.
+
+On a code host, a page may link to any file of the repository and have Mermaid diagrams. The site
+has the pages alone, and loads no script from outside: a link to a file elsewhere becomes the
+file's path, a picture elsewhere is copied into the site, and a state diagram becomes a table of its
+transitions. A link to a file that does not exist is a warning: an error in a strict build.
+"""
+
+import logging
+import posixpath
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mkdocs.config.defaults import MkDocsConfig
+    from mkdocs.structure.files import Files
+    from mkdocs.structure.pages import Page
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+PICTURES = ("benchmarks/results/*.svg",)
+ASSETS = "assets"
+
+_LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
+_DIAGRAM = re.compile(r"```mermaid\nstateDiagram-v2\n(.*?)```\n?", re.DOTALL)
+_ARROW = re.compile(r"^\s*(\S+) --> (\S+?)(?:: (.*))?$", re.MULTILINE)
+
+log = logging.getLogger("mkdocs.roundsman")
+
+
+def pages_in(folder: str) -> list[str]:
+    """The pages of a folder of docs/, its index first."""
+    names = sorted(path.name for path in (DOCS / folder).glob("*.md"))
+    names.sort(key=lambda name: name != "index.md")
+    return [f"{folder}/{name}" for name in names]
+
+
+def expanded(nav: Iterable[object]) -> list[object]:
+    """The navigation with each `folder/` as the list of its pages."""
+    found: list[object] = []
+    for entry in nav:
+        if isinstance(entry, dict):
+            found.append({title: _expanded_value(value) for title, value in entry.items()})
+        else:
+            found.append(entry)
+    return found
+
+
+def _expanded_value(value: object) -> object:
+    if isinstance(value, list):
+        return expanded(value)
+    if isinstance(value, str) and value.endswith("/"):
+        return pages_in(value.rstrip("/"))
+    return value
+
+
+def as_table(diagram: str) -> str:
+    """A state diagram's transitions as a table: from, to, and the events between them."""
+    rows = ["| from | to | on |", "| --- | --- | --- |"]
+    for before, after, events in _ARROW.findall(diagram):
+        start = "*begin*" if before == "[*]" else before
+        end = "*end*" if after == "[*]" else after
+        rows.append(f"| {start} | {end} | {events} |")
+    return "\n".join([*rows, ""])
+
+
+def for_the_site(markdown: str, page: str) -> str:
+    """A page's text as the site has it; `page` is its path in docs/."""
+    here = posixpath.dirname(f"docs/{page}")
+
+    def link(found: re.Match[str]) -> str:
+        picture, label, target, _ = found.groups()
+        path = posixpath.normpath(posixpath.join(here, target))
+        if "://" in target or target.startswith(("mailto:", "/")) or path.startswith("docs/"):
+            return found[0]
+        if not (ROOT / path).exists():
+            log.warning("%s links to %s, which does not exist", page, path)
+        if picture:
+            asset = f"docs/{ASSETS}/{posixpath.basename(path)}"
+            return f"![{label}]({posixpath.relpath(asset, here)})"
+        return (
+            f"`{path}`" if label.strip("`") in (path, target, posixpath.basename(path)) else label
+        )
+
+    text = _DIAGRAM.sub(lambda found: as_table(found[1]), markdown)
+    parts = re.split(r"(^```.*?^```$)", text, flags=re.MULTILINE | re.DOTALL)
+    return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in parts)
+
+
+def on_config(config: "MkDocsConfig") -> None:
+    """mkdocs: the navigation lists every page of a folder that it names."""
+    config.nav = expanded(config.nav or [])
+
+
+def on_files(files: "Files", config: "MkDocsConfig") -> None:
+    """mkdocs: the pictures that pages show from elsewhere in the repository."""
+    from mkdocs.structure.files import File
+
+    for pattern in PICTURES:
+        for path in sorted(ROOT.glob(pattern)):
+            uri = f"{ASSETS}/{path.name}"
+            files.append(File.generated(config, uri, abs_src_path=str(path)))
+
+
+def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:
+    """mkdocs: the text of each page, before it is HTML."""
+    return for_the_site(markdown, page.file.src_uri)

@@ -1,0 +1,274 @@
+"""Write what the pages of reference can take from the code, and the list of decisions.
+
+`python -m tools.reference` writes each block between its markers; with `--check` it writes nothing
+and fails where a page is not what the code says. The blocks are the commands (from the command
+line's own definition), the template's parameters and outputs, the state diagrams (from the
+transition tables) and the decisions (from their titles).
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from roundsman.testing.stack.template import Document, Json, Template, mapping_of, part
+from roundsman_console.main import app
+from tools import state_diagram
+
+ROOT = Path(__file__).resolve().parents[1]
+DOCS = ROOT / "docs"
+TEMPLATE = ROOT / "template.yaml"
+END = "<!-- end of generated -->"
+
+DECISIONS = (
+    ("0000", "Messages and writes"),
+    ("0010", "The template"),
+    ("0020", "The supervisor and retention"),
+    ("0030", "Agents: holds, routing, rates"),
+    ("0040", "The test kit"),
+    ("0050", "Alerts, dead letters, bulk runs"),
+    ("0060", "Cost and speed"),
+    ("0067", "Time and effects"),
+)
+"""The groups of the list of decisions, by the first number of each."""
+
+
+def begin(block: str) -> str:
+    """The line before a generated block."""
+    return f"<!-- generated: {block}; python -m tools.reference writes it -->"
+
+
+# --- the command line --------------------------------------------------------------------------
+
+
+MANY = 5
+"""An option that so many commands take, with the same meaning, is described once."""
+
+
+def commands() -> str:
+    """Every command with its arguments and options."""
+    found = dict(_leaves(typer.main.get_command(app), "roundsman"))
+    takers: dict[tuple[str, ...], list[str]] = {}
+    for name, command in found.items():
+        for option in _options(command):
+            takers.setdefault(_row(option), []).append(name.removeprefix("roundsman "))
+    shared = {row for row, names in takers.items() if len(names) >= MANY}
+    lines = ["### Options of many commands", "", *_TABLE_OF_OPTIONS]
+    lines += [_joined(row) for row in takers if row in shared]
+    for name, command in found.items():
+        lines += ["", f"### {name}", "", *_command(name, command, shared)]
+    return "\n".join(lines)
+
+
+_TABLE_OF_OPTIONS = ("| option | default | meaning |", "| --- | --- | --- |")
+
+
+def _leaves(command: Any, name: str) -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # typer's own click
+    inner: Mapping[str, Any] = getattr(command, "commands", {})
+    if not inner or command.invoke_without_command:
+        yield name, command
+    for word, each in inner.items():
+        yield from _leaves(each, f"{name} {word}")
+
+
+def _options(command: Any) -> list[Any]:  # noqa: ANN401  # typer's own click
+    found = [one for one in command.params if one.opts[0].startswith("-") and not one.hidden]
+    return [one for one in found if one.name not in ("install_completion", "show_completion")]
+
+
+def _command(name: str, command: Any, shared: Container[tuple[str, ...]]) -> list[str]:  # noqa: ANN401
+    words, examples = _help(command.help or "")
+    arguments = [one for one in command.params if not one.opts[0].startswith("-")]
+    options = _options(command)
+    usage = " ".join([name, *map(_metavar, arguments), *(["[OPTIONS]"] if options else [])])
+    lines = [words, "", "```", usage, *examples, "```", ""]
+    if arguments:
+        lines += ["| argument | meaning |", "| --- | --- |"]
+        lines += [f"| `{_metavar(one)}` | {_cell(one.help or '')} |" for one in arguments]
+        lines.append("")
+    if own := [_row(one) for one in options if _row(one) not in shared]:
+        lines += [*_TABLE_OF_OPTIONS, *map(_joined, own), ""]
+    if also := [f"`{one.opts[0]}`" for one in options if _row(one) in shared]:
+        lines += [f"Also: {', '.join(also)}.", ""]
+    return lines[:-1]
+
+
+def _row(option: Any) -> tuple[str, ...]:  # noqa: ANN401  # typer's own click
+    return _option(option), _default(option), _cell(option.help or "")
+
+
+def _joined(row: Iterable[str]) -> str:
+    return f"| {' | '.join(row)} |"
+
+
+def _help(text: str) -> tuple[str, list[str]]:
+    """A command's help without its examples, and the examples as they are typed."""
+    words, examples = list[str](), list[str]()
+    for paragraph in text.split("\n\n"):
+        said, *shown = " ".join(paragraph.split()).split("Example: ")
+        words.append(said.strip())
+        examples += [one.strip() for one in shown]
+    return "\n\n".join(filter(None, words)), examples
+
+
+def _metavar(argument: Any) -> str:  # noqa: ANN401  # typer's own click
+    if argument.metavar:
+        return str(argument.metavar)
+    name = str(argument.name).upper()
+    name = f"{name}..." if argument.nargs == -1 else name
+    return name if argument.required else f"[{name}]"
+
+
+def _option(option: Any) -> str:  # noqa: ANN401  # typer's own click
+    names = ", ".join(f"`{one}`" for one in (*option.opts, *option.secondary_opts))
+    return names if option.is_flag or not option.metavar else f"{names} `{option.metavar}`"
+
+
+def _default(option: Any) -> str:  # noqa: ANN401  # typer's own click
+    if option.required:
+        return "*required*"
+    value = option.default
+    if value is None or value is False or value == [] or callable(value):
+        return ""
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def _cell(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")
+
+
+# --- the template ------------------------------------------------------------------------------
+
+
+def parameters() -> str:
+    """The parameters in their groups, with default, values and meaning."""
+    document = Template.read(TEMPLATE).document
+    found: list[str] = []
+    for group in _groups(document):
+        found += [f"### {mapping_of(group['Label'])['default']}", ""]
+        found += ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |"]
+        for name in _list(group["Parameters"]):
+            one = mapping_of(part(document, "Parameters")[str(name)])
+            default = str(one.get("Default", "*asked*")) or "*none*"
+            meaning = _cell(str(one["Description"]))
+            found.append(f"| `{name}` | {default} | {_values(one)} | {meaning} |")
+        found.append("")
+    return "\n".join(found).rstrip()
+
+
+def _groups(document: Document) -> list[Document]:
+    interface = mapping_of(part(document, "Metadata")["AWS::CloudFormation::Interface"])
+    return [mapping_of(group) for group in _list(interface["ParameterGroups"])]
+
+
+def _list(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _values(parameter: Document) -> str:
+    match parameter:
+        case {"AllowedValues": list(allowed)}:
+            return ", ".join(map(str, allowed))
+        case {"MinValue": low, "MaxValue": high}:
+            return f"{low} to {high}"
+        case _:
+            text = str(parameter.get("ConstraintDescription", ""))
+            return _cell(text.removeprefix("must be "))
+
+
+def outputs() -> str:
+    """The outputs of the stack."""
+    rows = ["| output | meaning |", "| --- | --- |"]
+    for name, one in part(Template.read(TEMPLATE).document, "Outputs").items():
+        rows.append(f"| `{name}` | {_cell(str(mapping_of(one)['Description']))} |")
+    return "\n".join(rows)
+
+
+# --- the decisions -----------------------------------------------------------------------------
+
+
+def decisions() -> str:
+    """The decisions by group, each with its title."""
+    files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
+    found: list[str] = []
+    for title, group in groupby(files, key=_group):
+        found += [f"## {title}", ""]
+        for file in group:
+            heading = file.read_text(encoding="utf-8").partition("\n")[0]
+            number, _, sentence = heading.removeprefix("# ").partition(": ")
+            found.append(f"- [{number}]({file.name}) {sentence}")
+        found.append("")
+    return "\n".join(found).rstrip()
+
+
+def _group(file: Path) -> str:
+    number = file.name[:4]
+    return [title for first, title in DECISIONS if first <= number][-1]
+
+
+# --- the pages ---------------------------------------------------------------------------------
+
+BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
+    "commands": ("reference/cli.md", commands),
+    "parameters": ("reference/parameters.md", parameters),
+    "outputs": ("reference/parameters.md", outputs),
+    "state diagrams": ("reference/states.md", state_diagram.diagrams),
+    "decisions": ("decisions/index.md", decisions),
+}
+"""The generated blocks: the page in docs/ that has each, and what writes it."""
+
+
+def written(page: str, block: str, text: str) -> str:
+    """The page with this block as the code says now.
+
+    Raises ValueError where it does not have the block's markers, each once.
+    """
+    before, marker, rest = page.partition(begin(block))
+    _, end, after = rest.partition(END)
+    if not (marker and end) or marker in rest:
+        raise ValueError(f"the page needs the lines {begin(block)!r} and {END!r}, each once")
+    return f"{before}{marker}\n\n{text}\n\n{END}{after}"
+
+
+def pages() -> dict[Path, str]:
+    """Every page with generated blocks, as it should be."""
+    found: dict[Path, str] = {}
+    for block, (name, write) in BLOCKS.items():
+        path = DOCS / name
+        page = found.get(path) or path.read_text(encoding="utf-8")
+        found[path] = written(page, block, write())
+    return found
+
+
+def out_of_date(wanted: Mapping[Path, str]) -> Iterable[Path]:
+    """The pages that are not what the code says."""
+    return [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write or check the pages. 0 where they are as the code says."""
+    parser = argparse.ArgumentParser(prog="python -m tools.reference", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
+    options = parser.parse_args(arguments)
+    try:
+        wanted = pages()
+    except (OSError, ValueError) as problem:
+        print(problem, file=sys.stderr)
+        return 1
+    stale = out_of_date(wanted)
+    if options.check:
+        for path in stale:
+            print(f"{path.relative_to(ROOT)}: run python -m tools.reference", file=sys.stderr)
+        return 1 if stale else 0
+    for path in stale:
+        path.write_text(wanted[path], encoding="utf-8")
+        print(f"wrote {path.relative_to(ROOT)}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
