@@ -1,4 +1,4 @@
-"""`make bench`: what an order costs and how fast it goes: tables, JSON, plots, docs/explanation/cost.md.
+"""`make bench`: what an order costs and how fast it goes: tables, JSON, plots and pages.
 
 python -m benchmarks                 # all but what needs a machine of its own
 python -m benchmarks units cold      # these parts; `--help` lists them

@@ -11,7 +11,7 @@ SLACK = {"log_bytes": 0.01}
 
 RISEN = (
     "Is that what was meant? Then say in the change what each order gets for it, and record it: "
-    "python -m benchmarks record. Else make it less; docs/explanation/cost.md says what each unit costs."
+    "python -m benchmarks record. Else make it less; the page on cost has the price of each unit."
 )
 
 

@@ -1,4 +1,4 @@
-"""Writes what was printed last into docs/explanation/cost.md and docs/explanation/scale.md, each part between its marks.
+"""Writes what was printed last into cost.md and scale.md of docs/explanation, between marks.
 
 <!-- bench: units -->
 <!-- end of bench -->

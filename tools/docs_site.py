@@ -3,7 +3,8 @@
 On a code host, a page may link to any file of the repository and have Mermaid diagrams. The site
 has the pages alone, and loads no script from outside: a link to a file elsewhere becomes the
 file's path, a picture elsewhere is copied into the site, and a state diagram becomes a table of its
-transitions. A link to a file that does not exist is a warning: an error in a strict build.
+transitions. A link to a file that does not exist, or a page that loads anything from outside, is a
+warning: an error in a strict build.
 """
 
 import logging
@@ -25,6 +26,12 @@ ASSETS = "assets"
 
 _LINK = re.compile(r"(!?)\[((?:[^\[\]]|\[[^\]]*\])*)\]\(([^)\s#]+)(#[^)\s]*)?\)")
 _DIAGRAM = re.compile(r"```mermaid\nstateDiagram-v2\n(.*?)```\n?", re.DOTALL)
+_LOADED = re.compile(
+    r"""<(?:script|img|iframe|source)\b[^>]*\bsrc=["']?((?:https?:)?//[^"'\s>]+)"""
+    r"""|<link\b(?=[^>]*\brel=["']?(?:stylesheet|icon|preconnect|preload))"""
+    r"""[^>]*\bhref=["']?((?:https?:)?//[^"'\s>]+)""",
+    re.IGNORECASE,
+)
 _ARROW = re.compile(r"^\s*(\S+) --> (\S+?)(?:: (.*))?$", re.MULTILINE)
 
 log = logging.getLogger("mkdocs.roundsman")
@@ -89,6 +96,11 @@ def for_the_site(markdown: str, page: str) -> str:
     return "".join(part if part.startswith("```") else _LINK.sub(link, part) for part in parts)
 
 
+def loaded_from_outside(html: str) -> list[str]:
+    """The addresses elsewhere from which a page would load a script, a style or a picture."""
+    return [script or style for script, style in _LOADED.findall(html)]
+
+
 def on_config(config: "MkDocsConfig") -> None:
     """mkdocs: the navigation lists every page of a folder that it names."""
     config.nav = expanded(config.nav or [])
@@ -107,3 +119,10 @@ def on_files(files: "Files", config: "MkDocsConfig") -> None:
 def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:
     """mkdocs: the text of each page, before it is HTML."""
     return for_the_site(markdown, page.file.src_uri)
+
+
+def on_post_page(output: str, page: "Page", **_: object) -> str:
+    """mkdocs: each page as HTML."""
+    for address in loaded_from_outside(output):
+        log.warning("%s loads %s", page.file.src_uri, address)
+    return output

@@ -1,4 +1,4 @@
-"""The simulations of docs/explanation/scale.md lose nothing, and agree with arithmetic where it is known."""
+"""The simulations of the page on scale lose nothing, and agree with arithmetic."""
 
 from math import inf
 

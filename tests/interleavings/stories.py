@@ -1,6 +1,6 @@
 """The interleavings that break systems like this one, and the tests that tell each of them.
 
-`python -m tests.interleavings.stories` writes them into docs/explanation/reliability.md, between its markers.
+`python -m tests.interleavings.stories` writes them into docs/explanation/reliability.md.
 """
 
 import sys

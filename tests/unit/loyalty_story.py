@@ -1,4 +1,4 @@
-"""What docs/how-to/wrap-a-service.md says happens, by its own commands; run in a copy of the project.
+"""What docs/how-to/wrap-a-service.md says happens, by its commands, in a copy of the project.
 
 `test_wrap_a_service.py` puts this into the copy as a test, beside `commands.txt` (the page's
 `roundsman` commands, in their order) and `service-url.txt` (where the page's stand-in answers).

@@ -16,8 +16,6 @@ from tests.project import load_template
 from tests.unit.agent_samples import request
 
 HERE = Path(__file__).parent
-ADAPTERS = HERE.parents[1] / "layers" / "core" / "roundsman" / "aws"
-PROGRESS = {"StepAttemptsProgress"}  # said while an attempt goes on; it ends otherwise
 PAGE = (HERE.parents[1] / "docs" / "reference" / "agent.md").read_text(encoding="utf-8")
 
 
@@ -48,18 +46,6 @@ def test_every_fault_in_the_table_has_its_test_and_every_test_is_in_the_table() 
         for function in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(function, ast.FunctionDef) and function.name.startswith("test_")
     )
-
-
-def test_every_metric_of_an_agents_function_is_on_the_page() -> None:
-    callers = ("agent_lambda", "batch", "call_notes", "dead_letters", "guarding")
-    sources = (*callers, "breaker", "circuit_news", "rate")
-    counted = {f"StepAttempts{outcome.capitalize()}" for outcome in Outcome} - PROGRESS
-    for name in sources:
-        code = (ADAPTERS / f"{name}.py").read_text(encoding="utf-8")
-        counted.update(re.findall(r'(?:count|measure)\("(\w+)"', code))
-    section = PAGE.partition("## What it leaves behind")[2].partition("\n## ")[0]
-    table = "\n".join(line for line in section.splitlines() if line.startswith("| `"))
-    assert set(re.findall(r"`(\w+)`", table)) == counted
 
 
 def test_the_environment_on_the_page_is_the_templates() -> None:

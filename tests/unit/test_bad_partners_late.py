@@ -1,6 +1,6 @@
 """A remote service that answers late, or twice, or does it and loses the answer.
 
-As in test_bad_partners.py, at a real one on loopback; docs/reference/agent.md has the table of them.
+As in test_bad_partners.py, at a real one on loopback; docs/reference/agent.md has the table.
 """
 
 from collections.abc import Iterator

@@ -149,7 +149,7 @@ def roundsman_stack(
     roundsman_services: "Services | None",
     roundsman_clock: "Clock",
 ) -> "Iterator[Stack]":
-    """The project's template on moto, its functions and services, for one test. docs/how-to/test.md."""
+    """The project's template on moto, with its functions and services; docs/how-to/test.md."""
     _check_installed()
     from contextlib import ExitStack
 

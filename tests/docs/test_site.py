@@ -1,0 +1,86 @@
+"""The site shows what the pages show on a code host, and loads nothing from outside."""
+
+import re
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tools.docs_site import DOCS, as_table, expanded, for_the_site, loaded_from_outside, pages_in
+
+ROOT = Path(__file__).parents[2]
+# A path in a page on the code: the package, or another folder of the project.
+PATHS = re.compile(r"`((?:layers/|console/|functions/)?[a-z_]+/[a-z_/]+\.py)`")
+
+
+def test_a_link_to_a_page_stays_and_one_to_another_file_becomes_its_path() -> None:
+    text = "See [Cost](cost.md), [prices](../../console/roundsman_console/cost/prices.toml)."
+    assert for_the_site(text, "explanation/scale.md") == "See [Cost](cost.md), prices."
+    file = "tests/interleavings/test_effects.py"
+    named = f"[`{file}`](../../{file})"
+    assert for_the_site(named, "explanation/reliability.md") == f"`{file}`"
+
+
+def test_a_picture_elsewhere_is_taken_from_the_sites_own_folder() -> None:
+    text = "![units](../../benchmarks/results/usd_per_million.svg)"
+    found = for_the_site(text, "explanation/cost.md")
+    assert found == "![units](../assets/usd_per_million.svg)"
+
+
+def test_links_in_code_are_left_alone() -> None:
+    text = "```\n[a](../../b.py)\n```\n"
+    assert for_the_site(text, "explanation/cost.md") == text
+
+
+def test_a_link_to_no_file_is_a_warning(caplog: pytest.LogCaptureFixture) -> None:
+    for_the_site("[gone](../../tests/gone.py)", "explanation/cost.md")
+    assert "tests/gone.py, which does not exist" in caplog.text
+
+
+def test_a_state_diagram_becomes_a_table() -> None:
+    diagram = "    [*] --> Pending\n    Pending --> Active: Start / Replied\n    Undone --> [*]\n"
+    assert as_table(diagram).splitlines()[2:] == [
+        "| *begin* | Pending |  |",
+        "| Pending | Active | Start / Replied |",
+        "| Undone | *end* |  |",
+    ]
+    assert "mermaid" not in for_the_site(
+        (DOCS / "reference" / "states.md").read_text(encoding="utf-8"), "reference/states.md"
+    )
+
+
+def test_what_a_page_would_load_from_outside_is_found() -> None:
+    html = '<script src="https://cdn.test/a.js"></script><link rel="stylesheet" href="//f.test/b">'
+    assert loaded_from_outside(html) == ["https://cdn.test/a.js", "//f.test/b"]
+    assert loaded_from_outside('<a href="https://aws.test/">AWS</a><img src="../a.svg">') == []
+
+
+def test_every_page_is_in_the_navigation_once() -> None:
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))["nav"]
+    listed = _pages(expanded(nav))
+    assert len(set(listed)) == len(listed)
+    assert set(listed) == {str(path.relative_to(DOCS)) for path in DOCS.rglob("*.md")}
+    assert pages_in("decisions")[0] == "decisions/index.md"
+
+
+def _pages(nav: object) -> list[str]:
+    if isinstance(nav, list):
+        return [page for entry in nav for page in _pages(entry)]
+    if isinstance(nav, dict):
+        return [page for entry in nav.values() for page in _pages(entry)]
+    return [str(nav)]
+
+
+def test_the_files_that_the_page_on_architecture_names_exist() -> None:
+    text = (DOCS / "explanation" / "architecture.md").read_text(encoding="utf-8")
+    named = PATHS.findall(text)
+    assert len(named) > 30
+    core = ROOT / "layers" / "core" / "roundsman"
+    assert not [name for name in named if not ((ROOT / name).is_file() or (core / name).is_file())]
+
+
+@pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "events/README.md"])
+def test_links_of_the_pages_beside_the_site_lead_somewhere(page: str) -> None:
+    text = (ROOT / page).read_text(encoding="utf-8")
+    for target in re.findall(r"\]\(([^)#\s]+)", text):
+        assert "://" in target or (ROOT / page).parent.joinpath(target).exists(), target
