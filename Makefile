@@ -127,7 +127,7 @@ policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
 .PHONY: docs docs-serve
 docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is an error
 	@$(BIN)/python -m tools.reference --check
-	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet --strict
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in .cache/site: make docs-serve shows it" >&2
 
 docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each change (PORT=8000)
