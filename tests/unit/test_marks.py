@@ -4,12 +4,10 @@ NOTED is the request whose reading was noted; THE_STEP's request is the one in q
 supervisor finds overdue. The machine takes it for never read where it was sent after `read_up_to`.
 """
 
-from dataclasses import replace
-
-from roundsman.events import AgentView
-from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, queue_key, view, with_unread
+from roundsman.holds import with_holds
+from roundsman.marks import DOUBT, NOTE_EVERY, Mark, Notebook, queue_key, view
+from roundsman.ports import OPERATOR, Hold
 from roundsman.values import MINUTE, SECOND
-from tests.unit.machine_world import plan, step
 
 READ = 1_790_000_000_000
 
@@ -108,13 +106,10 @@ def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
 
 def test_a_queue_of_which_only_a_hold_is_known_was_never_read() -> None:
     """A hold makes a view without a mark; of an agent that was read, the mark says otherwise."""
-    held = AgentView(held_until=READ + MINUTE, held_why="on hold")
     read = view(Mark(sent_at=READ, read_at=READ), READ)
-    two = plan(step("a", agents=("kitchen", "oven")), step("b", agents=("bell",)))
-    known = {queue_key("kitchen", "normal"): held, queue_key("oven", "normal"): read}
-    views = with_unread(known, two, "normal")
-    assert views == {
-        "kitchen/normal": replace(held, unread=True),
-        "oven/normal": read,
-        "bell/normal": AgentView(unread=True),
+    held = [Hold(agent, OPERATOR, READ, READ + MINUTE, "", "ann") for agent in ("kitchen", "oven")]
+    views = with_holds({queue_key("oven", "normal"): read}, held, READ)
+    assert {queue: found.unread for queue, found in views.items() if queue.endswith("/normal")} == {
+        "kitchen/normal": True,
+        "oven/normal": False,
     }

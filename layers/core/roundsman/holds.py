@@ -4,12 +4,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from roundsman.events import AgentView
-from roundsman.marks import queue_key
+from roundsman.marks import UNREAD, queue_key
 from roundsman.ports import BREAKER, Hold
 from roundsman.values import MINUTE, clock_time
 from roundsman.workflow import Priority
-
-NOTHING_KNOWN = AgentView()
 
 UNREADABLE_FOR = 5 * MINUTE
 """How long a hold that cannot be read is taken to last, from each reading of it: it ends when
@@ -58,6 +56,6 @@ def with_holds(
         why = "; ".join(why_held(hold) for hold in its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
-            known = found.get(queue, NOTHING_KNOWN)
+            known = found.get(queue, UNREAD)
             found[queue] = replace(known, held_until=until, held_why=why)
     return found
