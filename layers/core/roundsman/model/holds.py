@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, clock_time
-from roundsman.model.queue_lag import queue_key
+from roundsman.model.queue_lag import UNREAD, queue_key
 from roundsman.model.workflow import Priority
 
 
@@ -29,8 +29,6 @@ class Hold:
 
 OPERATOR, BREAKER = "operator", "breaker"
 
-
-NOTHING_KNOWN = AgentView()
 
 UNREADABLE_FOR = 5 * MINUTE
 """How long a hold that cannot be read is taken to last, from each reading of it: it ends when
@@ -79,6 +77,6 @@ def with_holds(
         why = "; ".join(why_held(hold) for hold in its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
-            known = found.get(queue, NOTHING_KNOWN)
+            known = found.get(queue, UNREAD)
             found[queue] = replace(known, held_until=until, held_why=why)
     return found

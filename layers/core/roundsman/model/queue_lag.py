@@ -25,7 +25,7 @@ would then be sent for ever. So every doubt is resolved as "may have been read":
 DOUBT is NOTE_EVERY and as much again for clocks that differ and for a write that takes its time.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from roundsman.model.events import Agents, AgentView
@@ -85,13 +85,9 @@ def view(mark: ReadMark, now: int) -> AgentView:
 
 
 def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
-    """The views, and which queues of the plan's agents were never read, as far as marks say.
-
-    A view may exist without a mark: of an agent that is on hold.
-    """
+    """The views, and one for each queue of the plan's agents of which nothing was ever read."""
     queues = (queue_key(agent, priority) for step in plan.steps.values() for agent in step.agents)
-    views = ((queue, agents.get(queue, UNREAD)) for queue in queues)
-    unread = {q: replace(view, unread=True) for q, view in views if view.read_up_to is None}
+    unread = {queue: UNREAD for queue in queues if queue not in agents}
     return {**agents, **unread} if unread else agents
 
 
