@@ -29,8 +29,8 @@ def canonical_json(value: Json) -> str:
 def parse_json(text: str) -> Json:
     """Parse strict JSON. Raises ValueError for invalid JSON and for these values:
 
-    - NaN, Infinity, numbers too large for a float, and values nested deeper than MOST_LEVELS:
-      every later write of a record that contains one would fail.
+    - NaN, Infinity, floating-point numbers that exceed the range of a float, and values nested
+      deeper than MOST_LEVELS: every later write of a record that contains one would fail.
     - An object in which a key is repeated. The parser of the standard library silently takes the
       last value; in a message that moves money, the intention of the sender is then unknown.
     """
