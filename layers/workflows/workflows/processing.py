@@ -95,10 +95,10 @@ def read_processing(
     workflows: Mapping[str, Workflow],
     reply_queue_problem: Callable[[str], str | None],
 ) -> Processing:
-    """Check the fields that ProcessingSchema accepted against the workflows, the reply queues and
-    the time.
+    """Check the fields that ProcessingSchema accepted against the stack and the time.
 
-    `now` is in epoch ms. Problems are returned, not raised.
+    The workflow must exist, the reply queue must be usable, and the start must not be too far
+    ahead. `now` is in epoch ms. Problems are returned, not raised.
     """
     problems: list[Problem] = []
     workflow = workflows.get(_taken(valid, "workflow", str) or DEFAULT_WORKFLOW)

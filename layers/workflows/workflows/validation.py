@@ -16,7 +16,7 @@ from marshmallow.types import ErrorMessages
 from roundsman.errors import Problem
 from roundsman.model.json import Json
 
-MOST_PROBLEMS = 1_000  # more than 200 lines have known fields; keeps a rejection small enough
+MOST_PROBLEMS = 1_000  # more than the known fields of 200 lines; keeps a rejection small enough
 LONGEST_NAME = 64
 
 T = TypeVar("T")
