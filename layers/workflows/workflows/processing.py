@@ -132,7 +132,7 @@ def _compact(at: int) -> str:
 
 
 def _start_at(valid: Mapping[str, object], now: int) -> int | None:
-    """When to start, in epoch ms; an instant in the past means now, None means no wish."""
+    """When to start, in epoch ms; now for an instant in the past, None if the event has none."""
     wait = _taken(valid, "processIn", int)
     if wait is not None:
         return now + wait * SECOND

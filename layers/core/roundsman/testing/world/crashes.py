@@ -66,9 +66,9 @@ def crash_everywhere(
 ) -> CrashReport:
     """Run the story once for each call and each of these faults that can hit it, to its end.
 
-    `make` creates the world and must pass on the faults that it is given. With `then`, each run is
-    repeated for each number in it, and the process crashes a second time after that many further
-    calls, so that the recovery is tested as well.
+    `make` creates the world and must pass on the faults that it is given. With `then`, there is one
+    such run for each number in it, and the process crashes a second time that many calls later, so
+    that the recovery is tested as well.
 
     Raises what the story raises without faults, and ValueError if no call can have one of these
     faults. Raises StoryBroken if, with a fault, the story fails, an invariant is broken, an order

@@ -55,7 +55,7 @@ LATENCY = 5
 """The least time between two events, in ms."""
 
 MOST_EVENTS = 2_000
-"""The most events of a run for each task and waiting message; a run with more never ends."""
+"""The most events of a run, per task and waiting message. A run with more is taken for endless."""
 
 
 class World:
@@ -66,7 +66,7 @@ class World:
     - `seed`, `mishaps`: random failures, all drawn from the seed.
     - `faults`: chosen failures of calls to AWS.
     - `supervisors`, `interval`: the number of supervisors, and the time between two passes.
-    - `skew`: by how much the clocks of `submission`, `scheduler` or `supervisor` are ahead.
+    - `skew`: how far the clock of a part is ahead (`submission`, `scheduler`, `supervisor`).
     - `read`: the function that reads events for submission, as in `functions/submission/app.py`.
       Without it, any JSON object is an order.
     - `instances`: how many scheduler instances live on from message to message, with their caches,
