@@ -1,4 +1,4 @@
-"""Deploys a SAM template on moto in this process and runs its functions. See docs/how-to/test.md."""
+"""Deploys a SAM template on moto and runs its functions. See docs/how-to/test.md."""
 
 from typing import TYPE_CHECKING
 

@@ -280,7 +280,7 @@ class Stack(Driver):
         return url
 
     def faults(self, *rules: Mapping[str, object]) -> None:
-        """Replace the fault rules of the services. docs/reference/example-services.md lists the rules."""
+        """Replace the fault rules of the services; see docs/reference/example-services.md."""
         self.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
 
     # ---- results ----------------------------------------------------------------------------
