@@ -32,7 +32,7 @@ def diagrams() -> str:
             "",
             *_fence(_task_lines()),
             "",
-            "What a person asks, an operator or the customer who cancels:",
+            "By a person, an operator or the customer who cancels:",
             "",
             *_fence(_drawn(_task_arrows(people=True))),
             "",
@@ -40,7 +40,7 @@ def diagrams() -> str:
             "",
             *_fence(_step_lines()),
             "",
-            "What a person asks:",
+            "By an operator:",
             "",
             *_fence(_drawn(_step_arrows(people=True))),
         ]
