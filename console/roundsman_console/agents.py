@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
@@ -136,7 +136,7 @@ def agents_table(agents: list[AgentNow]) -> Table:
         table.add_column("Why", overflow="fold")
     for agent in agents:
         lag = max((agent.lags or {}).values(), default=0)
-        behind = plain(spoken(lag) if lag else "")
+        behind = plain(format_duration(lag) if lag else "")
         if not agent.holds:
             rest = [plain("") for _ in range(2 if held else 0)]
             table.add_row(plain(agent.name), plain("taken", "green"), *rest, behind)

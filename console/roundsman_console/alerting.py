@@ -14,7 +14,7 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
-from roundsman.model.instants import SECOND, spoken
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.letters.queues import Source, counts, sources
@@ -139,7 +139,7 @@ def _show(found: list[Standing], limit: int, read: Read) -> None:
         table.add_column(heading, no_wrap=True)
     table.add_column("What", overflow="fold")
     for one in found[:limit]:
-        lasting = spoken(max(0, at - one.since)) if one.since is not None else ""
+        lasting = format_duration(max(0, at - one.since)) if one.since is not None else ""
         table.add_row(
             plain(one.severity, STYLES.get(one.severity, "")),
             plain(lasting),

@@ -18,7 +18,7 @@ from rich.console import Console
 from roundsman.aws.clock import now
 from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
-from roundsman.model.events import COMMAND_KINDS, Asked, HistoryRow, OperatorEvent, Resolve
+from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow, OperatorEvent, Resolve
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import UNDO, Task, operation_of
@@ -64,7 +64,7 @@ class Wish:
     """
 
     order: str
-    event: Callable[[Asked], OperatorEvent]
+    event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
     question: Callable[[Task], str] | None = None
 
@@ -88,7 +88,7 @@ class Told:
     outcome: Outcome
     sentence: str
     command: str
-    asked: Asked
+    asked: CommandSource
     sent: bool
     order: str
     task: Task | None
@@ -115,7 +115,7 @@ def carry_out(wish: Wish, manner: Manner) -> None:
         stack = find_stack(manner.stack)
         task, plan = find_task(stack, wish.order)
         _check_names(plan, wish.steps)
-        event = wish.event(Asked(f"c-{secrets.token_hex(8)}", by, reason, task.version))
+        event = wish.event(CommandSource(f"c-{secrets.token_hex(8)}", by, reason, task.version))
         told = _refused_here(plan, task, event)
         if told is None:
             if wish.question is not None:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
-from roundsman.model.instants import MINUTE, iso, spoken
+from roundsman.model.instants import MINUTE, format_duration, iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
@@ -271,12 +271,12 @@ def _about(task: Task, facts: Facts) -> Iterator[str]:
 
 
 def _ago(instant: int, facts: Facts) -> str:
-    return f"{spoken(max(0, facts.at - instant))} ago"
+    return f"{format_duration(max(0, facts.at - instant))} ago"
 
 
 def _passed(instant: int, facts: Facts) -> str:
     if instant > facts.at:
-        return f"in {spoken(instant - facts.at)}"
+        return f"in {format_duration(instant - facts.at)}"
     return _ago(instant, facts)
 
 

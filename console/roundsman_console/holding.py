@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.instants import SECOND, clock_time, format_duration
 from roundsman.model.json import Json
 from roundsman.wire.limits import wire_text
 from roundsman_console.agents import AgentNow, find_agent, hold_document
@@ -66,7 +66,7 @@ def hold_command(
         asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)))
         found = find_stack(stack)
         held = find_agent(found, agent)
-        lasts = spoken(seconds * SECOND)
+        lasts = format_duration(seconds * SECOND)
         confirm(f"{_is_held(held)}Let {held.name} take no work for {lasts}?", yes=yes)
         at = now()
         hold = Hold(held.name, OPERATOR, at, at + seconds * SECOND, asking.reason, asking.by)
@@ -181,7 +181,7 @@ def _wake(stack: Stack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, 
 
 
 def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"goes on by itself within {spoken(LOOK_AGAIN)}."
+    by_itself = f"goes on by itself within {format_duration(RECHECK_INTERVAL)}."
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"

@@ -14,7 +14,7 @@ from itertools import groupby, islice
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.failure import NO_STEP
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
@@ -85,8 +85,8 @@ class Selection:
             self.workflow and f"of {self.workflow}",
             self.step and f"at {self.step}",
             self.error,
-            None if self.older is None else f"older than {spoken(self.older)}",
-            None if self.newer is None else f"newer than {spoken(self.newer)}",
+            None if self.older is None else f"older than {format_duration(self.older)}",
+            None if self.newer is None else f"newer than {format_duration(self.newer)}",
             self.group and f"in {self.group}",
             *(f"{name} {value}" for name, value in sorted(self.tags.items())),
         ]

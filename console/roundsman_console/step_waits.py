@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import clock_time, spoken
+from roundsman.model.instants import clock_time, format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
@@ -79,9 +79,11 @@ class _View:
         evidence = [*self._lag(agent), *_last_error(record)]
         by = record.overdue_at
         if by is not None and by <= self.at:
-            what = f"{self._answer(name, record, step)}, overdue by {spoken(self.at - by)}"
+            what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
             return Wait("overdue", name, agent, what, tuple(evidence), None, by)
-        until = f", until {second(by)} (in {spoken(by - self.at)})" if by is not None else ""
+        until = (
+            f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
+        )
         if record.waiting:
             what = f"an answer from outside to {name}, a callback of {agent}{until}"
             answer = "roundsman answer TOKEN --result '...'"
@@ -89,7 +91,11 @@ class _View:
         if self._unread(record, agent):
             what = f"{agent} to read the request of {name}: its queue is behind"
             return Wait("unread", name, agent, what, tuple(evidence), "roundsman agents")
-        sent = f", sent {spoken(self.at - record.started_at)} ago" if record.started_at else ""
+        sent = (
+            f", sent {format_duration(self.at - record.started_at)} ago"
+            if record.started_at
+            else ""
+        )
         case = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return Wait(case, name, agent, what, (*evidence, *self._heard(record)))
@@ -132,9 +138,9 @@ class _View:
         what = f"attempt {record.failure_count + 1}{most} of {name}"
         evidence = tuple(_last_error(record))
         if not_before <= self.at:
-            what = f"{what}, which was due {spoken(self.at - not_before)} ago"
+            what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
             return Wait("retry_late", name, agent, what, evidence, None, not_before)
-        what = f"{what}, at {second(not_before)} (in {spoken(not_before - self.at)})"
+        what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
         run = f"roundsman run {self.task.task_id} --reason '...'"
         return Wait("retry", name, agent, what, evidence, run)
 
@@ -142,7 +148,7 @@ class _View:
         agent, not_before = _agent(record, step), record.not_before
         evidence = tuple(_last_error(record))
         if not_before is not None and not_before > self.at:
-            until = f"at {second(not_before)} (in {spoken(not_before - self.at)})"
+            until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
             if record.failure_count:
                 what = f"attempt {record.failure_count + 1} of the undo of {name}, {until}"
             else:
@@ -161,11 +167,11 @@ class _View:
     def _lag(self, agent: str) -> Iterator[str]:
         view = self.agents.get(f"{agent}/{self.task.priority}")
         if view is not None and view.lag > 0:
-            yield f"{agent} reads what was sent {spoken(view.lag)} ago"
+            yield f"{agent} reads what was sent {format_duration(view.lag)} ago"
 
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:
-            yield f"last heard of {spoken(max(0, self.at - record.heard_at))} ago"
+            yield f"last heard of {format_duration(max(0, self.at - record.heard_at))} ago"
 
 
 def _agent(record: StepRecord, step: StepPlan | None) -> str:

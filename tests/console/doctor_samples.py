@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.model.failure import Group
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
@@ -105,7 +105,7 @@ def held(*, until: int) -> Task:
     done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
     waits = StepRecord(not_before=until, complete_by=until + 30 * SECOND, held_since=NOW)
     steps = {"reserve_stock": done, "charge_card": waits}
-    return placed(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
+    return with_due_entry(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
 
 
 GROUP = Group(
@@ -132,7 +132,7 @@ def archived() -> Task:
         version=5,
         failure=GROUP.id,
     )
-    return placed(over, NOW)
+    return with_due_entry(over, NOW)
 
 
 def done(task_id: str = "ord-1001", *, owed: tuple[str, ...] = ()) -> Task:

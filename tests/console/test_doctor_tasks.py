@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
 from roundsman.model.holds import OPERATOR, Hold
@@ -181,14 +181,14 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
 
 
 def test_a_step_held_for_long_is_found_only_where_nothing_holds_its_agent() -> None:
-    waits = with_tasks(held(until=NOW + LOOK_AGAIN + MINUTE))
+    waits = with_tasks(held(until=NOW + RECHECK_INTERVAL + MINUTE))
     found = of(waits)["held-without-hold"]
     assert "charge_card waits for payment until" in found.evidence
     assert found.fix == Inspect("ord-1001")
     hold = Hold("payment", OPERATOR, NOW, NOW + HOUR, "maintenance", "amy")
     assert of(replace(waits, holds=(hold,))) == {}
     assert "held-without-hold" in of(replace(waits, holds=(replace(hold, until=NOW),)))
-    assert of(with_tasks(held(until=NOW + LOOK_AGAIN))) == {}
+    assert of(with_tasks(held(until=NOW + RECHECK_INTERVAL))) == {}
 
 
 def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:

@@ -6,7 +6,15 @@ from functools import partial
 import pytest
 
 from roundsman.errors import TryAgain, UnreadableRecord
-from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Resolve, Resubmit, RunNow
+from roundsman.model.events import (
+    Cancel,
+    CommandSource,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+)
 from roundsman_console.bulk.run import Kind, Progress, Run, RunState, Sent, Terms, Verdict
 from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
 from tests.contract.samples import NOW
@@ -15,7 +23,7 @@ from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld
 
 ID = "b-1a2b3c4d"
-ASKED = Asked(ID, "amy", "the carrier is back")
+ASKED = CommandSource(ID, "amy", "the carrier is back")
 ME = Holder("t-1", "amy", "desk", NOW + 60_000)
 FAR = Progress(
     reached=7,

@@ -12,7 +12,7 @@ import boto3
 
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import AwsFault, Call, Stack, Strike
+from roundsman.testing.stack import AwsFault, Call, InjectedFault, Stack
 from tests.crash.scenarios import ORDER, Scenario, ended
 from tests.moto.orders import ALL_EFFECTS, order
 
@@ -49,9 +49,9 @@ class Run:
     call: Call
     fault: str
 
-    def strike(self) -> Strike:
+    def strike(self) -> InjectedFault:
         fault, tries = FAULTS[self.fault]
-        return Strike(fault, after=self.number - 1, tries=tries)
+        return InjectedFault(fault, after=self.number - 1, tries=tries)
 
     @property
     def name(self) -> str:
@@ -82,7 +82,7 @@ class Stage:
             for operation in ("SendMessage", "SendMessageBatch"):
                 events.register(f"provide-client-params.sqs.{operation}", self._look_at_requests)
 
-    def play(self, scenario: Scenario, strike: Strike | None = None) -> Outcome:
+    def play(self, scenario: Scenario, strike: InjectedFault | None = None) -> Outcome:
         """Carry one order to its end. Raises AssertionError for whatever must never be."""
         stack = self.stack
         stack.start_over()

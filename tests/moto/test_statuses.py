@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
 from roundsman.testing.stack import MORNING, Message, Stack
 from roundsman.wire.commands import command_of
@@ -99,7 +99,7 @@ def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: St
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    asked = Asked("c-1", by="operator", reason="the mailbox is there again")
+    asked = CommandSource("c-1", by="operator", reason="the mailbox is there again")
     world.send("SchedulerQueue", command_of("ord-1", Resubmit(asked)).body())
     world.run()
     assert [status["status"] for status in world.messages(queue)] == [

@@ -6,8 +6,8 @@ import pytest
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import (
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     HistoryRow,
     OperatorEvent,
@@ -43,7 +43,7 @@ CHARGE = step("charge", RESERVE, agents=("payment", "payment_backup"))
 MAIL = step("mail", RESERVE, agent="mail")
 PLAN = plan_of(workflow(RESERVE, CHARGE, MAIL))
 ID = "b-1a2b3c4d"
-ASKED = Asked(ID, "amy", "it is back")
+ASKED = CommandSource(ID, "amy", "it is back")
 FAILED_AT = T0 + 5_000
 ERROR = StepError("CardDeclined", "no funds")
 

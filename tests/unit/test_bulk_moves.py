@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman_console.bulk.moves import (
     BATCH,
     LEAST,
@@ -48,7 +48,7 @@ ONE_BY_ONE = ("f-00000000", "charge_card: CardDeclined")
 
 
 def a_run(selected: int = 20, **terms: float) -> Run:
-    asked = Asked("b-00000000", "amy", "the acquirer is back")
+    asked = CommandSource("b-00000000", "amy", "the acquirer is back")
     found = Terms(**{"canary": 5, **terms})  # type: ignore[arg-type]  # numbers of either kind
     return Run("b-00000000", Resubmit(asked), "amy", "", "--group f-1", NOW, selected, found)
 

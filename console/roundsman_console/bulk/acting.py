@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.model.events import COMMAND_KINDS, Asked, OperatorEvent
+from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
 from roundsman_console.acting_options import Act
@@ -59,7 +59,7 @@ class Deed:
     with the number of orders.
     """
 
-    event: Callable[[Asked], OperatorEvent]
+    event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
     question: Callable[[Task], str] | None = None
     question_of_many: Callable[[str], str] | None = None
@@ -80,7 +80,7 @@ def do(deed: Deed, orders: Sequence[str], act: Act) -> None:
         run_id = f"b-{secrets.token_hex(4)}"
         run = Run(
             id=run_id,
-            event=deed.event(Asked(run_id, by, reason)),
+            event=deed.event(CommandSource(run_id, by, reason)),
             by=by,
             reason=reason,
             selection=act.selected,

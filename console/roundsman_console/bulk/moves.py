@@ -14,7 +14,7 @@ stopped has been mended, or not.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman_console.bulk.run import Progress, Run, Sent
 
 LEAST = 3
@@ -113,7 +113,7 @@ def _wait(run: Run, progress: Progress, now: int, room: int) -> Move:
         return Finish()
     which = "the canary" if in_canary(run, progress) else "what is on its way"
     return Stop(
-        f"nothing was heard of {which} for {spoken(run.terms.patience)}: "
+        f"nothing was heard of {which} for {format_duration(run.terms.patience)}: "
         f"{len(progress.on_their_way)} still under way"
     )
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from roundsman.model.events import Asked, OperatorEvent
+from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.model.failure import normalised
 from roundsman.model.instants import SECOND
 
@@ -96,7 +96,7 @@ class Run:
         The command's id is the run's: a task does each command once by its id, so whatever is sent
         to it a second time for this run does nothing.
         """
-        asked = Asked(self.id, self.by, f"{self.reason} (bulk {self.id})", seen_version)
+        asked = CommandSource(self.id, self.by, f"{self.reason} (bulk {self.id})", seen_version)
         return replace(self.event, asked=asked)
 
 

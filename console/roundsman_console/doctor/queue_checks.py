@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.model.instants import SECOND, spoken
+from roundsman.model.instants import SECOND, format_duration
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact, QueueFact
 from roundsman_console.doctor.kinds import Kind
 
@@ -64,7 +64,7 @@ def backlogs(facts: Facts) -> Iterator[Finding]:
     most = int(given) if given.isdecimal() else BEHIND_AFTER
     for queue in facts.work_queues:
         if queue.oldest is not None and queue.oldest > most:
-            evidence = f"the oldest message is {spoken(queue.oldest * SECOND)} old"
+            evidence = f"the oldest message is {format_duration(queue.oldest * SECOND)} old"
             evidence += f", {_messages(queue.waiting)} waiting"
             yield Finding(Kind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")
 
@@ -107,14 +107,15 @@ def retentions(facts: Facts) -> Iterator[Finding]:
         wait = queue.visibility * (queue.max_receives or 1)
         if queue.retention <= wait:
             evidence = (
-                f"kept for {spoken(queue.retention * SECOND)}; its deliveries take up to "
-                f"{spoken(wait * SECOND)}"
+                f"kept for {format_duration(queue.retention * SECOND)}; its deliveries take up to "
+                f"{format_duration(wait * SECOND)}"
             )
             yield Finding(Kind.RETENTION_TOO_SHORT, queue.name, evidence)
         target = dead.get(queue.dead_letters_to or "")
         if target is not None and target.retention <= queue.retention:
             evidence = (
-                f"kept for {spoken(target.retention * SECOND)} from when they were first sent, "
+                f"kept for {format_duration(target.retention * SECOND)} from when they were "
+                "first sent, "
                 f"no longer than in {queue.name}"
             )
             command = _set(target, "MessageRetentionPeriod", 1_209_600)

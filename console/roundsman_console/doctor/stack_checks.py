@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.model.holds import BREAKER, OPERATOR
-from roundsman.model.instants import MINUTE, SECOND, spoken
+from roundsman.model.instants import MINUTE, SECOND, format_duration
 from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
 from roundsman_console.doctor.instants import when
 from roundsman_console.doctor.kinds import Kind
@@ -28,8 +28,12 @@ def supervisors(facts: Facts) -> Iterator[Finding]:
     if not late:
         return
     last = max(visits[shard] for shard in late)
-    seen = f"last at {when(last)}, {spoken(facts.now - last)} ago" if last else "never visited"
-    evidence = f"{seen}; a round is {spoken(facts.interval)}"
+    seen = (
+        f"last at {when(last)}, {format_duration(facts.now - last)} ago"
+        if last
+        else "never visited"
+    )
+    evidence = f"{seen}; a round is {format_duration(facts.interval)}"
     yield Finding(Kind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
 
 
@@ -43,7 +47,7 @@ def leases(facts: Facts) -> Iterator[Finding]:
             by_owner.setdefault(lease.owner, []).append(shard)
     for owner, shards in sorted(by_owner.items()):
         ended = max(facts.leases.of(shard).until for shard in shards)
-        evidence = f"held by {owner} until {when(ended)}, {spoken(facts.now - ended)} ago"
+        evidence = f"held by {owner} until {when(ended)}, {format_duration(facts.now - ended)} ago"
         yield Finding(Kind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
 
 
@@ -71,7 +75,7 @@ def bulk_runs(facts: Facts) -> Iterator[Finding]:
         if quiet > BULK_QUIET_FOR:
             evidence = (
                 f"{run.reached} of {run.selected} orders reached; carried on by {run.by}, "
-                f"silent for {spoken(quiet)}"
+                f"silent for {format_duration(quiet)}"
             )
             command = f"roundsman bulk resume {run.name}"
             yield Finding(Kind.BULK_ABANDONED, run.name, evidence, command)
@@ -106,7 +110,7 @@ def timeouts(facts: Facts) -> Iterator[Finding]:
     for agent, (within, name) in sorted(longest.items()):
         for one in _functions_of(facts, agent):
             if one.timeout * SECOND <= within:
-                evidence = f"ends after {one.timeout} s; {name} has {spoken(within)}"
+                evidence = f"ends after {one.timeout} s; {name} has {format_duration(within)}"
                 yield Finding(Kind.TIMEOUT_TOO_SHORT, one.name, evidence)
 
 

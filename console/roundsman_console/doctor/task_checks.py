@@ -4,10 +4,10 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roundsman.engine.agent_holds import LOOK_AGAIN, RAMP
+from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane, due, lane_key, settled
-from roundsman.model.instants import MINUTE, spoken
+from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
@@ -49,7 +49,7 @@ def stuck_tasks(facts: Facts) -> Iterator[Finding]:
             continue
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
         evidence = (
-            f"{what} overdue since {clock(since)} ({spoken(facts.now - since)}); "
+            f"{what} overdue since {clock(since)} ({format_duration(facts.now - since)}); "
             f"{_visited(facts.leases, task.shard)}"
         )
         known = facts.plans.get(task.plan) is not None and not seen.trouble
@@ -98,7 +98,7 @@ def unsent_owed(facts: Facts) -> Iterator[Finding]:
             continue
         since = min(owed.at for owed in old)
         names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
-        evidence = f"{names}, since {clock(since)} ({spoken(facts.now - since)})"
+        evidence = f"{names}, since {clock(since)} ({format_duration(facts.now - since)})"
         fix = None if seen.trouble else Inspect(task.task_id)
         yield Finding(Kind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
 
@@ -192,7 +192,7 @@ def held_for_nothing(facts: Facts) -> Iterator[Finding]:
     if facts.holds is None:
         return
     held = {hold.agent for hold in facts.holds if hold.until > facts.now}
-    longest = LOOK_AGAIN + RAMP + SKEW
+    longest = RECHECK_INTERVAL + RESUME_SPREAD + SKEW
     for _, task in _open(facts):
         plan = _plan(facts, task)
         for name, record in task.steps.items():
@@ -243,8 +243,9 @@ def orphans(facts: Facts) -> Iterator[Finding]:
         age = facts.now - order.created_at
         if shortest is not None and age < shortest:
             evidence = (
-                f"stored at {when(order.created_at)}, {spoken(age)} ago; no task is kept for less "
-                f"than {spoken(shortest)}"
+                f"stored at {when(order.created_at)}, {format_duration(age)} ago; "
+                "no task is kept for less "
+                f"than {format_duration(shortest)}"
             )
             command = f"roundsman show {order.order_id}"
             yield Finding(Kind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)

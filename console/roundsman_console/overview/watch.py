@@ -20,7 +20,7 @@ from rich.text import Text
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
 from roundsman_console.inert import plain
 from roundsman_console.overview.stats import Stats, gather, stats_document, stats_view
@@ -123,7 +123,7 @@ def _failures(tasks: Sequence[Task]) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading == "Group")
     at = now()
     for task in tasks:
-        ago = spoken(max(0, at - (task.ended_at or task.created_at)))
+        ago = format_duration(max(0, at - (task.ended_at or task.created_at)))
         table.add_row(
             plain(f"{ago} ago"),
             plain(task.task_id),

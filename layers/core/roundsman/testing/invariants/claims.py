@@ -38,7 +38,7 @@ class Claims:
         """Start without claims."""
         self._given: dict[Operation, set[str]] = {}
         self._accepted: set[tuple[Operation, str]] = set()
-        self._spared: dict[Operation, bool] = {}
+        self._uncounted_timeouts_after: dict[Operation, bool] = {}
         self._failed: Counter[str] = Counter()
 
     def accepted(self, request: AgentRequest) -> None:
@@ -87,8 +87,8 @@ class Claims:
         earlier, record = before.step(name), after.step(name)
         of = Operation(after.task_id, name, operation_of(earlier))
         counted = _is_counted_as_overdue(earlier, record)
-        spared_before = self._spared.pop(of, False)
-        self._spared[of] = not counted and _is_let_pass(earlier, record, now)
+        spared_before = self._uncounted_timeouts_after.pop(of, False)
+        self._uncounted_timeouts_after[of] = not counted and _is_let_pass(earlier, record, now)
         if not counted or spared_before or _ends_anyway(before, after, name):
             return
         if of.operation == UNDO and earlier.uncounted_timeouts >= UNDO_SPARED_AT_MOST:

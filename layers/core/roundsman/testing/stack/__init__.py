@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 from roundsman._lazy import names_from
 
 if TYPE_CHECKING:
-    from roundsman.testing.stack.calls import AwsFault, Call, Killed, Strike
+    from roundsman.testing.stack.calls import AwsFault, Call, InjectedFault, Killed
     from roundsman.testing.stack.deployment import Message, Stack, deployed
     from roundsman.testing.stack.environment import MORNING, Clock
     from roundsman.testing.stack.functions import Context
@@ -22,7 +22,7 @@ _HOMES = {
     "Message": "roundsman.testing.stack.deployment",
     "Services": "roundsman.testing.stack.services",
     "Stack": "roundsman.testing.stack.deployment",
-    "Strike": "roundsman.testing.stack.calls",
+    "InjectedFault": "roundsman.testing.stack.calls",
     "Template": "roundsman.testing.stack.template",
     "TemplateProblem": "roundsman.testing.stack.template",
     "deployed": "roundsman.testing.stack.deployment",
@@ -34,11 +34,11 @@ __all__ = [
     "Call",
     "Clock",
     "Context",
+    "InjectedFault",
     "Killed",
     "Message",
     "Services",
     "Stack",
-    "Strike",
     "Template",
     "TemplateProblem",
     "deployed",

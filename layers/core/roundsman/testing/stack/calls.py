@@ -70,7 +70,7 @@ class Call:
 
 
 @dataclass
-class Strike:
+class InjectedFault:
     """One fault that waits for its call. It hits a single call and is then removed."""
 
     fault: AwsFault
@@ -99,13 +99,13 @@ class AwsCalls:
 
     calls: list[Call] = field(default_factory=list)
     """The calls so far, in order."""
-    strikes: list[Strike] = field(default_factory=list)
+    strikes: list[InjectedFault] = field(default_factory=list)
     """The faults that have not hit a call yet."""
     running: str = ""
     """The function that is being called now; empty while the test itself acts."""
     struck: int = 0
     """The number of calls that a fault has hit so far."""
-    _striking: Strike | None = None
+    _striking: InjectedFault | None = None
 
     def listen(self, session: "Session") -> None:
         """Register for the calls of all clients that this session creates from now on."""

@@ -26,7 +26,7 @@ from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
-from roundsman.testing.stack.calls import AwsFault, Call, Killed, Strike
+from roundsman.testing.stack.calls import AwsFault, Call, InjectedFault, Killed
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.environment import (
     MORNING,
@@ -50,11 +50,11 @@ __all__ = [
     "Call",
     "Clock",
     "Context",
+    "InjectedFault",
     "Killed",
     "Message",
     "Services",
     "Stack",
-    "Strike",
     "Template",
     "TemplateProblem",
     "deployed",
@@ -137,7 +137,7 @@ class Stack(Driver):
         if function not in self.stack.functions:
             known = ", ".join(self.stack.functions)
             raise ValueError(f"the template has no function {function}, but {known}")
-        self.aws.strikes.append(Strike(how, function, at, after, tries))
+        self.aws.strikes.append(InjectedFault(how, function, at, after, tries))
 
     def run(self) -> None:
         """Handle messages until no queue has a visible one. Delayed messages stay in the queue."""

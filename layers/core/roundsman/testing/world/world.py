@@ -40,7 +40,7 @@ from roundsman.testing.world.queues import (
     MOST_RECEIVES,
     ORDERS,
     REPLIES,
-    Fate,
+    DeliveryRule,
     QueuedMessage,
     Queues,
 )
@@ -144,7 +144,7 @@ class World:
         self._application.check_step(step, operation)
         return self.services.script(step, operation)
 
-    def mail(self, queue: str, containing: str = "") -> Fate:
+    def mail(self, queue: str, containing: str = "") -> DeliveryRule:
         """A new rule that says how the next messages to a queue are delivered.
 
         `queue` is `orders`, `commands`, `requests` or `replies`. The rule applies to messages whose
