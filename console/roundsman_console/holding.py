@@ -25,7 +25,7 @@ from roundsman_console.hold_alerts import tell_held, tell_released
 from roundsman_console.inert import inert
 from roundsman_console.operating import AsJson, By, Yes
 from roundsman_console.sentences import ConsoleError, complain, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import second
 from roundsman_console.waking import (
     A_SECOND,
@@ -164,7 +164,7 @@ def _released_lines(before: AgentNow, asking: Asking) -> list[str]:
     ]
 
 
-def _wake(stack: Stack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
+def _wake(stack: DeployedStack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
     """Wake what waits; how far that came, and what stopped it. The release stands all the same."""
     reached = Woken()
 

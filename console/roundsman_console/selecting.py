@@ -20,7 +20,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.cursors import START, Place, cursor_of, read_cursor
 from roundsman_console.records import AT_ONCE, FIRST_PAGE
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 BUDGET = 300
 """How many tasks a page looks at unless more is asked for: well under a second of reading."""
@@ -171,7 +171,7 @@ _UNDER_WAY_OR_FAILED = frozenset(
 
 
 def find(
-    stack: Stack,
+    stack: DeployedStack,
     selection: Selection,
     *,
     after: str | None = None,
@@ -212,7 +212,9 @@ def find(
     return Page(tuple(tasks.values()), cursor, looked, unreadable)
 
 
-def _places(stack: Stack, selection: Selection, as_of: int, after: Place) -> Iterator[Place]:
+def _places(
+    stack: DeployedStack, selection: Selection, as_of: int, after: Place
+) -> Iterator[Place]:
     """Where tasks stand that may be some of these, in their order, behind `after`."""
     # A task ended after it was submitted, so nothing of what ended need be read from its start.
     youngest = 0 if selection.newer is None else max(0, as_of - selection.newer)

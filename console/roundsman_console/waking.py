@@ -19,7 +19,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.finding import plan_of
 from roundsman_console.records import END_OF_TIME
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
 """A scheduler's view of the holds is some seconds old: of a step that was held later than this ago
@@ -45,7 +45,7 @@ class Woken:
     whole: bool = False
 
 
-def wake(stack: Stack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
+def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
     """Send an inspect to each task that waits for the agent, the first at `first` (epoch ms).
 
     `tell` is called after each part with how far it came. Ends early where RECHECK_INTERVAL is
@@ -97,7 +97,7 @@ def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
     )
 
 
-def _looks(stack: Stack, task_id: str, agent: str) -> bool | None:
+def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
     """Whether the task waits for the agent; None where it cannot be read."""
     try:
         task = stack.tasks.load(task_id, now())
@@ -106,7 +106,7 @@ def _looks(stack: Stack, task_id: str, agent: str) -> bool | None:
         return None
 
 
-def _open(stack: Stack) -> Iterator[str]:
+def _open(stack: DeployedStack) -> Iterator[str]:
     """Every open task, whatever its shard."""
     for shard in stack.every_shard:
         for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):

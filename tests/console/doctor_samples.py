@@ -11,12 +11,12 @@ from roundsman.model.task import StepRecord, Task
 from roundsman_console.doctor.checks import findings
 from roundsman_console.doctor.facts import (
     AlarmFact,
-    Facts,
     Finding,
     FunctionFact,
     MappingFact,
     QueueFact,
     ScheduleFact,
+    StackFacts,
     TableFact,
     TaskSeen,
     TopicFact,
@@ -61,7 +61,7 @@ def visited(at: int) -> Leases:
     return Leases(3, 16, {shard: Lease(visited_at=at) for shard in range(16)})
 
 
-WELL = Facts(
+WELL = StackFacts(
     now=NOW,
     interval=MINUTE,
     shards=16,
@@ -89,12 +89,12 @@ WELL = Facts(
 """Nothing is wrong with it."""
 
 
-def of(facts: Facts) -> dict[str, Finding]:
+def of(facts: StackFacts) -> dict[str, Finding]:
     """What is found, by kind."""
     return {one.kind.value: one for one in findings(facts)}
 
 
-def with_tasks(*tasks: Task, now: int = NOW) -> Facts:
+def with_tasks(*tasks: Task, now: int = NOW) -> StackFacts:
     """The same stack with these tasks, at `now`; its supervisor has just been round."""
     seen = [TaskSeen(task.task_id, task) for task in tasks]
     return replace(WELL, now=now, tasks=seen, leases=visited(now - SECOND), groups=[GROUP])

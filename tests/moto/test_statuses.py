@@ -4,7 +4,7 @@ import pytest
 
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
-from roundsman.testing.stack import MORNING, Message, Stack
+from roundsman.testing.stack import MORNING, QueueMessage, Stack
 from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
 
@@ -19,7 +19,7 @@ def int_of(number: object) -> int:
     return number
 
 
-def told(statuses: list[Message]) -> list[tuple[object, object]]:
+def told(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
     """The statuses with their numbers."""
     return [(status["status"], status["seq"]) for status in statuses]
 

@@ -20,7 +20,7 @@ from roundsman_console.inert import plain
 from roundsman_console.overview.counting import Count, TaskCounts, count_tasks
 from roundsman_console.overview.queues import MARKS, Queue, find_queues
 from roundsman_console.sentences import sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import STATE_STYLES, second
 
 
@@ -57,7 +57,7 @@ def stats_command(
             console.print(part)
 
 
-def gather(stack: Stack) -> Stats:
+def gather(stack: DeployedStack) -> Stats:
     """All of it, read anew. Raises TryAgain and CallRefused where the stack cannot be read."""
     at = now()
     tasks = count_tasks(stack)

@@ -28,7 +28,7 @@ BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
 """The end states that only `resubmit --again` reopens."""
 
 
-class Watch:
+class InvariantWatch:
     """Follows the tasks of a world and collects broken invariants.
 
     `tasks` holds the last record of each task; `due` the due entries of open tasks (epoch ms);

@@ -57,7 +57,7 @@ class Killed(BaseException):
 
 
 @dataclass(frozen=True)
-class Call:
+class AwsCall:
     """One call to AWS."""
 
     function: str
@@ -83,7 +83,7 @@ class InjectedFault:
     tries: int | None = None
     """How many of botocore's tries of the call fail; None means all, so that the call fails."""
 
-    def meets(self, call: Call) -> bool:
+    def meets(self, call: AwsCall) -> bool:
         """Whether this call is the one to hit. Counts the call if it matches."""
         if self.function not in (None, call.function):
             return False
@@ -97,7 +97,7 @@ class InjectedFault:
 class AwsCalls:
     """Records the calls of the functions to AWS and injects the waiting faults."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[AwsCall] = field(default_factory=list)
     """The calls so far, in order."""
     strikes: list[InjectedFault] = field(default_factory=list)
     """The faults that have not hit a call yet."""
@@ -120,7 +120,7 @@ class AwsCalls:
         if not self.running:  # a call of the test itself
             return
         _, service, operation = event_name.split(".")
-        call = Call(self.running, service, operation, dict(params))
+        call = AwsCall(self.running, service, operation, dict(params))
         self.calls.append(call)
         self._striking = next((strike for strike in self.strikes if strike.meets(call)), None)
         if self._striking is not None:

@@ -19,7 +19,7 @@ from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
 from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.services import PROBE, CallEnd, Services
+from roundsman.testing.world.services import PROBE, CallEnd, ScriptedServices
 from roundsman.wire.messages import AgentRequest
 
 if TYPE_CHECKING:
@@ -83,7 +83,7 @@ class RequestRun:
     agent: Agent
     request: AgentRequest
     plan: Plan
-    services: Services
+    services: ScriptedServices
     holds: Callable[[], Iterable[Hold]]
     call_notes: CallNotes
     world_clock: Callable[[], int]

@@ -35,7 +35,7 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.testing.invariants.watch import Watch
+from roundsman.testing.invariants.watch import InvariantWatch
 from roundsman.testing.ledger import EffectKey
 from roundsman.testing.memory import (
     MemoryAgentBoard,
@@ -50,7 +50,7 @@ from roundsman.testing.world import queues
 from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import EFFECTS, REPLIES, QueuedMessage
-from roundsman.testing.world.services import Services
+from roundsman.testing.world.services import ScriptedServices
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 
@@ -112,7 +112,7 @@ class Processes:
         self,
         *,
         agents: Mapping[str, Agent],
-        services: Services,
+        services: ScriptedServices,
         faults: Faults,
         chance: Random,
         clock: Clock,
@@ -125,7 +125,9 @@ class Processes:
         self.plans = MemoryPlans()
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
-        self.watch = Watch(self.plans.plan, services.ledger, clock, interval=interval, slack=slack)
+        self.watch = InvariantWatch(
+            self.plans.plan, services.ledger, clock, interval=interval, slack=slack
+        )
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
         self.board = MemoryAgentBoard(clock, self.holds)

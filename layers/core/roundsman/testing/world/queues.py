@@ -92,7 +92,7 @@ class DeliveryRule:
         return self._copies.popleft() if self._copies else (0,)
 
 
-class Queues:
+class WorldQueues:
     """All queues of one world. `dead` lists the dead letters."""
 
     def __init__(self, clock: Callable[[], int]) -> None:

@@ -42,7 +42,7 @@ from roundsman.testing.world.queues import (
     REPLIES,
     DeliveryRule,
     QueuedMessage,
-    Queues,
+    WorldQueues,
 )
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
@@ -104,7 +104,7 @@ class World:
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
         self.trace = Trace(self.now)
-        self.queues = Queues(self.clock)
+        self.queues = WorldQueues(self.clock)
         known = all_agents(workflows, agents)
         self.post = WorldOutbox(self._post, known)
         self.events = 0
