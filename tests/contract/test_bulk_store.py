@@ -21,7 +21,7 @@ from roundsman_console.bulk.run import (
     Run,
     RunProgress,
     RunState,
-    SentCommand,
+    InFlightOrder,
     Terms,
 )
 from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
@@ -36,7 +36,7 @@ ME = Holder("t-1", "amy", "desk", NOW + 60_000)
 FAR = RunProgress(
     reached=7,
     sent=6,
-    on_their_way=(SentCommand("ord-5", to_undo=True, sent=True, tries=2), SentCommand("ord-6")),
+    on_their_way=(InFlightOrder("ord-5", to_undo=True, sent=True, tries=2), InFlightOrder("ord-6")),
     ended=((OrderResult.COMPLETED, 3), (OrderResult.FAILED, 1)),
     failed=(OrderGroup("f-00000000", "charge_card: CardDeclined", 1, ("ord-4",)),),
     refused=(OrderGroup("it is *", "it is 5", 1, ("ord-0",)),),

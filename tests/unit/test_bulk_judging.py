@@ -35,7 +35,7 @@ from roundsman_console.bulk.judging import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman_console.bulk.run import OrderResult, Run, SentCommand, Terms
+from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder, Terms
 from tests.unit.machine_world import T0, step, workflow
 
 RESERVE = step("reserve", agent="inventory")
@@ -167,20 +167,21 @@ def test_what_an_order_came_to_is_its_tasks_end(
         TaskState.UNDONE: undone,
         **dict.fromkeys(OPEN),
     }
-    sent = SentCommand("ord-1", to_undo)
+    sent = InFlightOrder("ord-1", to_undo)
     assert verdict(a_run(event), sent, replace(archived(), state=state)) is ends[state]
     extended = verdict(a_run(Extend(ASKED, 60)), sent, replace(archived(), state=state))
     assert extended is OrderResult.TAKEN
 
 
 def test_of_a_task_that_is_gone_its_history_says_what_it_came_to() -> None:
-    run, sent = a_run(), SentCommand("ord-1")
+    run, sent = a_run(), InFlightOrder("ord-1")
     undone_before = [row("undone", 3), row("resubmit", 8, ID)]
     assert verdict_of_gone(run, sent, undone_before) is OrderResult.COMPLETED
     undone_after = [*undone_before, row("undone", 9)]
     assert verdict_of_gone(run, sent, undone_after) is OrderResult.FAILED
     assert (
-        verdict_of_gone(run, SentCommand("ord-1", to_undo=True), undone_after) is OrderResult.UNDONE
+        verdict_of_gone(run, InFlightOrder("ord-1", to_undo=True), undone_after)
+        is OrderResult.UNDONE
     )
     assert verdict_of_gone(a_run(UndoAsked(ASKED)), sent, undone_after) is OrderResult.UNDONE
     assert verdict_of_gone(a_run(Extend(ASKED, 60)), sent, []) is OrderResult.TAKEN

@@ -31,7 +31,7 @@ from roundsman_console.bulk.run import (
     OrderResult,
     Run,
     RunProgress,
-    SentCommand,
+    InFlightOrder,
     Terms,
     nothing_new,
     resumed,
@@ -56,7 +56,7 @@ def a_run(selected: int = 20, **terms: float) -> Run:
 def sent(progress: RunProgress, run: Run, count: int, now: int = NOW) -> RunProgress:
     """So many more of the plan, taken up and sent."""
     orders = [f"ord-{progress.reached + place}" for place in range(count)]
-    told = taken_up(progress, [SentCommand(order) for order in orders], [])
+    told = taken_up(progress, [InFlightOrder(order) for order in orders], [])
     return were_sent(told, orders, run.terms, now)
 
 
@@ -271,7 +271,7 @@ class Fate:
         orders = [f"ord-{before.reached + place}" for place in range(most)]
         well = [one for one in orders if self.lot.random() < 0.9]
         refused = [(one, "no") for one in orders if one not in well]
-        self.progress = taken_up(before, [SentCommand(one) for one in well], refused)
+        self.progress = taken_up(before, [InFlightOrder(one) for one in well], refused)
         if well:
             self.progress = were_sent(self.progress, well, self.run.terms, now)
             self.batches.append((now, len(well)))

@@ -6,7 +6,14 @@ from typing import TypeVar
 from roundsman.errors import InvalidMessage, UnreadableRecord
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.wire.commands import command_of, read_command
-from roundsman_console.bulk.run import OrderGroup, OrderResult, Run, RunProgress, SentCommand, Terms
+from roundsman_console.bulk.run import (
+    OrderGroup,
+    OrderResult,
+    Run,
+    RunProgress,
+    InFlightOrder,
+    Terms,
+)
 
 T = TypeVar("T", str, int, float, bool)
 
@@ -106,9 +113,9 @@ def read_progress(text: str, run_id: str) -> RunProgress:
         raise UnreadableRecord(f"bulk#{run_id}", "Progress", "is not of this version") from error
 
 
-def _sent(value: Json) -> SentCommand:
+def _sent(value: Json) -> InFlightOrder:
     order, to_undo, sent, tries = _list(value)
-    return SentCommand(_one(order, str), _one(to_undo, bool), _one(sent, bool), _one(tries, int))
+    return InFlightOrder(_one(order, str), _one(to_undo, bool), _one(sent, bool), _one(tries, int))
 
 
 def _kind_json(kind: OrderGroup) -> Json:

@@ -16,7 +16,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman_console.agents import hold_words
-from roundsman_console.bulk.run import OrderResult, Run, SentCommand
+from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder
 from roundsman_console.commanding import REFUSED_ROW, decided
 
 GONE = "its task is over, and its retention too"
@@ -114,7 +114,7 @@ def refusals(run: Run, history: Sequence[HistoryRow]) -> list[str]:
     ]
 
 
-def verdict(run: Run, sent: SentCommand, task: Task) -> OrderResult | None:
+def verdict(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
     """What a task came to that the command was carried out on; None while it is under way."""
     if isinstance(run.event, Extend):
         return OrderResult.TAKEN
@@ -131,7 +131,7 @@ def verdict(run: Run, sent: SentCommand, task: Task) -> OrderResult | None:
             return None
 
 
-def verdict_of_gone(run: Run, sent: SentCommand, history: Sequence[HistoryRow]) -> OrderResult:
+def verdict_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
     """The same of a task whose retention is over: what is Archived stays, so it is not that.
 
     Its history outlives it, and says whether it was undone after the command.
@@ -144,7 +144,7 @@ def verdict_of_gone(run: Run, sent: SentCommand, history: Sequence[HistoryRow]) 
     return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
 
 
-def _to_undo(run: Run, sent: SentCommand) -> bool:
+def _to_undo(run: Run, sent: InFlightOrder) -> bool:
     return sent.to_undo or isinstance(run.event, UndoAsked | Cancel)
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from roundsman.model.instants import format_duration
-from roundsman_console.bulk.run import Run, RunProgress, SentCommand
+from roundsman_console.bulk.run import Run, RunProgress, InFlightOrder
 
 LEAST = 3
 BATCH = 10  # what one request to SQS takes
@@ -32,7 +32,7 @@ class Send:
 class CheckOrders:
     """Look at what became of these."""
 
-    orders: tuple[SentCommand, ...]
+    orders: tuple[InFlightOrder, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -101,7 +101,7 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True)
-class SentCommand:
+class InFlightOrder:
     """An order on its way. Until `sent` it is only written down that it may have been sent.
 
     `to_undo` says that it is to end undone. `look_at` (epoch ms) is when to look at it next,
@@ -138,7 +138,7 @@ class RunProgress:
 
     reached: int = 0
     sent: int = 0
-    on_their_way: tuple[SentCommand, ...] = ()
+    on_their_way: tuple[InFlightOrder, ...] = ()
     ended: tuple[tuple[OrderResult, int], ...] = ()
     failed: tuple[OrderGroup, ...] = ()
     refused: tuple[OrderGroup, ...] = ()
@@ -163,7 +163,7 @@ class RunProgress:
 
 def taken_up(
     progress: RunProgress,
-    to_send: Sequence[SentCommand],
+    to_send: Sequence[InFlightOrder],
     refused: Sequence[tuple[str, str]],
 ) -> RunProgress:
     """The next orders of the plan: those that are about to be sent, and (order, why) of the rest.
@@ -273,7 +273,7 @@ def _without(progress: RunProgress, order: str) -> RunProgress:
 
 
 def _changed(
-    progress: RunProgress, order: str, change: Callable[[SentCommand], SentCommand]
+    progress: RunProgress, order: str, change: Callable[[InFlightOrder], InFlightOrder]
 ) -> RunProgress:
     changed = tuple(change(one) if one.order == order else one for one in progress.on_their_way)
     return replace(progress, on_their_way=changed)

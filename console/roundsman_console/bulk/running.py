@@ -44,7 +44,7 @@ from roundsman_console.bulk.run import (
     TRIES,
     RunProgress,
     RunState,
-    SentCommand,
+    InFlightOrder,
     nothing_new,
     settled,
     taken_up,
@@ -167,7 +167,7 @@ class BulkRunner:
         run, progress = self.record.run, self.record.progress
         orders = self.bulks.orders(run, progress.reached, most)
         tasks = self.stack.records.load_many(orders, now())
-        to_send: list[SentCommand] = []
+        to_send: list[InFlightOrder] = []
         refused: list[tuple[str, str]] = []
         eligible: list[Eligible] = []
         for order in orders:
@@ -175,7 +175,7 @@ class BulkRunner:
             if isinstance(found, NotFor):
                 refused.append((order, found.why))
             else:
-                to_send.append(SentCommand(order, found.to_undo))
+                to_send.append(InFlightOrder(order, found.to_undo))
                 eligible.append(found)
         held = self._held(eligible)
         if held:
@@ -225,7 +225,7 @@ class BulkRunner:
 
     # --- looking -----------------------------------------------------------------------------
 
-    def _look(self, orders: Sequence[SentCommand]) -> None:
+    def _look(self, orders: Sequence[InFlightOrder]) -> None:
         """See what became of these, and send again what the scheduler has not seen as it was."""
         tasks = self.stack.records.load_many([one.order for one in orders], now())
         again: list[Task] = []
@@ -245,7 +245,7 @@ class BulkRunner:
         for first in range(0, len(again), 10):
             self._post(again[first : first + 10])
 
-    def _settle(self, one: SentCommand, task: Task) -> None:
+    def _settle(self, one: InFlightOrder, task: Task) -> None:
         found, at = verdict(self.record.run, one, task), self.clock()
         progress = self.record.progress
         if found is None:
@@ -253,7 +253,7 @@ class BulkRunner:
         else:
             self._now(settled(progress, one.order, found, failure_words(task), at))
 
-    def _settle_anew(self, one: SentCommand) -> None:
+    def _settle_anew(self, one: InFlightOrder) -> None:
         """By the task as it is now: read before its history was, it may be from before the command.
 
         Then it would be told to have failed again, of what it had failed of already.
@@ -266,13 +266,13 @@ class BulkRunner:
         else:
             self._settle_gone(one)
 
-    def _settle_gone(self, one: SentCommand) -> None:
+    def _settle_gone(self, one: InFlightOrder) -> None:
         rows = self.stack.tasks.history(one.order)
         found = verdict_of_gone(self.record.run, one, rows)
         words = ("gone", "it was undone, and its retention is over")
         self._now(settled(self.record.progress, one.order, found, words, self.clock()))
 
-    def _is_to_send(self, one: SentCommand, task: Task) -> bool:
+    def _is_to_send(self, one: InFlightOrder, task: Task) -> bool:
         """Whether the command is to be sent (again); if not, what is known of it is noted."""
         rows, at = self.stack.tasks.history(one.order), self.clock()
         progress, said = self.record.progress, refusals(self.record.run, rows)
