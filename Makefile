@@ -108,9 +108,14 @@ bench: engines ## Measure what an order costs and how fast it goes (PARTS="units
 	@$(BIN)/python -m benchmarks $(PARTS) $(ARGS)
 
 .PHONY: lint
-lint: $(INSTALLED) ## Lint and check the formatting
+lint: $(INSTALLED) ## Lint, check the formatting, and check which package imports which
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports --cache-dir .cache/import-linter
+
+.PHONY: structure
+structure: $(INSTALLED) ## Print figures of the structure: modules, import levels, cycles, lines
+	@$(BIN)/python -m tools.structure $(ARGS)
 
 .PHONY: types
 types: $(INSTALLED) ## Check the types, strictly

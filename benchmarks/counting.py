@@ -12,7 +12,7 @@ from benchmarks.stack import stack_on_the_engine
 from benchmarks.stand_ins import Shape, stand_ins
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
-from roundsman_console.cost.figures import Order, Pass, Record, Role, Standing
+from roundsman_console.cost.figures import IdleUse, Order, Pass, RecordSize, Role
 
 AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances keep marks, holds and circuits for five
 BATCHES = {"AgentBatchSize": "10"}  # one order alone still comes one message at a time
@@ -48,7 +48,7 @@ class Everything:
 
     counted: dict[str, Counted]
     idle_pass: Pass
-    standing: Standing
+    standing: IdleUse
 
     @property
     def orders(self) -> dict[str, Order]:
@@ -106,7 +106,7 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
         return Everything(orders, _idle_pass(meter), _standing(meter))
 
 
-def weigh_records(endpoint: str) -> Record:
+def weigh_records(endpoint: str) -> RecordSize:
     """How a task's record grows, with stand-ins whose results are of one size."""
     shape = Shape(STEPS)
     with (
@@ -117,7 +117,7 @@ def weigh_records(endpoint: str) -> Record:
         counts = counted(meter, order("ord-3000", workflow=shape.name))
         order_row = _order_row(meter, "ord-3000")
     first, second, *_, last_but_one, last = counts.records
-    return Record(
+    return RecordSize(
         order_row=order_row,
         birth=counts.births[0],
         first=first,
@@ -148,10 +148,10 @@ def _idle_pass(meter: Meter) -> Pass:
     )
 
 
-def _standing(meter: Meter) -> Standing:
+def _standing(meter: Meter) -> IdleUse:
     resources = part(meter.stack.stack.template.document, "Resources")
     kinds = Counter(str(mapping_of(resource)["Type"]) for resource in resources.values())
-    return Standing(
+    return IdleUse(
         event_sources=len(meter.stack.stack.mappings),
         alarms=kinds["AWS::CloudWatch::Alarm"],
         metrics=len(meter.metrics),

@@ -10,7 +10,7 @@ from benchmarks.timing import time_everything
 from roundsman_console.cost.figures import (
     FILE,
     Figures,
-    Record,
+    RecordSize,
     Shape,
     Times,
     load_figures,
@@ -33,7 +33,7 @@ def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures
 
 
 def figures_of(
-    found: Everything, record_sizes: Record, shapes: tuple[Shape, ...], times: Times
+    found: Everything, record_sizes: RecordSize, shapes: tuple[Shape, ...], times: Times
 ) -> Figures:
     """All of it, under today's date."""
     return Figures(

@@ -23,7 +23,7 @@ from benchmarks.scale.plan import (
 )
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.rounds import HELD_AGAIN, Held, Lost, Settings, Stage
-from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.engine.due import START_WITHIN
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
@@ -45,7 +45,7 @@ LOST_OF = 1_000  # one order in so many loses a message
 OVERDUE = (100, 1_000, 10_000, 100_000)
 AT_MOST = 240  # minutes of simulated time
 
-HELD = (("", HELD_AGAIN), (", on hold by a person", LOOK_AGAIN))
+HELD = (("", HELD_AGAIN), (", on hold by a person", RECHECK_INTERVAL))
 SUPERVISORS = (
     ("as it comes: 256 MB, 90 s, 16 shards", 256, 90, 16),
     ("1,769 MB, 90 s, 16 shards", 1769, 90, 16),

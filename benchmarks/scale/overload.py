@@ -29,7 +29,7 @@ from roundsman.model.events import Agents, Claimant, Event, Inspect, InspectAt, 
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import plan_of
-from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import TaskState
 from roundsman.model.task import PERFORM, Task
 from roundsman.model.workflow import Compensation, Retry, Step, Undo, Workflow
@@ -270,7 +270,7 @@ class _Queue:
             self._marks.popleft()
         if not self._marks or self._marks[0][0] > now - BOARD_IS_OLD:
             return {}
-        return {f"{AGENT}/normal": view(self._marks[0][1], now)}
+        return {f"{AGENT}/normal": view_of_mark(self._marks[0][1], now)}
 
     def _apply(self, name: str, event: Event, now: int) -> None:
         before = self._tasks[name]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from benchmarks.scale.hot import BIRTH, ENTERED, LEFT
 from benchmarks.scale.quotas import Quotas
 from roundsman.model.instants import SECOND
-from roundsman.model.queue_lag import NOTE_EVERY
+from roundsman.model.queue_lag import MARK_INTERVAL
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import Wanted, bill_of, message_ms
 from roundsman_console.cost.prices import Prices
@@ -152,7 +152,7 @@ def limits(measured: Measured, concurrency: int, largest: int, send_ms: float) -
         each["submission"] + SCHEDULER_QUEUES * each["scheduler"] + AGENTS * each["agent"]
         for each in (small, large)
     ]
-    marked = NOTE_EVERY / SECOND * quotas["partition_writes"] / AGENTS
+    marked = MARK_INTERVAL / SECOND * quotas["partition_writes"] / AGENTS
     open_for = 2.0  # seconds that a healthy order is open
     looked_ahead = 60 * SECOND / (open_for * send_ms / 10)
     found = [

@@ -12,7 +12,7 @@ from itertools import count
 from typing import cast
 
 from benchmarks.scale.arrivals import lot, poisson
-from roundsman.engine.agent_holds import RAMP
+from roundsman.engine.agent_holds import RESUME_SPREAD
 from roundsman.engine.due import START_WITHIN, shard_of
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
@@ -256,7 +256,7 @@ class Stage:
             self.inspected(entry.task_id, self._clock())
             return []
         self.spend(dynamodb=2)  # read, and its entry moved to when it looks again
-        due_at = round(self.now + self._drawn.random() * (self.settings.held_again + RAMP))
+        due_at = round(self.now + self._drawn.random() * (self.settings.held_again + RESUME_SPREAD))
         self._put(entry, due_at)
         return [DueEntry(entry.task_id, due_at)]
 

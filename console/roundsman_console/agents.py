@@ -15,11 +15,11 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import second
 
 _QUEUE = re.compile(r"([A-Z][A-Za-z0-9]*?)(?:Urgent)?RequestQueueUrl")
@@ -39,7 +39,7 @@ class AgentNow:
         return next((hold for hold in self.holds if hold.kind == kind), None)
 
 
-def find_agents(stack: Stack) -> list[AgentNow]:
+def find_agents(stack: DeployedStack) -> list[AgentNow]:
     """The stack's agents, in the order of their names."""
     views, holds = stack.board.agents(), stack.holds.holds()
     lags: dict[str, dict[str, int]] = {}
@@ -52,7 +52,7 @@ def find_agents(stack: Stack) -> list[AgentNow]:
     ]
 
 
-def find_agent(stack: Stack, name: str) -> AgentNow:
+def find_agent(stack: DeployedStack, name: str) -> AgentNow:
     """The agent of that name. Raises ConsoleError where the stack has none."""
     agents = find_agents(stack)
     found = next((agent for agent in agents if agent.name == name), None)
@@ -136,7 +136,7 @@ def agents_table(agents: list[AgentNow]) -> Table:
         table.add_column("Why", overflow="fold")
     for agent in agents:
         lag = max((agent.lags or {}).values(), default=0)
-        behind = plain(spoken(lag) if lag else "")
+        behind = plain(format_duration(lag) if lag else "")
         if not agent.holds:
             rest = [plain("") for _ in range(2 if held else 0)]
             table.add_row(plain(agent.name), plain("taken", "green"), *rest, behind)

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
-from roundsman.model.instants import SECOND, spoken
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.json import Json
 from roundsman_console.inert import inert, plain
 from roundsman_console.letters.queues import Source, counts, sources
@@ -26,10 +26,10 @@ from roundsman_console.sentences import (
     complain,
     sentences,
 )
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.standing_alerts import (
     Alarm,
-    Standing,
+    StandingAlert,
     newest_first,
     of_alarms,
     of_dead_letters,
@@ -45,10 +45,10 @@ STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "
 class Read:
     """What stands, as far as it could be read; `unread` says what could not, and why."""
 
-    standing: list[Standing] = field(default_factory=list)
+    standing: list[StandingAlert] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
 
-    def add(self, what: str, read: Callable[[], list[Standing]]) -> None:
+    def add(self, what: str, read: Callable[[], list[StandingAlert]]) -> None:
         """Add what is read so. One thing that cannot be read hides nothing else."""
         try:
             self.standing += read()
@@ -83,7 +83,7 @@ def alerts_command(
             raise typer.Exit(FAILED)
 
 
-def read_standing(stack: Stack) -> Read:
+def read_standing(stack: DeployedStack) -> Read:
     """Everything that stands, read one after the other."""
     read = Read()
     read.add("Failure groups", lambda: of_groups(stack.groups.groups()))
@@ -96,11 +96,11 @@ def read_standing(stack: Stack) -> Read:
     return read
 
 
-def _dead_letters_of(source: Source) -> list[Standing]:
+def _dead_letters_of(source: Source) -> list[StandingAlert]:
     return of_dead_letters({source.name: counts(source.sqs, source.dead_url).all})
 
 
-def alarms_of(stack: Stack) -> Iterator[Alarm]:
+def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
     """The stack's alarms that are in ALARM, page by page.
 
     CloudFormation names each by the stack, its logical id and a suffix, with hyphens between. Since
@@ -121,7 +121,7 @@ def alarms_of(stack: Stack) -> Iterator[Alarm]:
                 )
 
 
-def _document(found: list[Standing], read: Read, *, more: bool) -> dict[str, Json]:
+def _document(found: list[StandingAlert], read: Read, *, more: bool) -> dict[str, Json]:
     return {
         "alerts": [one.document() for one in found],
         "more": more,
@@ -129,7 +129,7 @@ def _document(found: list[Standing], read: Read, *, more: bool) -> dict[str, Jso
     }
 
 
-def _show(found: list[Standing], limit: int, read: Read) -> None:
+def _show(found: list[StandingAlert], limit: int, read: Read) -> None:
     console = Console(highlight=False)
     if not found and not read.unread:
         console.print("Nothing stands.")
@@ -139,7 +139,7 @@ def _show(found: list[Standing], limit: int, read: Read) -> None:
         table.add_column(heading, no_wrap=True)
     table.add_column("What", overflow="fold")
     for one in found[:limit]:
-        lasting = spoken(max(0, at - one.since)) if one.since is not None else ""
+        lasting = format_duration(max(0, at - one.since)) if one.since is not None else ""
         table.add_row(
             plain(one.severity, STYLES.get(one.severity, "")),
             plain(lasting),

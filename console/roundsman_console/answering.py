@@ -15,28 +15,28 @@ from rich.console import Console
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.aws.clock import now
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
-from roundsman.model.events import Outcome as Ended
+from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
 from roundsman.wire.messages import Reply, read_reply
 from roundsman_console.arguments import read_result
-from roundsman_console.commanding import CODES, Outcome
+from roundsman_console.commanding import CODES, CommandOutcome
 from roundsman_console.finding import find_task
 from roundsman_console.inert import inert
 from roundsman_console.operating import DEFAULT_WAIT, AsJson, NoWait, Wait
 from roundsman_console.sentences import USAGE, ConsoleError, aws_sentence, complain, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.waiting import wait_for
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class AnswerResult:
     """What became of an answer. `task` is the last that is known; None where it is gone."""
 
-    outcome: Outcome
+    outcome: CommandOutcome
     sentence: str
     reply: Reply
     task: Task | None
@@ -90,7 +90,7 @@ def answer_command(
             return
         console = Console(highlight=False, soft_wrap=True)
         console.print(inert(told.sentence), markup=False)
-        if told.outcome is Outcome.DONE and told.task is not None:
+        if told.outcome is CommandOutcome.DONE and told.task is not None:
             console.print(f"{told.task.task_id} is {told.task.state}.")
 
 
@@ -110,14 +110,14 @@ def _body(token: str, result: str | None, failed: str | None, message: str) -> s
         raise ConsoleError(f"{said[:1].upper()}{said[1:]}.", USAGE) from error
 
 
-def _refused(task: Task, reply: Reply) -> Told | None:
+def _refused(task: Task, reply: Reply) -> AnswerResult | None:
     """The refusal, where the scheduler would pass the answer over."""
     record = task.step(reply.step)
     why = _stale(task, record, reply)
     if why is None:
         return None
     sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {why}."
-    return Told(Outcome.REFUSED, sentence, reply, task)
+    return AnswerResult(CommandOutcome.REFUSED, sentence, reply, task)
 
 
 def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
@@ -127,19 +127,19 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
         return f"nothing waits for it, the step is {record.process_state}"
     if key != reply.idempotency_key:
         return "the step has begun anew since, under another key"
-    if record.locked_by != reply.lock and reply.outcome is not Ended.SUCCEEDED:
+    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
         return "the attempt that it is about is over"
     return None
 
 
-def _send(stack: Stack, task: Task, reply: Reply, body: str, wait: float) -> Told:
-    told = Told(Outcome.SENT, "", reply, task)
+def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float) -> AnswerResult:
+    told = AnswerResult(CommandOutcome.SENT, "", reply, task)
     name, look = f"{reply.step} of {task.task_id}", f"roundsman show {task.task_id}"
     try:
         stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
     except HTTPClientError as error:
         lost = f"{aws_sentence(error)} The answer may have been sent. Look with: {look}"
-        return replace(told, outcome=Outcome.UNCONFIRMED, sentence=lost)
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
         return replace(told, sentence=f"The answer to {name} is sent. Look with: {look}")
     after = _wait(stack, task, reply.step, wait)
@@ -148,13 +148,13 @@ def _send(stack: Stack, task: Task, reply: Reply, body: str, wait: float) -> Tol
             f"The answer to {name} is sent, but the scheduler has not taken it in {wait:g} s. "
             f"Giving it again is harmless. Look with: {look}"
         )
-        return replace(told, outcome=Outcome.UNCONFIRMED, sentence=sentence)
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     state = after.step(reply.step).process_state
     sentence = f"Done: {name} is answered; the step is {state}."
-    return replace(told, outcome=Outcome.DONE, sentence=sentence, task=after)
+    return replace(told, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
 
 
-def _wait(stack: Stack, before: Task, step: str, wait: float) -> Task | None:
+def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:
     """The task once its step has moved on; None where it has not in time."""
     record = before.step(step)
 
@@ -175,7 +175,7 @@ def _wait(stack: Stack, before: Task, step: str, wait: float) -> Task | None:
         return None
 
 
-def _reply_queue(stack: Stack, agent: str) -> str:
+def _reply_queue(stack: DeployedStack, agent: str) -> str:
     """Where replies of the agent go. Raises ConsoleError where the stack has no such agent."""
     wanted = f"{agent.replace('_', '')}replyqueueurl"
     for output, url in stack.outputs.items():

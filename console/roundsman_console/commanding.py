@@ -18,7 +18,7 @@ from rich.console import Console
 from roundsman.aws.clock import now
 from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
-from roundsman.model.events import COMMAND_KINDS, Asked, HistoryRow, OperatorEvent, Resolve
+from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow, OperatorEvent, Resolve
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import UNDO, Task, operation_of
@@ -36,7 +36,7 @@ from roundsman_console.sentences import (
     complain,
     sentences,
 )
-from roundsman_console.stack import Stack, find_stack
+from roundsman_console.stack import DeployedStack, find_stack
 from roundsman_console.step_facts import span
 from roundsman_console.waiting import wait_for
 
@@ -64,12 +64,12 @@ class Wish:
     """
 
     order: str
-    event: Callable[[Asked], OperatorEvent]
+    event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
     question: Callable[[Task], str] | None = None
 
 
-class Outcome(StrEnum):
+class CommandOutcome(StrEnum):
     """How a command ended; scripts read it."""
 
     DONE = "done"
@@ -78,17 +78,17 @@ class Outcome(StrEnum):
     UNCONFIRMED = "unconfirmed"
 
 
-CODES = {Outcome.REFUSED: FAILED, Outcome.UNCONFIRMED: UNCONFIRMED}
+CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class CommandResult:
     """What became of a command. `task` is the last that is known of it; None where it is gone."""
 
-    outcome: Outcome
+    outcome: CommandOutcome
     sentence: str
     command: str
-    asked: Asked
+    asked: CommandSource
     sent: bool
     order: str
     task: Task | None
@@ -115,7 +115,7 @@ def carry_out(wish: Wish, manner: Manner) -> None:
         stack = find_stack(manner.stack)
         task, plan = find_task(stack, wish.order)
         _check_names(plan, wish.steps)
-        event = wish.event(Asked(f"c-{secrets.token_hex(8)}", by, reason, task.version))
+        event = wish.event(CommandSource(f"c-{secrets.token_hex(8)}", by, reason, task.version))
         told = _refused_here(plan, task, event)
         if told is None:
             if wish.question is not None:
@@ -132,7 +132,7 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
         )
 
 
-def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told | None:
+def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> CommandResult | None:
     """The refusal, where the task as it is now allows no other answer."""
     try:
         decided(plan, task, event, now())
@@ -143,7 +143,9 @@ def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Told |
         return None
     kind = COMMAND_KINDS[type(event)]
     sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
-    return Told(Outcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task)
+    return CommandResult(
+        CommandOutcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task
+    )
 
 
 def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Task:
@@ -165,9 +167,11 @@ def _problem(task: Task, event: OperatorEvent) -> str | None:
     return None
 
 
-def _send_and_wait(stack: Stack, task: Task, event: OperatorEvent, wait: float) -> Told:
+def _send_and_wait(
+    stack: DeployedStack, task: Task, event: OperatorEvent, wait: float
+) -> CommandResult:
     kind, asked = COMMAND_KINDS[type(event)], event.asked
-    told = Told(Outcome.SENT, "", kind, asked, True, task.task_id, task)
+    told = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
     look = f"roundsman show {task.task_id}"
     body = wire_text(command_of(task.task_id, event).body())
     read_command(body)  # what the scheduler could not read is told here, and never sent
@@ -175,7 +179,7 @@ def _send_and_wait(stack: Stack, task: Task, event: OperatorEvent, wait: float) 
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
         lost = f"{aws_sentence(error)} {kind} may have been sent all the same. Look with: {look}"
-        return replace(told, outcome=Outcome.UNCONFIRMED, sentence=lost)
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
         return replace(told, sentence=f"{kind} of {task.task_id} is sent. Look with: {look}")
     row = _answer(stack, task.task_id, asked.command_id, wait)
@@ -184,15 +188,15 @@ def _send_and_wait(stack: Stack, task: Task, event: OperatorEvent, wait: float) 
             f"{kind} of {task.task_id} is sent, but the scheduler has not answered in {wait:g} s. "
             f"It acts once, whenever it is read. Look with: {look}"
         )
-        return replace(told, outcome=Outcome.UNCONFIRMED, sentence=sentence)
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     refused = row.kind == REFUSED_ROW
-    outcome = Outcome.REFUSED if refused else Outcome.DONE
+    outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
     return replace(
         told, outcome=outcome, sentence=f"{row.reason}.", task=_task_now(stack, task, refused)
     )
 
 
-def _answer(stack: Stack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
+def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
     """The row that the command left in the history; None where none came in time."""
 
     def look() -> HistoryRow | None:
@@ -212,7 +216,7 @@ def _answer(stack: Stack, task_id: str, command_id: str, wait: float) -> History
         ) from error
 
 
-def _task_now(stack: Stack, before: Task, refused: bool) -> Task | None:
+def _task_now(stack: DeployedStack, before: Task, refused: bool) -> Task | None:
     """The task after the command; that it cannot be read undoes nothing of what was done."""
     try:
         return stack.tasks.load(before.task_id, now())
@@ -220,7 +224,7 @@ def _task_now(stack: Stack, before: Task, refused: bool) -> Task | None:
         return before if refused else None
 
 
-def _tell(told: Told, *, as_json: bool) -> None:
+def _tell(told: CommandResult, *, as_json: bool) -> None:
     code = CODES.get(told.outcome, 0)
     if as_json:
         print(json.dumps(told.document()))
@@ -230,7 +234,7 @@ def _tell(told: Told, *, as_json: bool) -> None:
     if as_json:
         return
     console = Console(highlight=False, soft_wrap=True)
-    lead = "Done: " if told.outcome is Outcome.DONE else ""
+    lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
     console.print(inert(f"{lead}{told.sentence}"), markup=False)
-    if told.outcome is Outcome.DONE:
+    if told.outcome is CommandOutcome.DONE:
         console.print(f"{told.order} is {told.task.state.value if told.task else 'over'}.")

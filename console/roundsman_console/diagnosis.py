@@ -12,20 +12,20 @@ from dataclasses import dataclass, field, replace
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.events import Agents
 from roundsman.model.holds import Hold
-from roundsman.model.instants import MINUTE, iso, spoken
+from roundsman.model.instants import MINUTE, format_duration, iso
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
 from roundsman_console.step_facts import span
-from roundsman_console.step_waits import Wait, waits_of
+from roundsman_console.step_waits import StepWait, waits_of
 from roundsman_console.task_view import in_state, nothing_undoes, second, step_names
 
 REASON = "--reason '...'"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class TaskFacts:
     """What is known beside the task's record, as of `at`. Instants are epoch ms.
 
     `visited_at` is when a supervisor last went through the task's shard, None where none ever
@@ -65,7 +65,7 @@ class Diagnosis:
     agent: str | None = None
 
 
-def diagnose(task: Task, plan: Plan | None, facts: Facts) -> Diagnosis:
+def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     """What the task waits for at `facts.at`."""
     if task.ended:
         return _of_ended(task, plan, facts)
@@ -112,7 +112,7 @@ def unreadable(order_id: str, problem: str) -> Diagnosis:
     )
 
 
-def _of_ended(task: Task, plan: Plan | None, facts: Facts) -> Diagnosis:
+def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     if task.owed:
         return _owed(task, facts)
     if task.state is TaskState.ARCHIVED:
@@ -130,7 +130,7 @@ def _of_ended(task: Task, plan: Plan | None, facts: Facts) -> Diagnosis:
     )
 
 
-def _owed(task: Task, facts: Facts) -> Diagnosis:
+def _owed(task: Task, facts: TaskFacts) -> Diagnosis:
     first = min(task.owed, key=lambda owed: owed.at)
     names = ", ".join(f"the {owed.kind} {owed.name}" for owed in task.owed)
     overdue = task.due_at + facts.late < facts.at
@@ -143,7 +143,7 @@ def _owed(task: Task, facts: Facts) -> Diagnosis:
     )
 
 
-def _archived(task: Task, plan: Plan | None, facts: Facts) -> Diagnosis:
+def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     failed = in_state(task, plan, ProcessState.UNDO_ERROR)
     why = task.ending.why if task.ending else "it is not said why"
     if failed:
@@ -171,7 +171,7 @@ def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
     yield from (f"{what}: {span(names)}" for what, names in said.items() if names)
 
 
-def _without_plan(task: Task, facts: Facts) -> Diagnosis:
+def _without_plan(task: Task, facts: TaskFacts) -> Diagnosis:
     return Diagnosis(
         "no_plan",
         f"{task.task_id} cannot go on: its plan {task.plan[:12]} is not stored, so it is archived "
@@ -181,7 +181,7 @@ def _without_plan(task: Task, facts: Facts) -> Diagnosis:
     )
 
 
-def _scheduled(task: Task, facts: Facts) -> Diagnosis:
+def _scheduled(task: Task, facts: TaskFacts) -> Diagnosis:
     if task.start_at > facts.at:
         return Diagnosis(
             "scheduled",
@@ -193,7 +193,7 @@ def _scheduled(task: Task, facts: Facts) -> Diagnosis:
     return _late(task, "scheduled_late", sentence, task.start_at, facts)
 
 
-def _ready(task: Task, plan: Plan, facts: Facts) -> Diagnosis:
+def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
     """Nothing is under way, and nothing waits for a time: it is the scheduler's turn."""
     ready = [
         name
@@ -222,12 +222,12 @@ def _ready(task: Task, plan: Plan, facts: Facts) -> Diagnosis:
 _OVER = (ProcessState.PROCESSED, ProcessState.SKIPPED)
 
 
-def _of_step(task: Task, waits: Sequence[Wait], facts: Facts) -> Diagnosis:
+def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnosis:
     first, *rest = waits
     alike = [wait.step for wait in rest if wait.case == first.case]
     more = f" (and alike for {span(alike)})" if alike else ""
     sentence = f"{task.task_id} waits for {first.what}{more}"
-    others: dict[str, Wait] = {}
+    others: dict[str, StepWait] = {}
     for wait in rest:
         if wait.case != first.case:
             others.setdefault(wait.case, wait)
@@ -242,7 +242,7 @@ def _of_step(task: Task, waits: Sequence[Wait], facts: Facts) -> Diagnosis:
     return replace(found, evidence=evidence, step=first.step, agent=first.agent)
 
 
-def _late(task: Task, case: str, sentence: str, since: int, facts: Facts) -> Diagnosis:
+def _late(task: Task, case: str, sentence: str, since: int, facts: TaskFacts) -> Diagnosis:
     """Something's time is over, and a supervisor is to see to it, or should have."""
     by = since + facts.late
     if facts.at <= by and facts.supervised():
@@ -255,7 +255,7 @@ def _late(task: Task, case: str, sentence: str, since: int, facts: Facts) -> Dia
     return Diagnosis(case, f"{sentence}; {said}.", tuple(_about(task, facts)), "roundsman doctor")
 
 
-def _about(task: Task, facts: Facts) -> Iterator[str]:
+def _about(task: Task, facts: TaskFacts) -> Iterator[str]:
     """What holds of every open task."""
     if task.ending is not None:
         yield f"it goes no further: {task.ending.why}"
@@ -270,17 +270,17 @@ def _about(task: Task, facts: Facts) -> Iterator[str]:
         )
 
 
-def _ago(instant: int, facts: Facts) -> str:
-    return f"{spoken(max(0, facts.at - instant))} ago"
+def _ago(instant: int, facts: TaskFacts) -> str:
+    return f"{format_duration(max(0, facts.at - instant))} ago"
 
 
-def _passed(instant: int, facts: Facts) -> str:
+def _passed(instant: int, facts: TaskFacts) -> str:
     if instant > facts.at:
-        return f"in {spoken(instant - facts.at)}"
+        return f"in {format_duration(instant - facts.at)}"
     return _ago(instant, facts)
 
 
-def _when(instant: int, facts: Facts) -> str:
+def _when(instant: int, facts: TaskFacts) -> str:
     """`at 08:10:00Z, in 10 min`; of what should have been, `by ..., 3 min ago`."""
     by = "at" if instant > facts.at else "by"
     return f"{by} {second(instant)}, {_passed(instant, facts)}"

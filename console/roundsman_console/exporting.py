@@ -29,7 +29,7 @@ from roundsman_console.filters import (
 from roundsman_console.finding import plan_of
 from roundsman_console.selecting import Page, Selection, find, tags_of
 from roundsman_console.sentences import FAILED, USAGE, ConsoleError, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import task_document
 
 AT_ONCE = 500  # tasks that are looked at between two notes of how far it came
@@ -118,7 +118,7 @@ class Lines:
     """What is written of each task. The order and what its steps answered are left out, unless
     `with_orders`."""
 
-    stack: Stack
+    stack: DeployedStack
     with_orders: bool
 
     def of(self, page: Page) -> list[str]:

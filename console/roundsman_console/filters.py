@@ -9,7 +9,7 @@ from typing import Annotated, TypeAlias
 
 import typer
 
-from roundsman.model.instants import SECOND, spoken
+from roundsman.model.instants import SECOND, format_duration
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Priority
 from roundsman_console.arguments import read_duration
@@ -95,7 +95,8 @@ def _check(selection: Selection) -> None:
     older, newer, state = selection.older, selection.newer, selection.state
     if older is not None and newer is not None and newer <= older:
         raise ConsoleError(
-            f"No order is older than {spoken(older)} and newer than {spoken(newer)}: for those "
+            f"No order is older than {format_duration(older)} "
+            f"and newer than {format_duration(newer)}: for those "
             "between two ages, --newer is the greater.",
             USAGE,
         )

@@ -7,10 +7,10 @@ from roundsman.model.task import Task
 from roundsman.wire.messages import TASK_ID
 from roundsman_console.inert import inert
 from roundsman_console.sentences import NOT_FOUND, ConsoleError
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 
-def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
+def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
     """The order's task, and its plan with a step for each item; None where that is not stored.
 
     Raises ConsoleError where there is no such task, or none any more.
@@ -27,13 +27,13 @@ def find_task(stack: Stack, order_id: str) -> tuple[Task, Plan | None]:
     return task, plan_of(stack, task)
 
 
-def plan_of(stack: Stack, task: Task) -> Plan | None:
+def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
     """The plan that the task runs by, with a step for each item; None where it is not stored."""
     plan = stack.plans.plan(task.plan)
     return plan and plan.expanded(task.fan_outs)
 
 
-def _why_not(stack: Stack, order_id: str) -> str:
+def _why_not(stack: DeployedStack, order_id: str) -> str:
     row = stack.tasks.order(order_id)
     if row is None:
         return (

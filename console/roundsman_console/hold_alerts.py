@@ -6,10 +6,10 @@ from roundsman.model.holds import Hold
 from roundsman.model.instants import iso
 from roundsman.wire.alert import Alert, agent_alert
 from roundsman_console.sentences import complain
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 
-def tell_held(stack: Stack, hold: Hold) -> None:
+def tell_held(stack: DeployedStack, hold: Hold) -> None:
     """That the agent is held, by whom, why and until when."""
     until = f"{iso(hold.until)[:16]}Z"
     _tell(
@@ -34,7 +34,7 @@ def tell_held(stack: Stack, hold: Hold) -> None:
     )
 
 
-def tell_released(stack: Stack, agent: str, by: str, reason: str, at: int) -> None:
+def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> None:
     """That the agent takes work again, who let it, and why where that was said."""
     why = f": {reason}" if reason else ""
     _tell(
@@ -51,7 +51,7 @@ def tell_released(stack: Stack, agent: str, by: str, reason: str, at: int) -> No
     )
 
 
-def _tell(stack: Stack, alert: Alert) -> None:
+def _tell(stack: DeployedStack, alert: Alert) -> None:
     """What was done stands, also where nobody can be told; that is said."""
     outbox = AwsOutbox(
         stack.sqs,

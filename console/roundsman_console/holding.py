@@ -12,10 +12,10 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.errors import RoundsmanError
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.instants import SECOND, clock_time, format_duration
 from roundsman.model.json import Json
 from roundsman.wire.limits import wire_text
 from roundsman_console.agents import AgentNow, find_agent, hold_document
@@ -25,7 +25,7 @@ from roundsman_console.hold_alerts import tell_held, tell_released
 from roundsman_console.inert import inert
 from roundsman_console.operating import AsJson, By, Yes
 from roundsman_console.sentences import ConsoleError, complain, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import second
 from roundsman_console.waking import (
     A_SECOND,
@@ -66,7 +66,7 @@ def hold_command(
         asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)))
         found = find_stack(stack)
         held = find_agent(found, agent)
-        lasts = spoken(seconds * SECOND)
+        lasts = format_duration(seconds * SECOND)
         confirm(f"{_is_held(held)}Let {held.name} take no work for {lasts}?", yes=yes)
         at = now()
         hold = Hold(held.name, OPERATOR, at, at + seconds * SECOND, asking.reason, asking.by)
@@ -164,7 +164,7 @@ def _released_lines(before: AgentNow, asking: Asking) -> list[str]:
     ]
 
 
-def _wake(stack: Stack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
+def _wake(stack: DeployedStack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
     """Wake what waits; how far that came, and what stopped it. The release stands all the same."""
     reached = Woken()
 
@@ -181,7 +181,7 @@ def _wake(stack: Stack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, 
 
 
 def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"goes on by itself within {spoken(LOOK_AGAIN)}."
+    by_itself = f"goes on by itself within {format_duration(RECHECK_INTERVAL)}."
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
 from roundsman_console.filters import (
     AfterCursor,
@@ -110,7 +110,7 @@ def _table(tasks: Sequence[Task]) -> Table:
             plain(task.task_id),
             plain(task.workflow),
             plain(task.state, STATE_STYLES.get(task.state, "")),
-            plain(spoken(max(0, at - task.created_at))),
+            plain(format_duration(max(0, at - task.created_at))),
             plain(task.ending.why if task.ending else f"due {iso(task.due_at)}"),
         )
     return table

@@ -14,13 +14,13 @@ from itertools import groupby, islice
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.failure import NO_STEP
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman.model.json import Json, canonical_json, sha256
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, step_of
 from roundsman_console.cursors import START, Place, cursor_of, read_cursor
 from roundsman_console.records import AT_ONCE, FIRST_PAGE
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 BUDGET = 300
 """How many tasks a page looks at unless more is asked for: well under a second of reading."""
@@ -85,8 +85,8 @@ class Selection:
             self.workflow and f"of {self.workflow}",
             self.step and f"at {self.step}",
             self.error,
-            None if self.older is None else f"older than {spoken(self.older)}",
-            None if self.newer is None else f"newer than {spoken(self.newer)}",
+            None if self.older is None else f"older than {format_duration(self.older)}",
+            None if self.newer is None else f"newer than {format_duration(self.newer)}",
             self.group and f"in {self.group}",
             *(f"{name} {value}" for name, value in sorted(self.tags.items())),
         ]
@@ -171,7 +171,7 @@ _UNDER_WAY_OR_FAILED = frozenset(
 
 
 def find(
-    stack: Stack,
+    stack: DeployedStack,
     selection: Selection,
     *,
     after: str | None = None,
@@ -212,7 +212,9 @@ def find(
     return Page(tuple(tasks.values()), cursor, looked, unreadable)
 
 
-def _places(stack: Stack, selection: Selection, as_of: int, after: Place) -> Iterator[Place]:
+def _places(
+    stack: DeployedStack, selection: Selection, as_of: int, after: Place
+) -> Iterator[Place]:
     """Where tasks stand that may be some of these, in their order, behind `after`."""
     # A task ended after it was submitted, so nothing of what ended need be read from its start.
     youngest = 0 if selection.newer is None else max(0, as_of - selection.newer)

@@ -38,7 +38,7 @@ StackOption = Annotated[
 
 
 @dataclass(frozen=True)
-class Stack:
+class DeployedStack:
     """A deployed stack: its outputs and parameters by name."""
 
     name: str
@@ -153,7 +153,7 @@ class Stack:
         return client
 
 
-def find_stack(name: str | None) -> Stack:
+def find_stack(name: str | None) -> DeployedStack:
     """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
     wanted, client = name or _configured_name(), _cloudformation()
     try:
@@ -167,7 +167,7 @@ def find_stack(name: str | None) -> Stack:
         raise
     if not found:
         raise ConsoleError(f"There is no stack {wanted} in this account and region.")
-    stack = Stack(
+    stack = DeployedStack(
         name=wanted,
         outputs={
             output["OutputKey"]: output["OutputValue"]
@@ -189,7 +189,7 @@ _GOES = "DELETE_IN_PROGRESS"
 _FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
 
 
-def _check_whole(stack: Stack, status: str) -> None:
+def _check_whole(stack: DeployedStack, status: str) -> None:
     """That its outputs are those of Roundsman. Raises ConsoleError, saying what it is instead.
 
     A stack has none before it was deployed whole once; while it is updated, it has them.

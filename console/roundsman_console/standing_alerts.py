@@ -17,7 +17,7 @@ SEVERITIES = ("critical", "error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class StandingAlert:
     """One thing that stands. `since` is in epoch ms, None where nobody knows; `look` is typed next.
 
     `kind` is group, circuit, hold, alarm, rejected or dead_letters.
@@ -53,14 +53,14 @@ class Alarm:
     since: int
 
 
-def newest_first(found: Iterable[Standing]) -> list[Standing]:
+def newest_first(found: Iterable[StandingAlert]) -> list[StandingAlert]:
     """What began last comes first; what nobody knows the beginning of comes last."""
     return sorted(
         found, key=lambda one: (one.since is None, -(one.since or 0), one.kind, one.about)
     )
 
 
-def of_groups(groups: Iterable[Group]) -> list[Standing]:
+def of_groups(groups: Iterable[Group]) -> list[StandingAlert]:
     """The failure groups that are told of, or are yet to be, and have members.
 
     One of undone orders that nobody was told of is no trouble: too few were undone.
@@ -76,7 +76,7 @@ def of_groups(groups: Iterable[Group]) -> list[Standing]:
         how = group.how.replace("_", " ")
         gone = "; its members are gone" if group.clear_since is not None else ""
         found.append(
-            Standing(
+            StandingAlert(
                 "group",
                 group.id,
                 group.severity,
@@ -89,10 +89,10 @@ def of_groups(groups: Iterable[Group]) -> list[Standing]:
     return found
 
 
-def of_holds(holds: Iterable[Hold]) -> list[Standing]:
+def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
     """Agents that take no work: circuits that are open, and holds by operators."""
     return [
-        Standing(
+        StandingAlert(
             "hold",
             hold.agent,
             "info",
@@ -101,7 +101,7 @@ def of_holds(holds: Iterable[Hold]) -> list[Standing]:
             hold.since,
         )
         if hold.kind == OPERATOR
-        else Standing(
+        else StandingAlert(
             "circuit",
             hold.agent,
             "error",
@@ -125,7 +125,7 @@ _ALARMS: Mapping[str, tuple[str, str]] = {
 }
 
 
-def of_alarms(alarms: Iterable[Alarm]) -> list[Standing]:
+def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
     """Alarms that have not gone back."""
     found = []
     for alarm in alarms:
@@ -133,24 +133,26 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[Standing]:
         severity, look = next(known, ("error", "roundsman doctor"))
         if alarm.name.endswith("DeadLettersAlarm"):
             look = f"{look} {alarm.name.removesuffix('DeadLettersAlarm')}Queue"
-        found.append(Standing("alarm", alarm.name, severity, alarm.description, look, alarm.since))
+        found.append(
+            StandingAlert("alarm", alarm.name, severity, alarm.description, look, alarm.since)
+        )
     return found
 
 
-def of_rejected(count: int) -> list[Standing]:
+def of_rejected(count: int) -> list[StandingAlert]:
     """Messages in the RejectedQueue."""
     if not count:
         return []
     many = "1 message was" if count == 1 else f"{count} messages were"
     sentence = f"{many} put aside as never to be handled"
     look = "roundsman rejected ls"
-    return [Standing("rejected", "RejectedQueue", "warning", sentence, look, count=count)]
+    return [StandingAlert("rejected", "RejectedQueue", "warning", sentence, look, count=count)]
 
 
-def of_dead_letters(counts: Mapping[str, int]) -> list[Standing]:
+def of_dead_letters(counts: Mapping[str, int]) -> list[StandingAlert]:
     """Dead letters, by the queue that they come from."""
     return [
-        Standing(
+        StandingAlert(
             "dead_letters",
             queue,
             "error",

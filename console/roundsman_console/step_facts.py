@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 
 from roundsman.model.holds import Hold
-from roundsman.model.instants import clock_time, spoken
+from roundsman.model.instants import clock_time, format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
@@ -37,7 +37,7 @@ def _facts(
     if record.waiting and record.complete_by is not None:
         yield f"waits for a callback until {second(record.complete_by)}"
     elif record.under_way and record.heard_at is not None:
-        yield f"last heard of {spoken(max(0, at - record.heard_at))} ago{_again(record)}"
+        yield f"last heard of {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
         yield f"not heard of yet{_again(record)}"
     if record.uncounted_timeouts:
@@ -52,9 +52,9 @@ def _facts(
     if record.refused:
         yield "failed, and it is proven that it had no effect"
     if record.extra:
-        yield f"given {spoken(record.extra)} more, from its next attempt on"
-    if record.breaker_rejections:
-        calls = "1 call" if record.breaker_rejections == 1 else f"{record.breaker_rejections} calls"
+        yield f"given {format_duration(record.extra)} more, from its next attempt on"
+    if record.uncounted_calls:
+        calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
         yield f"{calls} in a row found its service down, not counted"
     if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
         yield f"undone first, {_NEXT[record.after_undo]}"

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman.model.instants import clock_time, spoken
+from roundsman.model.instants import clock_time, format_duration
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
@@ -28,7 +28,7 @@ CASES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class StepWait:
     """What one step waits for. `what` follows the words "it waits for".
 
     `late_since` (epoch ms) is set where its time is over and a supervisor is to see to it. `next`
@@ -44,7 +44,9 @@ class Wait:
     late_since: int | None = None
 
 
-def waits_of(task: Task, plan: Plan, at: int, holds: Sequence[Hold], agents: Agents) -> list[Wait]:
+def waits_of(
+    task: Task, plan: Plan, at: int, holds: Sequence[Hold], agents: Agents
+) -> list[StepWait]:
     """What the task's steps wait for at that instant; none where each is over or untouched."""
     view = _View(task, at, tuple(holds), agents)
     found = [
@@ -62,7 +64,7 @@ class _View:
     holds: tuple[Hold, ...]
     agents: Agents
 
-    def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> Wait | None:
+    def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
         """What the step waits for; None where it is over, or not begun."""
         if record.under_way:
             return self._under_way(name, record, step)
@@ -74,25 +76,31 @@ class _View:
             return self._to_undo(name, record, step)
         return None if record.not_before is None else self._again(name, record, step)
 
-    def _under_way(self, name: str, record: StepRecord, step: StepPlan | None) -> Wait:
+    def _under_way(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent = _agent(record, step)
         evidence = [*self._lag(agent), *_last_error(record)]
         by = record.overdue_at
         if by is not None and by <= self.at:
-            what = f"{self._answer(name, record, step)}, overdue by {spoken(self.at - by)}"
-            return Wait("overdue", name, agent, what, tuple(evidence), None, by)
-        until = f", until {second(by)} (in {spoken(by - self.at)})" if by is not None else ""
+            what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
+            return StepWait("overdue", name, agent, what, tuple(evidence), None, by)
+        until = (
+            f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
+        )
         if record.waiting:
             what = f"an answer from outside to {name}, a callback of {agent}{until}"
             answer = "roundsman answer TOKEN --result '...'"
-            return Wait("callback", name, agent, what, tuple(evidence), answer)
+            return StepWait("callback", name, agent, what, tuple(evidence), answer)
         if self._unread(record, agent):
             what = f"{agent} to read the request of {name}: its queue is behind"
-            return Wait("unread", name, agent, what, tuple(evidence), "roundsman agents")
-        sent = f", sent {spoken(self.at - record.started_at)} ago" if record.started_at else ""
+            return StepWait("unread", name, agent, what, tuple(evidence), "roundsman agents")
+        sent = (
+            f", sent {format_duration(self.at - record.started_at)} ago"
+            if record.started_at
+            else ""
+        )
         case = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
-        return Wait(case, name, agent, what, (*evidence, *self._heard(record)))
+        return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
 
     def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
         undoes = operation_of(record) == UNDO
@@ -104,7 +112,7 @@ class _View:
         of = f"the undo of {name}" if undoes else name
         return f"{_agent(record, step)}'s answer to {of} ({attempt})"
 
-    def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> Wait:
+    def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         of = f"the undo of {name}" if operation_of(record) == UNDO else name
         named = {record.agent} if record.agent else set(step.agents if step else ())
         since = f"{name} is held since {second(record.held_since or self.at)}"
@@ -115,41 +123,41 @@ class _View:
             what = f"its next look at {_agent(record, step)}, which takes work again, for {of}"
             if record.not_before is not None and record.not_before <= self.at:
                 late = record.not_before
-                return Wait("held", name, _agent(record, step), what, (since,), None, late)
-            return Wait("held", name, _agent(record, step), what, (since, *looks))
+                return StepWait("held", name, _agent(record, step), what, (since,), None, late)
+            return StepWait("held", name, _agent(record, step), what, (since, *looks))
         hold = found[0]
         what = f"{hold.agent}, which {hold_words(hold)}, until {second(hold.until)}, for {of}"
         others = (f"{one.agent} {hold_words(one)}" for one in found[1:])
         evidence = (since, *looks, *others, "no attempt is counted, and its time is moved")
         if hold.kind == OPERATOR:
             release = f"roundsman release {hold.agent}"
-            return Wait("held", name, hold.agent, what, evidence, release)
-        return Wait("circuit_open", name, hold.agent, what, evidence, "roundsman agents")
+            return StepWait("held", name, hold.agent, what, evidence, release)
+        return StepWait("circuit_open", name, hold.agent, what, evidence, "roundsman agents")
 
-    def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> Wait:
+    def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before or self.at
         most = f" of {step.attempts}" if step else ""
         what = f"attempt {record.failure_count + 1}{most} of {name}"
         evidence = tuple(_last_error(record))
         if not_before <= self.at:
-            what = f"{what}, which was due {spoken(self.at - not_before)} ago"
-            return Wait("retry_late", name, agent, what, evidence, None, not_before)
-        what = f"{what}, at {second(not_before)} (in {spoken(not_before - self.at)})"
+            what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
+            return StepWait("retry_late", name, agent, what, evidence, None, not_before)
+        what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
         run = f"roundsman run {self.task.task_id} --reason '...'"
-        return Wait("retry", name, agent, what, evidence, run)
+        return StepWait("retry", name, agent, what, evidence, run)
 
-    def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> Wait:
+    def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         agent, not_before = _agent(record, step), record.not_before
         evidence = tuple(_last_error(record))
         if not_before is not None and not_before > self.at:
-            until = f"at {second(not_before)} (in {spoken(not_before - self.at)})"
+            until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
             if record.failure_count:
                 what = f"attempt {record.failure_count + 1} of the undo of {name}, {until}"
             else:
                 what = f"the undo of {name}, {until}, when no request of it can act any more"
-            return Wait("undo_waits", name, agent, what, evidence)
+            return StepWait("undo_waits", name, agent, what, evidence)
         what = f"the undo of {name}, after those of the steps that came after it"
-        return Wait("undo_waits", name, agent, what, evidence)
+        return StepWait("undo_waits", name, agent, what, evidence)
 
     def _unread(self, record: StepRecord, agent: str) -> bool:
         """Whether the request was sent after all that its agent has read."""
@@ -161,11 +169,11 @@ class _View:
     def _lag(self, agent: str) -> Iterator[str]:
         view = self.agents.get(f"{agent}/{self.task.priority}")
         if view is not None and view.lag > 0:
-            yield f"{agent} reads what was sent {spoken(view.lag)} ago"
+            yield f"{agent} reads what was sent {format_duration(view.lag)} ago"
 
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:
-            yield f"last heard of {spoken(max(0, self.at - record.heard_at))} ago"
+            yield f"last heard of {format_duration(max(0, self.at - record.heard_at))} ago"
 
 
 def _agent(record: StepRecord, step: StepPlan | None) -> str:

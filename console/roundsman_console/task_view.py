@@ -129,7 +129,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "heardAt": _iso(record.heard_at),
         "waiting": record.waiting,
         "spared": record.uncounted_timeouts,
-        "inVain": record.breaker_rejections,
+        "inVain": record.uncounted_calls,
         "tried": list(record.tried),
         "afterUndo": record.after_undo.value if record.after_undo else None,
         "effect": record.effect.value if record.effect else None,

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.aws.clock import now
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.finding import find_task
@@ -74,7 +74,7 @@ def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:
         table.add_column(heading, overflow="fold")
     for one in told:
         by = [plain(one.by or "")] if people else []
-        after = spoken(max(0, one.at - task.created_at))
+        after = format_duration(max(0, one.at - task.created_at))
         style = _STYLES.get(one.what, "bold" if one.by else "")
         table.add_row(
             plain(second(one.at)), plain(after), plain(one.what, style), *by, plain(one.why)

@@ -11,7 +11,7 @@ from itertools import islice
 
 from roundsman.aws.clock import now
 from roundsman.aws.sqs.outbox import AwsOutbox
-from roundsman.engine.agent_holds import LOOK_AGAIN, SEEN_BY_NOW
+from roundsman.engine.agent_holds import MAX_VIEW_AGE, RECHECK_INTERVAL
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import SECOND
@@ -19,9 +19,9 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman_console.finding import plan_of
 from roundsman_console.records import END_OF_TIME
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
-HOLDS_ARE_KNOWN_AFTER = SEEN_BY_NOW + SECOND
+HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
 """A scheduler's view of the holds is some seconds old: of a step that was held later than this ago
 it does not believe yet that its hold is over."""
 
@@ -45,14 +45,14 @@ class Woken:
     whole: bool = False
 
 
-def wake(stack: Stack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
+def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
     """Send an inspect to each task that waits for the agent, the first at `first` (epoch ms).
 
-    `tell` is called after each part with how far it came. Ends early where LOOK_AGAIN is over: by
-    then each has looked by itself. Raises TryAgain or CallRefused where the index or the queue
-    cannot be used.
+    `tell` is called after each part with how far it came. Ends early where RECHECK_INTERVAL is
+    over: by then each has looked by itself. Raises TryAgain or CallRefused where the index or the
+    queue cannot be used.
     """
-    end, found = now() + LOOK_AGAIN, Woken()
+    end, found = now() + RECHECK_INTERVAL, Woken()
     outbox = AwsOutbox(
         stack.sqs,
         scheduler_queue=stack.output("SchedulerQueueUrl"),
@@ -97,7 +97,7 @@ def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
     )
 
 
-def _looks(stack: Stack, task_id: str, agent: str) -> bool | None:
+def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
     """Whether the task waits for the agent; None where it cannot be read."""
     try:
         task = stack.tasks.load(task_id, now())
@@ -106,7 +106,7 @@ def _looks(stack: Stack, task_id: str, agent: str) -> bool | None:
         return None
 
 
-def _open(stack: Stack) -> Iterator[str]:
+def _open(stack: DeployedStack) -> Iterator[str]:
     """Every open task, whatever its shard."""
     for shard in stack.every_shard:
         for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):

@@ -13,11 +13,11 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.wire.messages import TASK_ID
-from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
+from roundsman_console.diagnosis import Diagnosis, TaskFacts, diagnose, missing, unreadable
 from roundsman_console.finding import find_task, plan_of
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import STATE_STYLES
 
 
@@ -35,7 +35,7 @@ def why_command(
             _print(task, found)
 
 
-def why(stack: Stack, order: str) -> tuple[Task | None, Diagnosis]:
+def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
     """The order's task, None where its record cannot be read, and what it waits for.
 
     Raises ConsoleError where there is no such task, or none any more.
@@ -60,13 +60,13 @@ def why(stack: Stack, order: str) -> tuple[Task | None, Diagnosis]:
     return task, diagnose(task, plan, _facts(stack, task, row is not None))
 
 
-def _facts(stack: Stack, task: Task, order_stored: bool) -> Facts:
+def _facts(stack: DeployedStack, task: Task, order_stored: bool) -> TaskFacts:
     if task.ended and not task.owed:
-        return Facts(at=now())
+        return TaskFacts(at=now())
     leases = stack.leases.read()
     lease = leases.by_shard.get(task.shard)
     seconds = int(stack.parameters.get("SupervisorIntervalSeconds", "60"))
-    return Facts(
+    return TaskFacts(
         at=now(),
         holds=stack.holds.holds(),
         agents=stack.board.agents(),
@@ -77,7 +77,7 @@ def _facts(stack: Stack, task: Task, order_stored: bool) -> Facts:
     )
 
 
-def _to_scheduler(stack: Stack) -> int | None:
+def _to_scheduler(stack: DeployedStack) -> int | None:
     """How many messages wait for the scheduler; None where that is not to be known."""
     try:
         found = stack.sqs.get_queue_attributes(

@@ -7,8 +7,21 @@ from pathlib import Path
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
-from roundsman_console.demo.scenario import CASES, STEPS, Case, End, Sent, read_events
+from roundsman_console.demo.facts import (
+    AlertSeen,
+    DemoFacts,
+    LedgerEffect,
+    QueueDepth,
+    SeenRejection,
+)
+from roundsman_console.demo.scenario import (
+    CASES,
+    STEPS,
+    DemoOrder,
+    ExpectedEnd,
+    SentOrder,
+    read_events,
+)
 from roundsman_console.demo.summary import perform_key, undo_key
 
 EVENTS = Path(__file__).parents[2] / "events"
@@ -16,12 +29,12 @@ SENT = read_events(EVENTS, CASES)
 REFUSED = "send_confirmation: failed for good: NoSuchMailbox: POST answered 422"
 
 
-def case_of(event: str) -> Case:
+def case_of(event: str) -> DemoOrder:
     """The demo's case of that file."""
     return next(case for case in CASES if case.event == event)
 
 
-def sent_of(event: str) -> Sent:
+def sent_of(event: str) -> SentOrder:
     """The demo's message of that file."""
     return next(one for one in SENT if one.case.event == event)
 
@@ -52,17 +65,17 @@ def step(state: ProcessState = ProcessState.PROCESSED, failures: int = 0) -> Ste
     return StepRecord(process_state=state, failure_count=failures, started_at=1_500)
 
 
-def good_facts() -> Facts:
+def good_facts() -> DemoFacts:
     """What is known after a run that went as expected."""
     rows = {case.order_id: _row(case.order_id) for case in CASES if case.makes_a_task}
-    return Facts(
+    return DemoFacts(
         tasks={case.order_id: _ended(case) for case in CASES if case.makes_a_task},
         rows=rows,
         first_rows=rows,
         rejections=tuple(
-            Rejection(one.body, tuple((path, "is wrong") for path in one.case.problems))
+            SeenRejection(one.body, tuple((path, "is wrong") for path in one.case.problems))
             for one in SENT
-            if one.case.end is End.REJECTED
+            if one.case.end is ExpectedEnd.REJECTED
         ),
         alerts=(AlertSeen("archived", REFUSED, "ord-1009", "task_archived", "roundsman show"),),
         effects=tuple(_effects()),
@@ -71,18 +84,18 @@ def good_facts() -> Facts:
     )
 
 
-def changed(facts: Facts, order_id: str, **changes: StepRecord) -> Facts:
+def changed(facts: DemoFacts, order_id: str, **changes: StepRecord) -> DemoFacts:
     """The same facts, with other records of some steps of one task."""
     found = facts.tasks[order_id]
     return with_task(facts, replace(found, steps={**found.steps, **changes}))
 
 
-def with_task(facts: Facts, task: Task) -> Facts:
+def with_task(facts: DemoFacts, task: Task) -> DemoFacts:
     """The same facts, with another record of this task."""
     return replace(facts, tasks={**facts.tasks, task.task_id: task})
 
 
-def _ended(case: Case) -> Task:
+def _ended(case: DemoOrder) -> Task:
     steps = {
         name: step(
             ProcessState.UNDONE if name in case.undone else ProcessState.PROCESSED,
@@ -92,7 +105,7 @@ def _ended(case: Case) -> Task:
     }
     state = TaskState(case.end)
     found = task(case.order_id, steps, state)
-    if case.end is End.COMPLETED:
+    if case.end is ExpectedEnd.COMPLETED:
         return found
     return replace(found, ending=Termination(state, "; ".join(case.reason)))
 
@@ -101,9 +114,9 @@ def _row(order_id: str) -> OrderRow:
     return OrderRow(order_id, {"orderId": order_id}, "a" * 64, 1_000)
 
 
-def _effects() -> list[Effect]:
+def _effects() -> list[LedgerEffect]:
     found = [
-        Effect(
+        LedgerEffect(
             key=perform_key(case.order_id, name),
             order_id=case.order_id,
             service="some",
@@ -115,7 +128,7 @@ def _effects() -> list[Effect]:
         for name in case.processed
     ]
     undos = [
-        Effect(
+        LedgerEffect(
             key=undo_key(case.order_id, name),
             order_id=case.order_id,
             service="some",
@@ -125,6 +138,8 @@ def _effects() -> list[Effect]:
         for case in CASES
         for name in case.undone
     ]
-    refused = Effect(perform_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1, undone=True)
-    nothing = Effect(undo_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1)
+    refused = LedgerEffect(
+        perform_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1, undone=True
+    )
+    nothing = LedgerEffect(undo_key("ord-1005", STEPS[1]), "ord-1005", "payment", 0, 1)
     return [*found, *undos, refused, nothing]

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.model.failure import Group
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease, Leases
@@ -11,12 +11,12 @@ from roundsman.model.task import StepRecord, Task
 from roundsman_console.doctor.checks import findings
 from roundsman_console.doctor.facts import (
     AlarmFact,
-    Facts,
     Finding,
     FunctionFact,
     MappingFact,
     QueueFact,
     ScheduleFact,
+    StackFacts,
     TableFact,
     TaskSeen,
     TopicFact,
@@ -61,7 +61,7 @@ def visited(at: int) -> Leases:
     return Leases(3, 16, {shard: Lease(visited_at=at) for shard in range(16)})
 
 
-WELL = Facts(
+WELL = StackFacts(
     now=NOW,
     interval=MINUTE,
     shards=16,
@@ -89,12 +89,12 @@ WELL = Facts(
 """Nothing is wrong with it."""
 
 
-def of(facts: Facts) -> dict[str, Finding]:
+def of(facts: StackFacts) -> dict[str, Finding]:
     """What is found, by kind."""
     return {one.kind.value: one for one in findings(facts)}
 
 
-def with_tasks(*tasks: Task, now: int = NOW) -> Facts:
+def with_tasks(*tasks: Task, now: int = NOW) -> StackFacts:
     """The same stack with these tasks, at `now`; its supervisor has just been round."""
     seen = [TaskSeen(task.task_id, task) for task in tasks]
     return replace(WELL, now=now, tasks=seen, leases=visited(now - SECOND), groups=[GROUP])
@@ -105,7 +105,7 @@ def held(*, until: int) -> Task:
     done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW, finished_at=NOW)
     waits = StepRecord(not_before=until, complete_by=until + 30 * SECOND, held_since=NOW)
     steps = {"reserve_stock": done, "charge_card": waits}
-    return placed(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
+    return with_due_entry(replace(born(), state=TaskState.RETRY, steps=steps), NOW)
 
 
 GROUP = Group(
@@ -132,7 +132,7 @@ def archived() -> Task:
         version=5,
         failure=GROUP.id,
     )
-    return placed(over, NOW)
+    return with_due_entry(over, NOW)
 
 
 def done(task_id: str = "ord-1001", *, owed: tuple[str, ...] = ()) -> Task:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from roundsman_console.local.progress import Progress
+from roundsman_console.local.progress import ProgressListener
 
 TEMPLATE = """
 Transform: AWS::Serverless-2016-10-31
@@ -96,7 +96,7 @@ class Tools:
         environment: Mapping[str, str],
         folder: Path,
         log: Path,
-        progress: Progress,
+        progress: ProgressListener,
     ) -> int:
         self.calls.append(Call(list(command), dict(environment), folder))
         progress.detail("working")

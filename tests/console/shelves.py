@@ -11,7 +11,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
 from roundsman.ports import DueEntry, Member
 from roundsman_console.records import Loaded
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 from tests.console.step_samples import AT, plan
 
 DECLINED = StepError("CardDeclined", "POST answered 402")
@@ -64,9 +64,9 @@ class Shelves:
             {one: why for one, why in self.unreadable.items() if one in task_ids},
         )
 
-    def stack(self, shards: int = 2) -> Stack:
+    def stack(self, shards: int = 2) -> DeployedStack:
         """A stack that reads from here."""
-        found = Stack("roundsman", {}, {"DueShards": str(shards)})
+        found = DeployedStack("roundsman", {}, {"DueShards": str(shards)})
         # Where cached_property would keep the real ones.
         found.__dict__.update(records=self, tasks=self, every_shard=range(shards))
         return found

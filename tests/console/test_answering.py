@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import Outcome
 from roundsman.model.plan import plan_of
@@ -157,7 +157,7 @@ def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operat
     )
     world.plans.put_plan(plan)
     content = {"lines": [1, 2, 3, 4]}
-    world.store.create(OrderRow("ord-1", content, "hash", at), placed(task, at))
+    world.store.create(OrderRow("ord-1", content, "hash", at), with_due_entry(task, at))
     shown = [line.split() for line in operator.types("show", "ord-1").stdout.splitlines()]
     assert ["pick[0-2]", "Processed", "0"] in shown
     assert ["pick[3]", "Error", "0"] in shown

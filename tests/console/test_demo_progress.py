@@ -13,7 +13,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task
 from roundsman.wire.messages import rejection_body
 from roundsman_console.demo.alerts import read_notification
-from roundsman_console.demo.facts import AlertSeen, Rejection
+from roundsman_console.demo.facts import AlertSeen, SeenRejection
 from roundsman_console.demo.progress import (
     Snapshot,
     all_settled,
@@ -173,16 +173,16 @@ def test_an_alarm_and_a_text_that_is_no_notification_are_shown_as_they_are() -> 
 
 def test_a_rejection_is_read_as_the_stack_writes_it() -> None:
     text = rejection_body("Queue", "{}", (Problem("lines", "missing"),))
-    assert read_rejection(text) == Rejection("{}", (("lines", "missing"),))
+    assert read_rejection(text) == SeenRejection("{}", (("lines", "missing"),))
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"body": "x", "problems": [1]}'])
 def test_a_rejection_in_another_form_is_its_own_text(text: str) -> None:
-    assert read_rejection(text) == Rejection(text, ())
+    assert read_rejection(text) == SeenRejection(text, ())
 
 
 def test_a_rejection_is_told_with_what_is_wrong() -> None:
     out = io.StringIO()
     with watching(Console(file=out, width=200), SENT) as watch:
-        watch.rejected(Rejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")
+        watch.rejected(SeenRejection("{}", (("lines", "x"), ("currency", "y"))), "malformed.json")
     assert out.getvalue() == "rejected: malformed.json: lines; currency\n"

@@ -8,7 +8,7 @@ import pytest
 
 from roundsman.errors import InvalidMessage
 from roundsman.testing.remote_services.fault_rules import read_rules
-from roundsman_console.demo.scenario import CASES, Case, fault_rules
+from roundsman_console.demo.scenario import CASES, DemoOrder, fault_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
 from workflows.cancel import CancelEvent
 from workflows.orders import OrderEvent, read_event
@@ -35,12 +35,12 @@ def test_every_event_file_is_sent_once() -> None:
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.event)
-def test_each_file_holds_the_order_that_its_case_names(case: Case) -> None:
+def test_each_file_holds_the_order_that_its_case_names(case: DemoOrder) -> None:
     assert json.loads(sent_of(case.event).body)["orderId"] == case.order_id
 
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.makes_a_task], ids=lambda case: case.event)
-def test_the_orders_that_make_a_task_are_valid(case: Case) -> None:
+def test_the_orders_that_make_a_task_are_valid(case: DemoOrder) -> None:
     assert order(case.event).workflow.name == "order_fulfilment"
 
 

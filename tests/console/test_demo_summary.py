@@ -8,7 +8,13 @@ import pytest
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed
 from roundsman.ports import OrderRow
-from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
+from roundsman_console.demo.facts import (
+    AlertSeen,
+    DemoFacts,
+    LedgerEffect,
+    QueueDepth,
+    SeenRejection,
+)
 from roundsman_console.demo.scenario import CASES
 from roundsman_console.demo.summary import as_json, perform_key, summarise, undo_key
 from tests.console.demo_samples import (
@@ -23,19 +29,19 @@ from tests.console.demo_samples import (
 from tests.console.schemas import assert_schema
 
 
-def differences(facts: Facts) -> list[str]:
+def differences(facts: DemoFacts) -> list[str]:
     summary = summarise(SENT, facts)
     assert summary.ok is not bool(summary.all_differences())
     return summary.all_differences()
 
 
-def only_difference(facts: Facts) -> str:
+def only_difference(facts: DemoFacts) -> str:
     found = differences(facts)
     assert len(found) == 1, found
     return found[0]
 
 
-def without_effect(facts: Facts, key: str) -> Facts:
+def without_effect(facts: DemoFacts, key: str) -> DemoFacts:
     return replace(facts, effects=[e for e in facts.effects if e.key != key])
 
 
@@ -44,7 +50,7 @@ def test_a_run_whose_facts_are_as_expected_is_ok() -> None:
 
 
 def test_a_run_of_which_nothing_is_known_fails_for_every_message() -> None:
-    summary = summarise(SENT, Facts())
+    summary = summarise(SENT, DemoFacts())
     assert not summary.ok
     assert [verdict.case.event for verdict in summary.verdicts if verdict.ok] == []
 
@@ -181,7 +187,7 @@ def test_an_effect_that_never_happened_is_named() -> None:
 )
 def test_an_effect_that_nothing_asked_for_is_named(key: str) -> None:
     facts = without_effect(good_facts(), key)
-    stray = Effect(key, key.split("/", maxsplit=1)[0], "payment", effects=1, calls=1)
+    stray = LedgerEffect(key, key.split("/", maxsplit=1)[0], "payment", effects=1, calls=1)
     said = only_difference(replace(facts, effects=[*facts.effects, stray]))
     assert said == f"an effect happened that should not have: {key}, once"
 
@@ -260,7 +266,7 @@ def test_a_problem_that_the_rejection_does_not_name_is_named() -> None:
 def test_a_rejection_for_another_reason_is_named() -> None:
     facts = good_facts()
     body = sent_of("conflicting.json").body
-    other = Rejection(body, (("lines", "are too many"),))
+    other = SeenRejection(body, (("lines", "are too many"),))
     found = differences(
         replace(facts, rejections=[other, *(r for r in facts.rejections if r.body != body)])
     )
@@ -270,14 +276,14 @@ def test_a_rejection_for_another_reason_is_named() -> None:
 
 def test_a_good_order_that_was_rejected_is_named() -> None:
     facts = good_facts()
-    refused = Rejection(sent_of("urgent.json").body, (("currency", "is wrong"),))
+    refused = SeenRejection(sent_of("urgent.json").body, (("currency", "is wrong"),))
     said = only_difference(replace(facts, rejections=[*facts.rejections, refused]))
     assert said.endswith("it was rejected: currency: is wrong")
 
 
 def test_a_rejected_message_that_the_demo_did_not_send_is_named() -> None:
     facts = good_facts()
-    stray = Rejection("{}", (("version", "missing"),))
+    stray = SeenRejection("{}", (("version", "missing"),))
     said = only_difference(replace(facts, rejections=[*facts.rejections, stray]))
     assert said.startswith("a message that the demo did not send was rejected: version")
 

@@ -9,11 +9,11 @@ from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.diagnosis import Diagnosis, Facts, diagnose, missing, unreadable
+from roundsman_console.diagnosis import Diagnosis, TaskFacts, diagnose, missing, unreadable
 from tests.console.shelves import DECLINED, archived, open_task
 from tests.console.step_samples import AT, HOLD, plan
 
-SEEN = Facts(at=AT, visited_at=AT - 20_000)
+SEEN = TaskFacts(at=AT, visited_at=AT - 20_000)
 MINUTES_AGO = AT - 600_000
 FAILED = StepError("TransientError", "503 from acquirer")
 ENDING = Termination(TaskState.UNDONE, "charge: declined", "charge", undo=True)
@@ -32,7 +32,7 @@ def active(record: StepRecord, **others: StepRecord) -> Task:
     return replace(task, state=TaskState.ACTIVE)
 
 
-def told(task: Task, facts: Facts = SEEN) -> Diagnosis:
+def told(task: Task, facts: TaskFacts = SEEN) -> Diagnosis:
     return diagnose(task, plan(), facts)
 
 
@@ -113,7 +113,7 @@ def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
     visited_at: int | None, said: str
 ) -> None:
     found = told(
-        active(replace(AT_AGENT, complete_by=MINUTES_AGO)), Facts(at=AT, visited_at=visited_at)
+        active(replace(AT_AGENT, complete_by=MINUTES_AGO)), TaskFacts(at=AT, visited_at=visited_at)
     )
     assert (found.case, found.next) == ("overdue", "roundsman doctor")
     assert found.sentence.endswith(f"{said}.")
@@ -217,7 +217,7 @@ def test_what_is_owed_is_sent_by_the_supervisor() -> None:
     found = told(task)
     assert (found.case, found.next) == ("owed", None)
     assert "the status completed owed since 3 s ago is not known to be sent" in found.sentence
-    assert told(task, Facts(at=AT)).next == "roundsman doctor"
+    assert told(task, TaskFacts(at=AT)).next == "roundsman doctor"
 
 
 def test_without_its_plan_or_its_row_nothing_goes_on() -> None:

@@ -7,7 +7,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.testing.stack import Clock, Services, Stack
 from roundsman_console import waiting
@@ -85,7 +85,7 @@ def archived_alone(world: Stack) -> str:
 
 def run_is_left(world: Stack) -> None:
     """Somebody's command line died ten minutes ago, at the beginning of a run over many orders."""
-    asked = Asked("b-1a2b3c4d", "amy", "mail is back")
+    asked = CommandSource("b-1a2b3c4d", "amy", "mail is back")
     event, at = Resubmit(asked), world.clock() - 10 * MINUTE
     run = Run("b-1a2b3c4d", event, "amy", "mail is back", "--state Archived", at, 1, Terms())
     table = world.stack.outputs["ControlTableName"]

@@ -9,14 +9,14 @@ from roundsman.model.leases import Lease
 from roundsman_console.doctor.facts import (
     AlarmFact,
     BulkFact,
-    Facts,
     FunctionFact,
     QueueFact,
     ScheduleFact,
+    StackFacts,
     TableFact,
     TopicFact,
 )
-from roundsman_console.doctor.kinds import CATALOG, Kind, Severity
+from roundsman_console.doctor.kinds import CATALOG, FindingKind, Severity
 from roundsman_console.doctor.stack_checks import spans
 from tests.console.doctor_samples import (
     HOUR,
@@ -32,32 +32,32 @@ from tests.console.doctor_samples import (
 from tests.contract.samples import NOW
 
 
-def with_queue(**changes: object) -> Facts:
+def with_queue(**changes: object) -> StackFacts:
     """The same stack with another payment queue."""
     changed = replace(PAYMENT_QUEUE, **changes)  # type: ignore[arg-type]  # as each test says
     return replace(WELL, work_queues=(SCHEDULER_QUEUE, changed))
 
 
-def with_function(**changes: object) -> Facts:
+def with_function(**changes: object) -> StackFacts:
     changed = replace(function(), **changes)  # type: ignore[arg-type]  # as each test says
     return replace(WELL, functions=(function("SchedulerFunction"), changed))
 
 
-def with_table(**changes: object) -> Facts:
+def with_table(**changes: object) -> StackFacts:
     table = TableFact("TasksTable", "s-TasksTable", indexes={"due": "ACTIVE"})
     return replace(WELL, tables=(replace(table, **changes),))  # type: ignore[arg-type]  # likewise
 
 
-def one_dead_letter() -> Facts:
+def one_dead_letter() -> StackFacts:
     return replace(WELL, dead_letter_queues=(replace(dead_queue(), waiting=1),))
 
 
-def rejected(waiting: int = 0, in_flight: int = 0) -> Facts:
+def rejected(waiting: int = 0, in_flight: int = 0) -> StackFacts:
     aside = QueueFact("RejectedQueue", "u", "a", waiting=waiting, in_flight=in_flight)
     return replace(WELL, rejected_queue=aside)
 
 
-def disabled() -> Facts:
+def disabled() -> StackFacts:
     return replace(
         WELL,
         mappings=(
@@ -67,7 +67,7 @@ def disabled() -> Facts:
     )
 
 
-def lease(until: int, shard: int = 3) -> Facts:
+def lease(until: int, shard: int = 3) -> StackFacts:
     leases = visited(NOW - SECOND)
     held = Lease("7f3a", until, NOW - SECOND)
     return replace(WELL, leases=replace(leases, by_shard={**leases.by_shard, shard: held}))
@@ -305,7 +305,7 @@ def test_shards_are_told_in_runs() -> None:
 
 
 def test_each_kind_says_what_it_means_and_what_mends_it() -> None:
-    assert set(CATALOG) == set(Kind)
+    assert set(CATALOG) == set(FindingKind)
     for entry in CATALOG.values():
         assert entry.severity in Severity
         assert entry.means.endswith(".")

@@ -3,7 +3,7 @@
 import os
 import re
 
-from roundsman_console.doctor.kinds import CATALOG, Kind, Severity
+from roundsman_console.doctor.kinds import CATALOG, FindingKind, Severity
 from tests.console.operations_page import PAGE
 
 _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
@@ -13,7 +13,7 @@ def entries() -> str:
     """The table as the catalogue has it, the worst first."""
     lines = ["| finding | severity | what it means | what mends it |", "| --- | --- | --- | --- |"]
     severities = list(Severity)
-    for kind in sorted(Kind, key=lambda one: severities.index(CATALOG[one].severity)):
+    for kind in sorted(FindingKind, key=lambda one: severities.index(CATALOG[one].severity)):
         entry = CATALOG[kind]
         lines.append(f"| `{kind}` | {entry.severity} | {entry.means} | {entry.repair} |")
     return "\n".join([*lines, ""])

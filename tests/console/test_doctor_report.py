@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
-from roundsman_console.doctor.facts import Finding, Inspect, Rearm, Unseen
-from roundsman_console.doctor.kinds import CATALOG, Kind
+from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, Unseen
+from roundsman_console.doctor.kinds import CATALOG, FindingKind
 from roundsman_console.doctor.repair import Repair
 from roundsman_console.doctor.report import Looked, Report, print_plan, print_report
 from tests.contract.samples import NOW, born
@@ -22,19 +22,20 @@ def printed(report: Report) -> list[str]:
 
 
 def test_every_kind_fits_eighty_columns_and_shows_nothing_that_acts_on_a_terminal() -> None:
-    found = [Finding(kind, HOSTILE, HOSTILE * 2) for kind in Kind]
+    found = [Finding(kind, HOSTILE, HOSTILE * 2) for kind in FindingKind]
     lines = printed(Report(LOOKED, found, [Unseen(HOSTILE, HOSTILE)], []))
     assert max(map(len, lines)) <= 80
     assert "\x1b" not in "".join(lines)
     assert "\u202e" not in "".join(lines)
     assert "ord-?[31m[bold]?" in "".join(lines)
-    for kind in Kind:
+    for kind in FindingKind:
         assert any(f"{CATALOG[kind].severity}  {kind}" == line for line in lines)
 
 
 def test_of_many_alike_the_first_are_shown_and_the_rest_counted() -> None:
     found = [
-        Finding(Kind.TASK_STUCK, f"ord-{n}", "overdue", f"roundsman show ord-{n}") for n in range(9)
+        Finding(FindingKind.TASK_STUCK, f"ord-{n}", "overdue", f"roundsman show ord-{n}")
+        for n in range(9)
     ]
     lines = printed(Report(LOOKED, found, ()))
     assert lines[0] == "critical  task-stuck  9"
@@ -59,8 +60,8 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
 
 
 def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
-    stuck = Finding(Kind.TASK_STUCK, "ord-1", "", fix=Inspect("ord-1"))
-    late = Finding(Kind.DUE_LATE, "ord-2", "", fix=Rearm(born("ord-2"), NOW))
+    stuck = Finding(FindingKind.TASK_STUCK, "ord-1", "", fix=InspectRepair("ord-1"))
+    late = Finding(FindingKind.DUE_LATE, "ord-2", "", fix=Rearm(born("ord-2"), NOW))
     out = io.StringIO()
     print_plan([stuck, late], Console(file=out, width=80))
     assert out.getvalue() == (

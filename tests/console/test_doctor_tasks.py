@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.agent_holds import LOOK_AGAIN
+from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
 from roundsman.model.holds import OPERATOR, Hold
@@ -12,7 +12,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 from roundsman_console.doctor.checks import findings
-from roundsman_console.doctor.facts import Facts, Inspect, OrphanOrder, Rearm, TaskSeen
+from roundsman_console.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
 from roundsman_console.doctor.kinds import Severity
 from tests.console.doctor_samples import (
     GROUP,
@@ -29,7 +29,7 @@ from tests.console.doctor_samples import (
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, owing
 
 
-def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> Facts:
+def seen(task_id: str = "ord-1", task: Task | None = None, **said: object) -> StackFacts:
     one = replace(TaskSeen(task_id, task), **said)  # type: ignore[arg-type]  # as each test says
     return replace(WELL, tasks=(one,))
 
@@ -53,7 +53,7 @@ def test_a_step_that_is_overdue_by_more_than_two_rounds_is_stuck() -> None:
     assert found.where == "ord-1001"
     assert found.evidence.startswith("reserve_stock overdue since 14:13:50 (2 min); shard 8 last")
     assert found.command == "roundsman show ord-1001"
-    assert found.fix == Inspect("ord-1001")
+    assert found.fix == InspectRepair("ord-1001")
 
 
 def test_a_task_whose_start_was_lost_is_stuck_by_its_stored_entry() -> None:
@@ -116,7 +116,7 @@ def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
     assert "owed-unsent" not in of(with_tasks(task, now=NOW + 5 * MINUTE))
     found = of(with_tasks(task, now=NOW + 6 * MINUTE))["owed-unsent"]
     assert found.evidence == "status received, since 14:13:20 (6 min)"
-    assert found.fix == Inspect("ord-1001")
+    assert found.fix == InspectRepair("ord-1001")
 
 
 @pytest.mark.parametrize(
@@ -181,14 +181,14 @@ def test_an_agent_that_the_stack_has_no_queue_for_is_found_while_a_step_needs_it
 
 
 def test_a_step_held_for_long_is_found_only_where_nothing_holds_its_agent() -> None:
-    waits = with_tasks(held(until=NOW + LOOK_AGAIN + MINUTE))
+    waits = with_tasks(held(until=NOW + RECHECK_INTERVAL + MINUTE))
     found = of(waits)["held-without-hold"]
     assert "charge_card waits for payment until" in found.evidence
-    assert found.fix == Inspect("ord-1001")
+    assert found.fix == InspectRepair("ord-1001")
     hold = Hold("payment", OPERATOR, NOW, NOW + HOUR, "maintenance", "amy")
     assert of(replace(waits, holds=(hold,))) == {}
     assert "held-without-hold" in of(replace(waits, holds=(replace(hold, until=NOW),)))
-    assert of(with_tasks(held(until=NOW + LOOK_AGAIN))) == {}
+    assert of(with_tasks(held(until=NOW + RECHECK_INTERVAL))) == {}
 
 
 def test_what_needs_a_person_and_is_in_no_open_group_is_found() -> None:

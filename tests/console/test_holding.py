@@ -316,7 +316,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
 def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waking, "LOOK_AGAIN", 11_100)  # room for two
+    monkeypatch.setattr(waking, "RECHECK_INTERVAL", 11_100)  # room for two
     hold(operator)
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")

@@ -20,7 +20,7 @@ from roundsman_console.local.process import (
     wait_until,
 )
 from roundsman_console.local.rights import enforcing
-from roundsman_console.local.state import Instance, Instances, Record
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
 SLEEP = "import time; time.sleep(60)"
 GONE = ProcessIdentity(2**22 + 1, "never")  # beyond the highest id that Linux gives
@@ -35,7 +35,7 @@ def sleeper() -> Iterator[subprocess.Popen[bytes]]:
 
 
 @pytest.fixture
-def instance(tmp_path: Path) -> Instance:
+def instance(tmp_path: Path) -> LocalFiles:
     return Instances(tmp_path).claim(4510)[0]
 
 
@@ -45,16 +45,18 @@ def identity_of(child: subprocess.Popen[bytes]) -> ProcessIdentity:
     return found
 
 
-def test_a_record_is_read_as_it_was_written(instance: Instance) -> None:
-    record = Record(4510, GONE, GONE, "mark", "s", "r", {"A": "1"}, {"mail": "u"}, deployed=True)
+def test_a_record_is_read_as_it_was_written(instance: LocalFiles) -> None:
+    record = LocalRecord(
+        4510, GONE, GONE, "mark", "s", "r", {"A": "1"}, {"mail": "u"}, deployed=True
+    )
     instance.write(record)
     assert instance.read() == record
 
 
 def test_an_instance_that_enforces_iam_speaks_tls_with_a_certificate_that_functions_trust(
-    instance: Instance,
+    instance: LocalFiles,
 ) -> None:
-    record, variables = enforcing(instance, Record(4510, GONE))
+    record, variables = enforcing(instance, LocalRecord(4510, GONE))
     assert record.endpoint == "https://127.0.0.1:4510"
     assert variables["AUTH"] == "true"
     assert variables["AWS_CA_BUNDLE"] == record.certificate
@@ -64,45 +66,45 @@ def test_an_instance_that_enforces_iam_speaks_tls_with_a_certificate_that_functi
     assert not is_healthy(record)  # it has no certificate yet
 
 
-def test_any_other_instance_speaks_no_tls(instance: Instance) -> None:
-    record = Record(4510, GONE)
+def test_any_other_instance_speaks_no_tls(instance: LocalFiles) -> None:
+    record = LocalRecord(4510, GONE)
     assert record.endpoint == "http://127.0.0.1:4510"
     assert "AWS_CA_BUNDLE" not in client_environment(record.endpoint, "r")
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": 1, "owner": 5}', "{half"])
-def test_a_record_that_cannot_be_read_is_none(instance: Instance, text: str) -> None:
+def test_a_record_that_cannot_be_read_is_none(instance: LocalFiles, text: str) -> None:
     (instance.folder / "state.json").write_text(text)
     assert instance.read() is None
 
 
 def test_removing_ends_the_whole_group(
-    instance: Instance, sleeper: subprocess.Popen[bytes]
+    instance: LocalFiles, sleeper: subprocess.Popen[bytes]
 ) -> None:
-    instance.write(Record(4510, GONE, identity_of(sleeper)))
+    instance.write(LocalRecord(4510, GONE, identity_of(sleeper)))
     instance.remove()
     assert sleeper.wait(timeout=10) is not None
     assert not instance.folder.exists()
 
 
 def test_a_process_that_has_a_dead_ones_id_is_never_ended(
-    instance: Instance, sleeper: subprocess.Popen[bytes]
+    instance: LocalFiles, sleeper: subprocess.Popen[bytes]
 ) -> None:
     reused = replace(identity_of(sleeper), started="long ago")
-    instance.write(Record(4510, GONE, reused))
+    instance.write(LocalRecord(4510, GONE, reused))
     instance.remove()
     assert sleeper.poll() is None
     assert not instance.folder.exists()
 
 
-def sandbox(instance: Instance, function: str) -> subprocess.Popen[bytes]:
+def sandbox(instance: LocalFiles, function: str) -> subprocess.Popen[bytes]:
     folder = instance.temporary / f"ministack-lambda-{function}-ab_12xyz"
     folder.mkdir()
     (folder / "_worker.py").write_text(SLEEP)
     return subprocess.Popen([sys.executable, str(folder / "_worker.py")])
 
 
-def test_sandboxes_are_found_by_their_functions_whole_name(instance: Instance) -> None:
+def test_sandboxes_are_found_by_their_functions_whole_name(instance: LocalFiles) -> None:
     with sandbox(instance, "app-Pay") as pay, sandbox(instance, "app-Pay-More") as more:
         assert wait_until(lambda: instance.sandboxes("app-Pay") == [pay.pid], 10)
         assert wait_until(lambda: instance.sandboxes("app-Pay-More") == [more.pid], 10)
@@ -110,15 +112,15 @@ def test_sandboxes_are_found_by_their_functions_whole_name(instance: Instance) -
         instance.remove()
 
 
-def test_sandboxes_that_outlived_their_emulator_are_ended(instance: Instance) -> None:
+def test_sandboxes_that_outlived_their_emulator_are_ended(instance: LocalFiles) -> None:
     with sandbox(instance, "app-Pay") as orphan:
         wait_until(lambda: bool(instance.sandboxes("app-Pay")), 10)
-        instance.write(Record(4510, GONE, GONE))
+        instance.write(LocalRecord(4510, GONE, GONE))
         instance.remove()
         assert orphan.wait(timeout=10) < 0
 
 
-def test_a_program_that_only_looks_at_the_files_is_left_alone(instance: Instance) -> None:
+def test_a_program_that_only_looks_at_the_files_is_left_alone(instance: LocalFiles) -> None:
     log = instance.temporary / "ministack-lambda-f-ab_12xyz" / "_worker.py"
     watch = [sys.executable, "-c", SLEEP, "--follow", str(log.parent / "app.py"), "end"]
     with subprocess.Popen(watch) as reader:
@@ -174,7 +176,7 @@ def test_a_process_is_told_by_ps_where_there_is_no_proc(listed: str, started: st
     assert started_as_ps_says(listed) == started
 
 
-def test_sandboxes_are_found_by_ps_where_there_is_no_proc(instance: Instance) -> None:
+def test_sandboxes_are_found_by_ps_where_there_is_no_proc(instance: LocalFiles) -> None:
     script = instance.temporary / "ministack-lambda-app-Pay-ab_12xyz" / "_worker.py"
     listed = f"    1 /sbin/init\n  812 /usr/bin/python3 {script}\n  813 sh\n"
     found = {pid: instance.sandbox_of(words) for pid, words in command_lines_as_ps_says(listed)}

@@ -11,7 +11,7 @@ from roundsman.model.failure import failure_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
 from roundsman_console import listing, showing, timeline, why
-from roundsman_console.diagnosis import Facts, diagnose
+from roundsman_console.diagnosis import TaskFacts, diagnose
 from roundsman_console.groups import command as groups
 from roundsman_console.groups.facts import GroupNow
 from roundsman_console.happenings import happenings
@@ -54,7 +54,7 @@ def show_group(task: Task) -> None:
 
 VIEWS: dict[str, Callable[[Task], None]] = {
     "ls": lambda task: listing._print(Page((task,), None, 1, {"ord-2": STRANGE}), 50),
-    "why": lambda task: why._print(task, diagnose(task, plan(), Facts(at=AT))),
+    "why": lambda task: why._print(task, diagnose(task, plan(), TaskFacts(at=AT))),
     "show": lambda task: showing._print(task, plan(), [], [STRANGE]),
     "timeline": lambda task: timeline._print(task, happenings(task, plan(), [], AT), [STRANGE]),
     "groups": show_group,

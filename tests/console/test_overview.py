@@ -16,7 +16,7 @@ from roundsman_console.overview import counting, watch
 from roundsman_console.overview.counting import Count, count_tasks
 from roundsman_console.overview.queues import CLOUDWATCH, MARKS, Queue, with_ages
 from roundsman_console.overview.stats import Stats
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
@@ -130,7 +130,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
     coming: list[str | None] = []
     tasks = shelves()
 
-    def gather(stack: Stack) -> Stats:
+    def gather(stack: DeployedStack) -> Stats:
         trouble = coming.pop(0)
         if trouble is not None:
             raise TryAgain(trouble)

@@ -74,11 +74,11 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             "1 time-out not counted: its request may not have been read",
         ),
         (
-            replace(WORKING, breaker_rejections=1),
+            replace(WORKING, uncounted_calls=1),
             "1 call in a row found its service down, not counted",
         ),
         (
-            replace(WORKING, breaker_rejections=9),
+            replace(WORKING, uncounted_calls=9),
             "9 calls in a row found its service down, not counted",
         ),
         (

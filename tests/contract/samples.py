@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
@@ -46,14 +46,14 @@ def claimed(task: Task, *, lock: str = LOCK, within: int = 30 * SECOND) -> Task:
     )
     version = task.version + 1
     changed = replace(task, version=version, state=TaskState.ACTIVE, steps={"reserve_stock": step})
-    return placed(changed, NOW)
+    return with_due_entry(changed, NOW)
 
 
 def owing(task: Task, *names: str) -> Task:
     """The next version, owing these statuses."""
     version = task.version + 1
     owed = tuple(Owed("status", name, version, NOW, "") for name in names)
-    return placed(replace(task, version=version, owed=owed), NOW)
+    return with_due_entry(replace(task, version=version, owed=owed), NOW)
 
 
 def completed(task: Task, *, owed: tuple[str, ...] = (), retain_for: int = MINUTE) -> Task:
@@ -76,4 +76,4 @@ def completed(task: Task, *, owed: tuple[str, ...] = (), retain_for: int = MINUT
         retain_for=retain_for,
         owed=tuple(Owed("status", name, version, NOW, "") for name in owed),
     )
-    return placed(over, NOW + SECOND)
+    return with_due_entry(over, NOW + SECOND)

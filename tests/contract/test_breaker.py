@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.agents.guard import HeldBack, NotCalled
+from roundsman.agents.guard import CallHeld, NotCalled
 from roundsman.aws.guard.breaker import TRIED_FOR
 from roundsman.aws.guard.guard import AgentGuard
 from roundsman.errors import Busy, PermanentError, TransientError, TryAgain
@@ -63,7 +63,7 @@ def test_failures_in_a_row_open_it_and_the_last_of_them_is_held(
             call(guard, fails(error))
         assert caught.value is error
     assert circuit.state() is None, "no write before it opens"
-    with pytest.raises(HeldBack, match=f"circuit is open: {FAILURES} calls in a row") as held:
+    with pytest.raises(CallHeld, match=f"circuit is open: {FAILURES} calls in a row") as held:
         call(guard, fails(error))
     assert held.value.called
     assert 0 < held.value.until - real_now() <= RECOVERY
@@ -102,7 +102,7 @@ def test_a_probe_that_is_answered_neither_ends_the_row_nor_closes(
             call(guard, DOWN)
         with suppress(PermanentError, Busy):
             assert asked(guard, told) == "done"
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, DOWN)
     circuit.let_recover()
     guard = circuit.instance()
@@ -118,7 +118,7 @@ def test_a_probe_that_fails_counts(circuit: Circuit) -> None:
     for _ in range(FAILURES - 1):
         with pytest.raises(TransientError):
             asked(guard, DOWN)
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         asked(guard, DOWN)
 
 
@@ -139,7 +139,7 @@ def test_an_authors_mistake_neither_counts_nor_ends_the_row(
             call(guard, DOWN)
     with pytest.raises(type(mistake)):
         call(guard, fails(mistake))
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, DOWN)
 
 
@@ -158,7 +158,7 @@ def test_while_it_is_open_no_instance_calls(circuit: Circuit) -> None:
     guard, other = circuit.instance(), circuit.instance()
     circuit.open(guard)
     for instance in (guard, other):
-        with pytest.raises(HeldBack, match="5 calls in a row failed") as held:
+        with pytest.raises(CallHeld, match="5 calls in a row failed") as held:
             elsewhere(instance, never)
         assert not held.value.called
         assert SECOND < held.value.until - real_now() <= RECOVERY
@@ -174,7 +174,7 @@ def test_a_call_that_fails_once_another_instance_has_opened_it_is_held_not_faile
         circuit.open(circuit.instance())
         raise error
 
-    with pytest.raises(HeldBack) as held:
+    with pytest.raises(CallHeld) as held:
         elsewhere(other, fails_late)
     assert held.value.called
     assert held.value.__cause__ is error
@@ -212,12 +212,12 @@ def test_a_hold_that_is_missing_is_written_again_by_who_holds_back(circuit: Circ
     circuit.open(circuit.instance())
     circuit.world.holds(circuit.clock).release("payment", BREAKER)
     guard = circuit.instance()
-    with pytest.raises(HeldBack) as held:
+    with pytest.raises(CallHeld) as held:
         call(guard, never)
     [hold] = circuit.holds()
     assert hold.until == held.value.until
     circuit.world.holds(circuit.clock).release("payment", BREAKER)
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, never)
     assert circuit.holds() == [], "at most every five seconds an instance"
 
@@ -245,7 +245,7 @@ def test_while_one_call_tries_the_service_the_others_are_held_for_some_seconds(
     circuit.let_recover()
 
     def meanwhile() -> str:
-        with pytest.raises(HeldBack, match="one call is trying") as held:
+        with pytest.raises(CallHeld, match="one call is trying") as held:
             elsewhere(circuit.instance(), never)
         assert not held.value.called
         assert 0 < held.value.until - real_now() <= TRIED_FOR
@@ -265,7 +265,7 @@ def test_a_call_that_fails_while_another_tries_the_service_is_held(circuit: Circ
         assert circuit.state() == "HALF_OPEN"
         raise TransientError("no answer")
 
-    with pytest.raises(HeldBack, match="one call is trying") as held:
+    with pytest.raises(CallHeld, match="one call is trying") as held:
         elsewhere(circuit.instance(), fails_late)
     assert held.value.called
     assert 0 < held.value.until - real_now() <= TRIED_FOR
@@ -275,7 +275,7 @@ def test_a_try_that_fails_holds_it_as_long_again_and_is_no_attempt(circuit: Circ
     circuit.open(circuit.instance())
     [first] = circuit.holds()
     circuit.let_recover()
-    with pytest.raises(HeldBack, match="the call that tried it failed") as held:
+    with pytest.raises(CallHeld, match="the call that tried it failed") as held:
         call(circuit.instance(), DOWN)
     assert held.value.called
     assert SECOND < held.value.until - real_now() <= RECOVERY
@@ -294,7 +294,7 @@ def test_an_authors_mistake_in_the_call_that_tries_neither_closes_nor_strands_it
     with pytest.raises(Unforeseen):
         call(guard, fails(Unforeseen()))
     assert circuit.state() == "HALF_OPEN"
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         elsewhere(circuit.instance(), never)
     assert call(guard, answers) == "done", "its instance may try again"
     assert circuit.state() == "CLOSED"
@@ -343,7 +343,7 @@ def test_opening_and_closing_are_told_once_each_and_after_the_calls(circuit: Cir
     assert body["do"]["look"] == "roundsman agents"
     circuit.let_recover()
     other = circuit.instance()
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(other, DOWN)
     circuit.let_recover()
     other = circuit.instance()
@@ -362,7 +362,7 @@ def test_of_several_instances_that_open_it_at_once_one_alerts(circuit: Circuit) 
         count_as_failed("payment", FAILURES - 1)
         raise TransientError("no answer")
 
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         elsewhere(second, fails_with_the_rest_of_its_row)
     first.tell()
     second.tell()

@@ -6,8 +6,24 @@ from functools import partial
 import pytest
 
 from roundsman.errors import TryAgain, UnreadableRecord
-from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Resolve, Resubmit, RunNow
-from roundsman_console.bulk.run import Kind, Progress, Run, RunState, Sent, Terms, Verdict
+from roundsman.model.events import (
+    Cancel,
+    CommandSource,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+)
+from roundsman_console.bulk.run import (
+    OrderGroup,
+    OrderResult,
+    Run,
+    RunProgress,
+    RunState,
+    InFlightOrder,
+    Terms,
+)
 from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import first_answer_lost, unreachable
@@ -15,15 +31,15 @@ from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld
 
 ID = "b-1a2b3c4d"
-ASKED = Asked(ID, "amy", "the carrier is back")
+ASKED = CommandSource(ID, "amy", "the carrier is back")
 ME = Holder("t-1", "amy", "desk", NOW + 60_000)
-FAR = Progress(
+FAR = RunProgress(
     reached=7,
     sent=6,
-    on_their_way=(Sent("ord-5", to_undo=True, sent=True, tries=2), Sent("ord-6")),
-    ended=((Verdict.COMPLETED, 3), (Verdict.FAILED, 1)),
-    failed=(Kind("f-00000000", "charge_card: CardDeclined", 1, ("ord-4",)),),
-    refused=(Kind("it is *", "it is 5", 1, ("ord-0",)),),
+    on_their_way=(InFlightOrder("ord-5", to_undo=True, sent=True, tries=2), InFlightOrder("ord-6")),
+    ended=((OrderResult.COMPLETED, 3), (OrderResult.FAILED, 1)),
+    failed=(OrderGroup("f-00000000", "charge_card: CardDeclined", 1, ("ord-4",)),),
+    refused=(OrderGroup("it is *", "it is 5", 1, ("ord-0",)),),
     recent="++-+",
     next_send_at=NOW + 1,
     news_at=NOW,

@@ -9,10 +9,10 @@ from roundsman.aws.dynamodb.codec import task_item
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman_console.doctor.deep import look_deep
-from roundsman_console.doctor.facts import Facts
+from roundsman_console.doctor.facts import StackFacts
 from roundsman_console.doctor.gather_tasks import walk
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import DynamoWorld
 
@@ -25,7 +25,7 @@ MANY = 105
 @pytest.fixture
 def stack(
     local_world: DynamoWorld, dynamodb_endpoint: str, monkeypatch: pytest.MonkeyPatch
-) -> Stack:
+) -> DeployedStack:
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb_endpoint)
     tables = local_world.tables
     outputs = {
@@ -34,7 +34,7 @@ def stack(
         "ControlTableName": tables.control,
         "HistoryTableName": tables.history,
     }
-    return Stack("roundsman", outputs, {"DueShards": "16"})
+    return DeployedStack("roundsman", outputs, {"DueShards": "16"})
 
 
 def store(world: DynamoWorld, task: Task) -> None:
@@ -42,7 +42,7 @@ def store(world: DynamoWorld, task: Task) -> None:
 
 
 def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
-    local_world: DynamoWorld, stack: Stack
+    local_world: DynamoWorld, stack: DeployedStack
 ) -> None:
     tasks = [claimed(born(f"ord-{number}")) for number in range(MANY)]
     for first in range(0, MANY, 25):
@@ -62,7 +62,7 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
 
 
 def test_a_deep_look_reads_every_row_of_both_tables(
-    local_world: DynamoWorld, stack: Stack, monkeypatch: pytest.MonkeyPatch
+    local_world: DynamoWorld, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("roundsman_console.doctor.deep.AT_ONCE", 2)  # several pages
     monkeypatch.setattr("roundsman_console.doctor.deep.now", lambda: NOW)
@@ -72,7 +72,7 @@ def test_a_deep_look_reads_every_row_of_both_tables(
         store(local_world, replace(kept, task_id=f"ord-{number}"))
     local_world.remove_task("ord-1")
     local_world.remove_order("ord-2")
-    facts = Facts(now=NOW, interval=60_000, shards=16)
+    facts = StackFacts(now=NOW, interval=60_000, shards=16)
     looking = Looking(quiet=True)
     found = look_deep(stack, facts, 100_000, looking)
     assert looking.unseen == []

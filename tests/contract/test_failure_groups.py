@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.due import placed, without_owed
+from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.model.failure import failure_of
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
@@ -37,7 +37,7 @@ def failed(world: World, task_id: str, ended_at: int, group: str = GROUP) -> Tas
         ended_at=ended_at,
         failure=group,
     )
-    return saved(world, placed(archived, ended_at))
+    return saved(world, with_due_entry(archived, ended_at))
 
 
 def test_a_failed_task_is_read_back_and_found_by_its_group_in_order_of_failing(
@@ -61,14 +61,14 @@ def test_a_task_that_goes_on_leaves_its_group_by_the_same_write(world: World) ->
     resumed = replace(
         task, version=3, state=TaskState.PENDING, ending=None, ended_at=None, failure=None
     )
-    saved(world, placed(resumed, NOW))
+    saved(world, with_due_entry(resumed, NOW))
     assert list(world.store.members(GROUP, 3)) == []
 
 
 def test_a_member_that_is_kept_for_its_retention_says_until_when(world: World) -> None:
     task = failed(world, "ord-1", NOW)
     kept = replace(task, version=3, state=TaskState.UNDONE, retain_for=MINUTE)
-    expires_at = saved(world, placed(kept, NOW)).expires_at
+    expires_at = saved(world, with_due_entry(kept, NOW)).expires_at
     assert expires_at is not None
     (member,) = world.store.members(GROUP, 3)
     assert member == Member("ord-1", NOW, task.complete_by, expires_at)
@@ -85,7 +85,9 @@ def test_an_ended_task_that_made_trouble_stands_in_its_own_group_again(
     owed = (Owed("status", "failed", 3, NOW, ""),)
     task = replace(failed(world, "ord-1", NOW), version=3, owed=owed, state=state)
     failure = failure_of(task)
-    task = saved(world, placed(replace(task, failure=failure.group if failure else None), NOW))
+    task = saved(
+        world, with_due_entry(replace(task, failure=failure.group if failure else None), NOW)
+    )
     own = task.failure or "f-none"
     world.store.trouble("ord-1", ("f-bbbbbbbb", 3), NOW)
     assert standing(world, own, "f-bbbbbbbb") == [[], ["ord-1"]]

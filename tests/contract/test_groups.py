@@ -29,7 +29,7 @@ def group(number: int = 1, *, how: str = "archived", overflow: bool = False) -> 
 
 FULL = replace(
     group(),
-    telling_until=0,
+    alerting_until=0,
     told_at=NOW,
     told_count=7,
     count=16_000,

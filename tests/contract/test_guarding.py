@@ -2,7 +2,7 @@
 
 import pytest
 
-from roundsman.agents.guard import HeldBack, NoPlace
+from roundsman.agents.guard import CallHeld, RateLimited
 from roundsman.errors import TransientError
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND
@@ -33,7 +33,7 @@ def test_without_the_table_calls_pass(moto_world: DynamoWorld) -> None:
         for _ in range(FAILURES - 1):
             with pytest.raises(TransientError):
                 call(guard, DOWN)
-        with pytest.raises(HeldBack):
+        with pytest.raises(CallHeld):
             call(guard, DOWN)
         assert call(guard, answers) == "done", "nobody could store that it is open"
 
@@ -47,7 +47,7 @@ def test_what_was_in_the_queue_when_somebody_held_the_agent_is_given_back(
     until = real_now() + 30 * MINUTE
     hold = Hold("payment", OPERATOR, real_now(), until, "acquirer maintenance", "anna")
     circuit.world.holds(circuit.clock).hold(hold)
-    with pytest.raises(HeldBack, match=r"payment is on hold by anna until .*: acquirer") as held:
+    with pytest.raises(CallHeld, match=r"payment is on hold by anna until .*: acquirer") as held:
         call(circuit.instance(), never)
     assert (held.value.until, held.value.called) == (until, False)
 
@@ -63,10 +63,10 @@ def test_a_hold_is_seen_within_five_seconds_and_over_at_its_end(circuit: Circuit
     now[0] += 5 * SECOND - 1
     assert call(guard, answers) == "done"
     now[0] += 1
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, never)
     now[0] = until - 1
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, never)
     now[0] = until
     assert call(guard, answers) == "done"
@@ -79,10 +79,10 @@ def test_a_known_hold_goes_on_where_it_cannot_be_read_again(moto_world: DynamoWo
     guard = circuit.instance()
     hold = Hold("payment", OPERATOR, now[0], now[0] + MINUTE, "", "anna")
     circuit.world.holds(circuit.clock).hold(hold)
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         call(guard, never)
     now[0] += 10 * SECOND
-    with unreachable(moto_world.client, "GetItem"), pytest.raises(HeldBack):
+    with unreachable(moto_world.client, "GetItem"), pytest.raises(CallHeld):
         call(guard, never)
 
 
@@ -102,9 +102,9 @@ def test_who_had_to_ask_first_finds_a_turn_also_where_calls_queue(
     guard.call(lambda: "nothing", ends_at=NOW + MINUTE, asks=True)
     for other in crowd[:2]:
         other.instance().call(lambda: "done", ends_at=NOW + MINUTE)
-    with pytest.raises(NoPlace):
+    with pytest.raises(RateLimited):
         crowd[2].instance().call(lambda: "done", ends_at=NOW + MINUTE)
     assert guard.call(lambda: "done", ends_at=NOW + MINUTE) == "done"
     assert slept == [3 * SECOND]
-    with pytest.raises(NoPlace):
+    with pytest.raises(RateLimited):
         guard.call(lambda: "done", ends_at=NOW + MINUTE)

@@ -11,7 +11,7 @@ from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND, clock_time
-from roundsman.model.queue_lag import DOUBT
+from roundsman.model.queue_lag import UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_marks import Clock
@@ -217,7 +217,7 @@ def test_what_is_known_of_the_queue_is_told_beside_its_hold(world: World) -> Non
     assert agents["payment/normal"] == AgentView(
         lag=40 * SECOND,
         reads=NOW - 40 * SECOND,
-        read_up_to=NOW - 40 * SECOND + DOUBT,
+        read_up_to=NOW - 40 * SECOND + UNCERTAINTY,
         held_until=CIRCUIT.until,
         held_why=f"its circuit is open until {clock_time(CIRCUIT.until)}: 5 calls in a row failed",
     )

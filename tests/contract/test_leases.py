@@ -7,14 +7,14 @@ import pytest
 from roundsman.aws.dynamodb.codec import Item
 from roundsman.aws.dynamodb.control import DynamoLeases
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.model.leases import LEASE_FOR, Lease, Leases
+from roundsman.model.leases import LEASE_DURATION, Lease, Leases
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld, World
 from tests.unit.item_size import item_size
 
-FIRST = Leases(1, 16, {0: Lease("a", NOW + LEASE_FOR, NOW - 1), 15: Lease(visited_at=NOW)})
+FIRST = Leases(1, 16, {0: Lease("a", NOW + LEASE_DURATION, NOW - 1), 15: Lease(visited_at=NOW)})
 
 
 def test_leases_that_were_never_written_are_none(world: World) -> None:
@@ -60,7 +60,7 @@ def test_a_write_whose_answer_was_lost_finds_itself(dynamo_world: DynamoWorld) -
 
 
 def test_the_row_of_sixteen_shards_costs_one_write_unit(moto_world: DynamoWorld) -> None:
-    held = {shard: Lease("0123abcd", NOW + LEASE_FOR, NOW) for shard in range(16)}
+    held = {shard: Lease("0123abcd", NOW + LEASE_DURATION, NOW) for shard in range(16)}
     moto_world.leases().write(Leases(1_000_000, 16, held), seen=0)
     assert item_size(row(moto_world)) < 1_024
 

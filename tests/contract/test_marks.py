@@ -9,7 +9,7 @@ from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoReadNotes
 from roundsman.errors import CallRefused, UnreadableRecord
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import DOUBT
+from roundsman.model.queue_lag import UNCERTAINTY
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, unreachable
 from tests.contract.worlds import DynamoWorld, World
@@ -38,7 +38,7 @@ def test_the_age_of_the_request_last_read_is_the_queues_lag(world: World) -> Non
     agents = board.agents()
     assert agents["payment/normal"].lag == 40 * SECOND
     assert agents["payment/urgent"].lag == SECOND
-    assert agents["payment/normal"].read_up_to == NOW - 40 * SECOND + DOUBT
+    assert agents["payment/normal"].read_up_to == NOW - 40 * SECOND + UNCERTAINTY
 
 
 def test_a_mark_is_written_at_most_every_five_seconds_a_queue(world: World) -> None:
@@ -61,7 +61,7 @@ def test_the_mark_of_an_idle_queue_is_no_news_after_a_minute(world: World) -> No
     clock.now = NOW + MINUTE
     assert board.agents()["payment/normal"].lag == 40 * SECOND
     clock.now = NOW + MINUTE + 1
-    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + DOUBT)
+    assert board.agents()["payment/normal"] == AgentView(lag=0, read_up_to=NOW + UNCERTAINTY)
 
 
 def test_another_instances_newer_mark_replaces_an_older_one_but_not_the_other_way(

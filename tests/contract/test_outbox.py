@@ -14,7 +14,7 @@ from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.aws.sqs.outgoing import OutgoingMessage as Sent
 from roundsman.aws.sqs.outgoing import batches, send_messages
 from roundsman.errors import CallRefused, Problem, TryAgain, UnknownAgent
-from roundsman.model.events import Asked, Cancel
+from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.wire.alert import Alert
 from roundsman.wire.commands import command_of
@@ -122,7 +122,7 @@ def test_no_inspects_are_no_request(post: Post) -> None:
 
 
 def test_what_somebody_asks_of_a_task_is_passed_on(post: Post) -> None:
-    post.outbox.send_command(command_of("ord-1", Cancel(Asked("m-1", "application"))))
+    post.outbox.send_command(command_of("ord-1", Cancel(CommandSource("m-1", "application"))))
     assert post.commands() == [("cancel", "ord-1")]
 
 

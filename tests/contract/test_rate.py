@@ -6,8 +6,8 @@ from threading import Thread
 
 import pytest
 
-from roundsman.agents.guard import HeldBack, NoPlace
-from roundsman.aws.guard.rate_limit import LONGEST_RETURN, LONGEST_WAIT, Rate
+from roundsman.agents.guard import CallHeld, RateLimited
+from roundsman.aws.guard.rate_limit import LONGEST_RETURN, LONGEST_WAIT, RateLimit
 from roundsman.model.instants import MINUTE, SECOND
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import unreachable
@@ -29,8 +29,8 @@ class Time:
         self.now += milliseconds
 
 
-def instance(world: DynamoWorld, time: Time, calls_per_second: float) -> Rate:
-    return Rate(
+def instance(world: DynamoWorld, time: Time, calls_per_second: float) -> RateLimit:
+    return RateLimit(
         "payment",
         world.client,
         control_table=world.tables.control,
@@ -55,7 +55,7 @@ def calls_of(world: DynamoWorld, rate: float, instances: int, each: int) -> list
         which = min((i for i in range(instances) if done[i] < each), key=lambda i: times[i].now)
         try:
             rates[which].wait(ends_at=times[which].now + 60 * MINUTE)
-        except HeldBack as held:
+        except CallHeld as held:
             times[which].now = held.until
             continue
         calls.append(times[which].now)
@@ -93,7 +93,7 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld)
     rates = [instance(dynamo_world, Time(), 1) for _ in range(3)]
     for rate in rates:
         rate.wait(ends_at=NOW + MINUTE)  # now, in one second, in two
-    with pytest.raises(NoPlace, match="more than 1 calls a second of payment") as held:
+    with pytest.raises(RateLimited, match="more than 1 calls a second of payment") as held:
         instance(dynamo_world, time, 1).wait(ends_at=NOW + MINUTE)
     assert time.slept == []
     assert not held.value.called
@@ -106,7 +106,7 @@ def test_no_turn_is_waited_for_that_leaves_the_call_less_than_a_second(
     time = Time()
     rate = instance(dynamo_world, time, 1)
     rate.wait(ends_at=NOW + MINUTE)
-    with pytest.raises(HeldBack) as held:
+    with pytest.raises(CallHeld) as held:
         rate.wait(ends_at=NOW + 2 * SECOND - 1)
     assert held.value.until == NOW + SECOND
     rate.wait(ends_at=NOW + 2 * SECOND)
@@ -117,7 +117,7 @@ def test_of_a_short_time_half_is_left_for_the_call(dynamo_world: DynamoWorld) ->
     time = Time()
     rate = instance(dynamo_world, time, 5)
     rate.wait(ends_at=NOW + MINUTE)
-    with pytest.raises(HeldBack):
+    with pytest.raises(CallHeld):
         rate.wait(ends_at=NOW + 399)
     rate.wait(ends_at=NOW + 400)
     assert time.slept == [200]
@@ -128,7 +128,7 @@ def test_those_sent_away_come_again_one_after_the_other(dynamo_world: DynamoWorl
         instance(dynamo_world, Time(), 1).wait(ends_at=NOW + MINUTE)
     returns: list[int] = []
     for _ in range(4):
-        with pytest.raises(HeldBack) as held:
+        with pytest.raises(CallHeld) as held:
             instance(dynamo_world, Time(), 1).wait(ends_at=NOW + MINUTE)
         returns.append(held.value.until)
     assert [later - earlier for earlier, later in pairwise(returns)] == [SECOND] * 3
@@ -146,7 +146,7 @@ def test_nobody_is_sent_away_for_longer_than_what_was_said_is_true(
             "ReturnAt": {"N": str(far)},
         },
     )
-    with pytest.raises(HeldBack) as held:
+    with pytest.raises(CallHeld) as held:
         instance(dynamo_world, Time(), 1).wait(ends_at=NOW + MINUTE)
     assert held.value.until <= NOW + LONGEST_RETURN
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.due import Lane, lane_key, placed, without_owed
+from roundsman.engine.due import Lane, lane_key, with_due_entry, without_owed
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import MINUTE
 from roundsman.model.states import TaskState
@@ -26,7 +26,7 @@ def stored(world: World) -> Task:
 
 def ended(state: TaskState = TaskState.COMPLETED, *, owed: tuple[str, ...] = ()) -> Task:
     over = replace(completed(born(), owed=owed, retain_for=0), state=state)
-    return placed(over, NOW)
+    return with_due_entry(over, NOW)
 
 
 def listed(world: World) -> list[str]:

@@ -50,7 +50,7 @@ def supervisor_in(
         outbox=outbox,
         clock=clock,
         jitter=lambda: 0.0,
-        beat=SupervisorConfig(world.leases(), name, shards, MINUTE),
+        config=SupervisorConfig(world.leases(), name, shards, MINUTE),
         on_trouble=lambda _, problem: pytest.fail(str(problem)),
     )
 
@@ -140,7 +140,7 @@ def cost_of_a_pass(client: "DynamoDBClient", tables: Tables, stored: int) -> Cou
         outbox=FaultyOutbox(RecordingOutbox(), sends),
         clock=lambda: LATER,
         jitter=lambda: 0.5,
-        beat=SupervisorConfig(
+        config=SupervisorConfig(
             DynamoLeases(client, control_table=tables.control), "u1", SHARDS, MINUTE
         ),
         on_trouble=lambda _, problem: pytest.fail(str(problem)),

@@ -8,7 +8,7 @@ from roundsman.engine.due import Lane, due, lane_key, without_owed
 from roundsman.engine.history import refusal
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
-from roundsman.model.events import Asked, HistoryRow
+from roundsman.model.events import CommandSource, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, StepError, Task, Termination
@@ -154,7 +154,9 @@ def test_a_refusal_is_kept_with_no_decision_and_once_however_often_it_is_told(
     task = stored(world)
     made = HistoryRow(2_000, NOW, "cancel", None, None, "cancel by ann", "ann", "c-1")
     task = saved(world, claimed(task), made)
-    row = refusal("resubmit", Asked("c-2", "ann", "please"), "it is active", task.version, NOW)
+    row = refusal(
+        "resubmit", CommandSource("c-2", "ann", "please"), "it is active", task.version, NOW
+    )
     world.store.add_history("ord-1001", row)
     world.store.add_history("ord-1001", row)
     assert world.store.history("ord-1001") == [made, row]

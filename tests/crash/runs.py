@@ -12,7 +12,7 @@ import boto3
 
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.states import TaskState
-from roundsman.testing.stack import AwsFault, Call, Stack, Strike
+from roundsman.testing.stack import AwsCall, AwsFault, InjectedFault, Stack
 from tests.crash.scenarios import ORDER, Scenario, ended
 from tests.moto.orders import ALL_EFFECTS, order
 
@@ -46,12 +46,12 @@ class Run:
     """One fault at one call, by its number in the undisturbed run."""
 
     number: int
-    call: Call
+    call: AwsCall
     fault: str
 
-    def strike(self) -> Strike:
+    def strike(self) -> InjectedFault:
         fault, tries = FAULTS[self.fault]
-        return Strike(fault, after=self.number - 1, tries=tries)
+        return InjectedFault(fault, after=self.number - 1, tries=tries)
 
     @property
     def name(self) -> str:
@@ -61,7 +61,7 @@ class Run:
         return f"CRASH_ONLY={self.name}: {FAULTS[self.fault][0]}"
 
 
-def runs_of(calls: list[Call], faults: Sequence[str]) -> Iterator[Run]:
+def runs_of(calls: list[AwsCall], faults: Sequence[str]) -> Iterator[Run]:
     """Each call with each fault; a read whose answer is lost is as one that was refused."""
     for number, call in enumerate(calls, start=1):
         for name in faults:
@@ -82,7 +82,7 @@ class Stage:
             for operation in ("SendMessage", "SendMessageBatch"):
                 events.register(f"provide-client-params.sqs.{operation}", self._look_at_requests)
 
-    def play(self, scenario: Scenario, strike: Strike | None = None) -> Outcome:
+    def play(self, scenario: Scenario, strike: InjectedFault | None = None) -> Outcome:
         """Carry one order to its end. Raises AssertionError for whatever must never be."""
         stack = self.stack
         stack.start_over()

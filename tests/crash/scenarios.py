@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from roundsman import Retry, Step, Undo, Workflow
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Compensation
 from roundsman.testing.stack import Stack
@@ -92,7 +92,7 @@ def is_resubmitted(stack: Stack) -> None:
     """An operator has the mail service repaired, and sends it on."""
     stack.pass_time_until(lambda: in_state(stack, TaskState.ARCHIVED))
     stack.faults()
-    asked = Asked(command_id="c-1", by="amy", reason="repaired")
+    asked = CommandSource(command_id="c-1", by="amy", reason="repaired")
     stack.send("SchedulerQueue", command_of(ORDER, Resubmit(asked)).body())
     stack.pass_time_until(lambda: in_state(stack, TaskState.COMPLETED))
 

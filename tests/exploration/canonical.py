@@ -17,7 +17,7 @@ from functools import cache
 from hashlib import sha256
 from typing import TypeAlias
 
-from roundsman.engine.agent_holds import SEEN_BY_NOW
+from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN, Lane
 from roundsman.engine.time_limits import patience_of
@@ -26,7 +26,7 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Owed, StepRecord, Task, step_of
 
 T0 = 1_800_000_000_000
-NOTICED = SEEN_BY_NOW + 5_000
+NOTICED = MAX_VIEW_AGE + 5_000
 """How long after a step began to be held the end of the hold may be noticed, rounded up to the 5 s
 that all other times here are multiples of."""
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 from datetime import timedelta
 
 from roundsman.model.events import (
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     OperatorEvent,
     Resolve,
@@ -74,17 +74,17 @@ def plan(*steps: Step, on_failure: Strategy | None = None) -> Plan:
 def asked(*names: str) -> dict[str, OperatorEvent]:
     """What a person may ask, by the name of the command."""
     every: dict[str, OperatorEvent] = {
-        "resubmit": Resubmit(Asked("resubmit", "ann")),
-        "resubmit --again": Resubmit(Asked("again", "ann"), again=True),
-        "run": RunNow(Asked("run", "ann")),
-        "undo": UndoAsked(Asked("undo", "ann")),
-        "cancel": Cancel(Asked("cancel", "ann")),
-        "cancel --no-undo": Cancel(Asked("stop", "ann"), undo=False),
-        "resubmit --fresh-key": Resubmit(Asked("fresh", "ann"), fresh_key=True),
-        "resolve a did": Resolve(Asked("did", "ann"), "a", did=True),
-        "resolve a did-not": Resolve(Asked("did-not", "ann"), "a", did=False),
-        "extend": Extend(Asked("extend", "ann"), 30),
-        "extend a": Extend(Asked("extend-a", "ann"), 30, "a"),
+        "resubmit": Resubmit(CommandSource("resubmit", "ann")),
+        "resubmit --again": Resubmit(CommandSource("again", "ann"), again=True),
+        "run": RunNow(CommandSource("run", "ann")),
+        "undo": UndoAsked(CommandSource("undo", "ann")),
+        "cancel": Cancel(CommandSource("cancel", "ann")),
+        "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
+        "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
+        "resolve a did": Resolve(CommandSource("did", "ann"), "a", did=True),
+        "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
+        "extend": Extend(CommandSource("extend", "ann"), 30),
+        "extend a": Extend(CommandSource("extend-a", "ann"), 30, "a"),
     }
     return {name: every[name] for name in names}
 

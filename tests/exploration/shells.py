@@ -220,7 +220,7 @@ class Shells:
             outbox=desk.outbox,
             clock=desk.clock,
             jitter=lambda: JITTER,
-            beat=SupervisorConfig(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
+            config=SupervisorConfig(MemoryLeases(), INSTANCE, shards=1, interval=MINUTE),
             on_trouble=defect,
         )
 

@@ -82,7 +82,7 @@ JUDGED = {
 }
 """The fields of a step's record that a canonical one has."""
 
-NOT_KEPT = {"finished_at", "result", "error", "uncounted_timeouts", "breaker_rejections"}
+NOT_KEPT = {"finished_at", "result", "error", "uncounted_timeouts", "uncounted_calls"}
 """Those that it has not, each with its reason there."""
 
 acts = st.tuples(

@@ -16,7 +16,7 @@ from roundsman.engine import decision as building
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Agents, Claimant, Decision, Event, Replied
 from roundsman.model.json import Json
@@ -108,10 +108,10 @@ def an_undo_allows_nothing_for_clocks(patch: Patch) -> None:
 
 def the_due_instant_never_falls(patch: Patch) -> None:
     def late(task: Task, now: int) -> Task:
-        after = placed(task, now)
+        after = with_due_entry(task, now)
         return replace(after, due_at=task.due_at) if after.lane == task.lane else after
 
-    patch.setattr(building, "placed", late)
+    patch.setattr(building, "with_due_entry", late)
 
 
 def only_what_is_processed_is_undone(patch: Patch) -> None:
@@ -127,7 +127,7 @@ def an_undo_begins_before_what_came_after_is_settled(patch: Patch) -> None:
 
 
 def nothing_is_owed(patch: Patch) -> None:
-    patch.setattr(DecisionBuilder, "_promised", lambda decision, state, version: ())
+    patch.setattr(DecisionBuilder, "_newly_owed", lambda decision, state, version: ())
 
 
 def a_step_needs_no_predecessors(patch: Patch) -> None:
@@ -231,7 +231,7 @@ def an_item_is_left_out_and_not_undone(patch: Patch) -> None:
 
 
 def what_an_inspection_lets_start_is_not_looked_at(patch: Patch) -> None:
-    patch.setattr(machine, "expect_start", lambda context: None)
+    patch.setattr(machine, "set_start_deadlines", lambda context: None)
 
 
 PASSED_BY = replace(TOLD_TO_RUN, supervisors=1)

@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.testing.stack import Stack
 from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
@@ -93,7 +93,7 @@ def test_a_cancellation_that_is_delivered_again_acts_once(world: Stack) -> None:
     world.submit(cancel("ord-1"), cancel("ord-2"))  # it dies as it puts the second one aside
     world.pass_time(5)
     assert world.task("ord-1").state == "Cancelled"
-    again = Resubmit(Asked("c-1", by="operator"), again=True)
+    again = Resubmit(CommandSource("c-1", by="operator"), again=True)
     world.send("SchedulerQueue", command_of("ord-1", again).body())
     world.pass_time(90)
     sent = [

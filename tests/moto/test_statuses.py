@@ -2,9 +2,9 @@
 
 import pytest
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import iso
-from roundsman.testing.stack import MORNING, Message, Stack
+from roundsman.testing.stack import MORNING, QueueMessage, Stack
 from roundsman.wire.commands import command_of
 from tests.moto.orders import ALL_EFFECTS, order
 
@@ -19,7 +19,7 @@ def int_of(number: object) -> int:
     return number
 
 
-def told(statuses: list[Message]) -> list[tuple[object, object]]:
+def told(statuses: list[QueueMessage]) -> list[tuple[object, object]]:
     """The statuses with their numbers."""
     return [(status["status"], status["seq"]) for status in statuses]
 
@@ -99,7 +99,7 @@ def test_a_resubmitted_order_is_told_of_each_end_and_of_its_start_once(world: St
     world.faults({"operation": "POST /messages", "status": 422, "times": 1})
     world.submit(order("ord-1", replyTo=queue))
     world.run()
-    asked = Asked("c-1", by="operator", reason="the mailbox is there again")
+    asked = CommandSource("c-1", by="operator", reason="the mailbox is there again")
     world.send("SchedulerQueue", command_of("ord-1", Resubmit(asked)).body())
     world.run()
     assert [status["status"] for status in world.messages(queue)] == [

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.remote_services.contract import OPERATIONS
-from roundsman.testing.remote_services.ledger import Call, Ledger
+from roundsman.testing.remote_services.ledger import ServiceCall, ServiceLedger
 from tests.services.client import Client, Got
 
 PERFORM = "ord-1/charge_card/perform"
@@ -116,10 +116,10 @@ def test_a_charge_whose_key_was_spent_before_it_came_is_not_found(client: Client
 
 
 def test_nobody_can_tell_of_a_charge_that_is_still_worked_on() -> None:
-    ledger = Ledger()
+    ledger = ServiceLedger()
     question = next(operation for operation in OPERATIONS if operation.kind == "probe")
-    perform = Call(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
-    probe = Call(question, PERFORM, PERFORM, "ord-1", "a hash")
+    perform = ServiceCall(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
+    probe = ServiceCall(question, PERFORM, PERFORM, "ord-1", "a hash")
     ledger.begin(perform)
     during = ledger.begin(probe)
     assert during is not None
@@ -186,8 +186,8 @@ def test_performs_that_race_their_undo_never_stand_alone(client: Client) -> None
 
 
 def test_a_second_call_while_the_first_is_worked_on_is_in_progress() -> None:
-    ledger = Ledger()
-    call = Call(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
+    ledger = ServiceLedger()
+    call = ServiceCall(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
     assert ledger.begin(call) is None
     second = ledger.begin(call)
     assert second is not None
@@ -201,10 +201,10 @@ def test_a_second_call_while_the_first_is_worked_on_is_in_progress() -> None:
 
 
 def test_an_undo_overtakes_the_perform_that_is_worked_on() -> None:
-    ledger = Ledger()
+    ledger = ServiceLedger()
     refund = next(operation for operation in OPERATIONS if operation.resource == "refunds")
-    perform = Call(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
-    undo = Call(refund, UNDO, PERFORM, "ord-1", "a hash")
+    perform = ServiceCall(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
+    undo = ServiceCall(refund, UNDO, PERFORM, "ord-1", "a hash")
     ledger.begin(perform)
     ledger.begin(undo)
     assert ledger.settle(undo, None, 1).status == 201
@@ -214,8 +214,8 @@ def test_an_undo_overtakes_the_perform_that_is_worked_on() -> None:
 
 
 def test_a_call_that_is_given_up_has_no_effect_and_frees_its_key() -> None:
-    ledger = Ledger()
-    call = Call(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
+    ledger = ServiceLedger()
+    call = ServiceCall(CHARGE, PERFORM, PERFORM, "ord-1", "a hash")
     ledger.begin(call)
     ledger.abandon(call)
     assert ledger.begin(call) is None

@@ -10,7 +10,7 @@ import pytest
 from roundsman.testing.remote_services import FaultsInvalid, RemoteServices
 from roundsman.testing.remote_services.fault_rules import read_rules
 from roundsman.testing.remote_services.faults import dice
-from roundsman.testing.remote_services.hold import Hold, TooManyHanging
+from roundsman.testing.remote_services.hold import TooManyHanging, WaitingRoom
 from tests.services.client import PATIENCE_SECONDS, Client, Got
 
 PERFORM = "ord-1/charge_card/perform"
@@ -155,13 +155,13 @@ def test_a_slow_call_is_in_progress_to_the_next_with_its_key(client: Client) -> 
 
 
 def test_hangs_are_bounded() -> None:
-    hold = Hold(max_hanging=0)
+    hold = WaitingRoom(max_hanging=0)
     with pytest.raises(TooManyHanging):
         hold.hang(hold.ticket(), None)
 
 
 def test_a_release_before_the_wait_is_not_missed() -> None:
-    hold = Hold()
+    hold = WaitingRoom()
     ticket = hold.ticket()
     hold.release()
     assert hold.hang(ticket, None)

@@ -15,7 +15,7 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
 from roundsman.testing.remote_services import RemoteServices
-from roundsman.testing.stack.calls import Call
+from roundsman.testing.stack.calls import AwsCall
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
 from tests.contract.circuits import fresh_circuits
@@ -58,7 +58,7 @@ def submit(driver: Driver, body: str) -> None:
     sqs.send_message(QueueUrl=driver.stack.outputs["SubmissionQueueUrl"], MessageBody=body)
 
 
-def needed(call: Call, resources: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
+def needed(call: AwsCall, resources: Mapping[str, str]) -> Iterator[tuple[str, str, str]]:
     """What a role must allow for a call: service, action, and the logical id of what it is to."""
     if call.operation == "TransactWriteItems":
         for item in cast("list[dict[str, dict[str, object]]]", call.parameters["TransactItems"]):
@@ -92,7 +92,7 @@ def assert_permitted(driver: Driver, document: Document) -> None:
                 assert inside, f"{call.function}: {action} {keys}"
 
 
-def keys_of(call: Call) -> set[str]:
+def keys_of(call: AwsCall) -> set[str]:
     """The key of the row that a call is about; of a transaction, none."""
     row = cast("Item", call.parameters.get("Key") or call.parameters.get("Item") or {})
     return {row[name]["S"] for name in ("ControlId", "TaskId", "OrderID") if name in row}

@@ -30,7 +30,7 @@ from roundsman.testing import (
 )
 from roundsman.testing.ledger import EffectKey, Ledger
 from roundsman.testing.memory import MemoryStore
-from roundsman.testing.world.agents import Visit
+from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.wire.alert import Alert
 from tests.testing.samples import BESIDE, SHOP
@@ -56,7 +56,7 @@ def knows_no_hurry(patch: Patch, _: World) -> None:
 
 
 def counts_what_was_never_sent(patch: Patch, world: World) -> None:
-    patch.setattr(attempts, "_may_not_have_been_sent", lambda context, step: False)
+    patch.setattr(attempts, "_may_be_unsent", lambda context, step: False)
     world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
 
 
@@ -210,7 +210,7 @@ def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
 
 
 def test_an_effect_that_is_said_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
-    monkeypatch.setattr(Visit, "leave_effect", lambda self: None)
+    monkeypatch.setattr(RequestRun, "leave_effect", lambda self: None)
     world = World(SHOP)
     broken = broken_run(world)
     assert [found.invariant for found in broken.broken] == [Invariant.EXPLAINED]

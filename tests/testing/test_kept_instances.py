@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import Retry, Step, Workflow
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.model.events import Claimant
 from roundsman.testing import Fault, Faults, Invariant, InvariantBroken, Mishaps, TaskState, World
 from roundsman.testing.world.queues import COMMANDS
@@ -70,7 +70,7 @@ def claims_twice(instances: int | None) -> World:
     world = World(PARCEL, interval=timedelta(hours=1), instances=instances)
     world.mail(COMMANDS, "inspect").is_late(by=timedelta(minutes=30))
     world.mail(COMMANDS, "start").comes_twice(after=timedelta(minutes=5))
-    world.on("pack").fails(1, HeldBack("the packers rest", until=world.now + 60_000))
+    world.on("pack").fails(1, CallHeld("the packers rest", until=world.now + 60_000))
     world.submit()
     return world.run(for_=timedelta(minutes=20))
 

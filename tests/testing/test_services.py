@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman import TransientError
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.testing import FOR_EVER, TaskState, World
 from roundsman.testing.world.services import Script
 from tests.testing.samples import PICKING, SHOP
@@ -135,7 +135,7 @@ def test_an_item_has_its_own_script_before_that_of_its_step() -> None:
 def test_what_is_held_back_spends_no_attempt() -> None:
     world = World(SHOP)
     until = world.now + 60_000
-    world.on("charge").fails(1, HeldBack("the bank rests", until=until))
+    world.on("charge").fails(1, CallHeld("the bank rests", until=until))
     told(world)
     assert spent(world) == 0
     assert world.now > until

@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
-from roundsman.testing.stack.functions import Context, Instance
+from roundsman.testing.stack.functions import Context, FunctionInstance
 from roundsman.testing.stack.template import FunctionCode, Template, TemplateProblem
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
@@ -139,12 +139,12 @@ def test_a_stack_that_starts_over_is_as_new(stack: Stack) -> None:
 # ---- code -----------------------------------------------------------------------------------
 
 
-def function(folder: Path, name: str, text: str) -> Instance:
+def function(folder: Path, name: str, text: str) -> FunctionInstance:
     code = folder / name
     code.mkdir()
     (code / "helper.py").write_text(f"SAID = {name!r}\n")
     (code / "app.py").write_text(textwrap.dedent(text))
-    return Instance(name, FunctionCode(code, "app.handler"))
+    return FunctionInstance(name, FunctionCode(code, "app.handler"))
 
 
 SAYS = """

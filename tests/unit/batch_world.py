@@ -143,7 +143,7 @@ class Batch:
     def __post_init__(self) -> None:
         env = {"POWERTOOLS_SERVICE_NAME": "scheduler", "AWS_LAMBDA_LOG_GROUP_NAME": "/the/log"}
         self.dead_letters = DeadLetters(self.queue.client, lambda: self.now, env)
-        self.mailbag = SendBuffer(self.queue.client, clock=lambda: self.now)
+        self.send_buffer = SendBuffer(self.queue.client, clock=lambda: self.now)
 
     def invoke(self, ids: Iterable[str] | None = None) -> list[str]:
         """Deliver these messages (or all) and acknowledge; the ids that must come again."""
@@ -162,7 +162,7 @@ class Batch:
             event,
             handle=self._handle,
             outbox=FaultyOutbox(self.outbox, self.faults),
-            mailbag=self.mailbag,
+            send_buffer=self.send_buffer,
             sqs=self.queue.client,
             queue_url_beside=BESIDE,
             dead_letters=self.dead_letters,

@@ -13,9 +13,9 @@ from roundsman.engine.transitions import TaskEvent
 from roundsman.model.events import (
     Agents,
     AgentView,
-    Asked,
     Cancel,
     Claimant,
+    CommandSource,
     Decision,
     Event,
     Extend,
@@ -257,9 +257,9 @@ class World:
 
     # --- what a person asks ------------------------------------------------------------------
 
-    def asked(self, **options: Unpack[AskedOptions]) -> Asked:
+    def asked(self, **options: Unpack[AskedOptions]) -> CommandSource:
         """A command that never came before."""
-        return Asked(f"c-{next(self._nonces)}", "ann", **options)
+        return CommandSource(f"c-{next(self._nonces)}", "ann", **options)
 
     def resubmit(self, *steps: str, fresh_key: bool = False, again: bool = False) -> Decision:
         return self.apply(Resubmit(self.asked(), steps, fresh_key=fresh_key, again=again))

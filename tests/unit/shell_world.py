@@ -133,7 +133,7 @@ class Shells:
             outbox=FaultyOutbox(to or self.outbox, faults),
             clock=clock or self.clock,
             jitter=jitter or (lambda: self.jitter),
-            beat=SupervisorConfig(
+            config=SupervisorConfig(
                 FaultyLeases(self.leases, faults), instance, SHARDS, interval * SECOND
             ),
             on_trouble=lambda task_id, problem: self.troubles.append(task_id),

@@ -10,7 +10,7 @@ import pytest
 from roundsman import Agent, Callback, Compensation, PermanentError, StepRequest, TransientError
 from roundsman.agents.agent import Answer, answer_again
 from roundsman.agents.call_notes import NO_NOTES, Begun, CallNotes
-from roundsman.agents.guard import Guard, HeldBack, NoGuard
+from roundsman.agents.guard import CallHeld, Guard, NoGuard
 from roundsman.errors import Busy, CallRefused, TryAgain
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND
@@ -63,7 +63,7 @@ class Held:
     """Lets nothing through."""
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-        raise HeldBack("payment is on hold", until=NOW + 60_000)
+        raise CallHeld("payment is on hold", until=NOW + 60_000)
 
 
 @pytest.fixture
@@ -210,7 +210,7 @@ def test_a_call_after_which_the_service_is_held_is_no_proof(clock: Clock, notes:
     class GoesDown:
         def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
             function()
-            raise HeldBack("payment's circuit is open", until=NOW + 60_000, called=True)
+            raise CallHeld("payment's circuit is open", until=NOW + 60_000, called=True)
 
     reply = said(payment(returning(None)), clock, notes, guard=GoesDown())
     assert (reply.outcome, reply.outcome_unknown, reply.effect) == (Outcome.HELD, True, None)

@@ -6,7 +6,7 @@ from typing import TypeVar
 import pytest
 
 from roundsman import Agent, DidNotHappen, Happened, TransientError
-from roundsman.agents.guard import HeldBack, NoPlace
+from roundsman.agents.guard import CallHeld, RateLimited
 from roundsman.model.events import Outcome
 from tests.unit.agent_samples import NOW, Clock, charge_card, raising, reply, request, returning
 
@@ -37,7 +37,7 @@ class Gate:
             return function()
         if self.called:
             function()
-        raise HeldBack("payment is on hold: maintenance", until=NOW + 60_000, called=self.called)
+        raise CallHeld("payment is on hold: maintenance", until=NOW + 60_000, called=self.called)
 
 
 def test_a_step_that_is_held_back_is_given_back_as_held_until_then(
@@ -62,7 +62,7 @@ def test_a_hold_that_is_over_by_now_is_no_wait(payment: Agent, clock: Clock) -> 
 
 
 def test_an_endless_hold_is_a_wait_that_can_be_said(payment: Agent, clock: Clock) -> None:
-    payment.performs(charge_card)(raising(HeldBack("for ever", until=10**30)))
+    payment.performs(charge_card)(raising(CallHeld("for ever", until=10**30)))
     assert reply(payment, clock).retry_after == 365 * 86_400_000
 
 
@@ -79,7 +79,7 @@ def test_a_guard_that_says_that_the_service_was_called_is_believed(
 ) -> None:
     class Elsewhere:
         def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-            raise HeldBack("down", until=NOW, called=True)
+            raise CallHeld("down", until=NOW, called=True)
 
     payment.performs(charge_card)(returning(None))
     assert reply(payment, clock, guard=Elsewhere()).outcome_unknown
@@ -100,8 +100,8 @@ def test_a_failed_attempt_counts_though_the_rate_has_no_place_for_another_try(
         def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
             try:
                 return super().call(function, ends_at=ends_at, asks=asks)
-            except HeldBack as held:
-                raise NoPlace("more than 1 calls a second", until=held.until) from held
+            except CallHeld as held:
+                raise RateLimited("more than 1 calls a second", until=held.until) from held
 
     payment.performs(charge_card)(raising(TransientError("503")))
     assert reply(payment, clock, guard=Crowded(clock, 0)).outcome is Outcome.HELD

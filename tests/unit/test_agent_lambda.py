@@ -9,7 +9,7 @@ from typing import Never, cast
 import pytest
 
 from roundsman import Agent, Compensation, PermanentError, StepRequest, TransientError
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.model.events import Outcome
 from roundsman.wire.messages import AgentRequest
 from tests.unit.agent_world import (
@@ -156,7 +156,7 @@ class Closed:
     told = 0
 
     def call(self, function: Callable[[], object], *, ends_at: int, asks: bool = False) -> Never:
-        raise HeldBack("greeter is on hold by anna", until=NOW + 60_000)
+        raise CallHeld("greeter is on hold by anna", until=NOW + 60_000)
 
     def tell(self) -> None:
         self.told += 1

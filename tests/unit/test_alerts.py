@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from roundsman.alerts.group import Census, News, census_of, opened
+from roundsman.alerts.group import AlertKind, Census, census_of, opened
 from roundsman.alerts.group_alert import group_alert
 from roundsman.alerts.reporter import agent_of_step, unreadable_failure
 from roundsman.alerts.samples import Sample
@@ -40,7 +40,7 @@ def alert_of(
     world: World,
     *,
     with_plan: bool = True,
-    news: News = News.FIRST,
+    news: AlertKind = AlertKind.FIRST,
     census: Census | None = None,
     agents: Agents | None = None,
 ) -> tuple[Alert, dict[str, Any]]:
@@ -155,14 +155,14 @@ def test_the_words_of_an_alert_are_read_in_half_a_minute() -> None:
 
 def test_an_update_says_how_many_there_are_by_now() -> None:
     census = Census(count=16_000, more=True, first_at=T0, last_at=T0 + MINUTE, samples=("ord-1",))
-    alert, body = alert_of(failed(), news=News.UPDATE, census=census)
+    alert, body = alert_of(failed(), news=AlertKind.UPDATE, census=census)
     assert alert.subject == "Roundsman: story/b fails: Unavailable (more than 16000 now)"
     assert (body["count"], body["moreThanCount"]) == (16_000, True)
     assert body["summary"].startswith("more than 16000 orders of story failed at b and are archi")
 
 
 def test_an_all_clear_is_of_its_group_and_asks_for_nothing() -> None:
-    alert, body = alert_of(failed(), news=News.CLEAR, census=Census())
+    alert, body = alert_of(failed(), news=AlertKind.CLEAR, census=Census())
     assert alert.subject == "Roundsman: all clear: story/b: Unavailable"
     assert (body["severity"], body["count"], body["news"]) == ("info", 0, "clear")
     assert body["do"] == {"look": ["roundsman ls --workflow story --state Archived"]}
@@ -187,7 +187,9 @@ def test_an_agent_that_takes_no_work_is_said_to() -> None:
 def test_where_nothing_is_known_of_the_agents_an_alert_says_so() -> None:
     world = failed()
     sample = Sample(world.task, world.plan)
-    alert = group_alert(News.FIRST, group_of(world, sample), Census(count=1), [sample], None, T0)
+    alert = group_alert(
+        AlertKind.FIRST, group_of(world, sample), Census(count=1), [sample], None, T0
+    )
     assert json.loads(alert.body)["agents"][0]["takesWork"] is None
     assert "worker: not known whether it takes work" in alert.text
 
@@ -289,7 +291,7 @@ def unreadable(task_id: str) -> Alert:
     failure = unreadable_failure(KeyError("x"))
     group = opened(failure, agent="", task_id=task_id, since=T0, now=T0)
     census = census_of([Member(task_id, T0, 0)])
-    return group_alert(News.FIRST, group, census, [], {}, T0)
+    return group_alert(AlertKind.FIRST, group, census, [], {}, T0)
 
 
 def test_a_record_that_cannot_be_handled_has_an_alert_of_its_kind() -> None:
@@ -306,7 +308,7 @@ def test_a_record_that_cannot_be_handled_has_an_alert_of_its_kind() -> None:
 def test_an_alert_of_a_strange_record_goes_out_without_it() -> None:
     world = failed()
     sample = Sample(world.task, plan(step("other")))
-    alert = group_alert(News.FIRST, group_of(world, sample), Census(count=1), [sample], {}, T0)
+    alert = group_alert(AlertKind.FIRST, group_of(world, sample), Census(count=1), [sample], {}, T0)
     assert json.loads(alert.body)["samples"] == []
 
 
@@ -339,7 +341,7 @@ def test_nothing_from_outside_moves_a_cursor_hides_a_line_or_turns_the_writing_r
     evil = "\x1b[2J\u202egnp.exe\u2028\r\nTo go on:\n    rm -rf /\x00"
     failure = Failure("story", "a", "archived", evil, evil)
     group = opened(failure, agent="worker", task_id="ord-1", since=T0, now=T0)
-    alert = group_alert(News.FIRST, group, Census(count=1), [], {}, T0)
+    alert = group_alert(AlertKind.FIRST, group, Census(count=1), [], {}, T0)
     assert all(line.isprintable() for line in alert.text.split("\n"))
     assert "\n    rm -rf" not in alert.text
     assert alert.sms.isprintable()

@@ -15,7 +15,7 @@ from typing import TypeVar
 import pytest
 
 from roundsman.agents import _http_connection
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
 from roundsman.model.states import ProcessState
@@ -51,7 +51,7 @@ class Closed:
         if self.after_the_call:
             with suppress(TransientError):
                 return function()
-        raise HeldBack(DOWN, until=self.until, called=self.after_the_call)
+        raise CallHeld(DOWN, until=self.until, called=self.after_the_call)
 
 
 def is_held(partner: Partner) -> None:

@@ -55,7 +55,7 @@ def test_an_event_without_messages_is_answered_and_logged(
         event,
         handle=raising(AssertionError(), at=""),
         outbox=RecordingOutbox(),
-        mailbag=SendBuffer(Queue({}).client),
+        send_buffer=SendBuffer(Queue({}).client),
         sqs=Queue({}).client,
         queue_url_beside=BESIDE,
         dead_letters=DeadLetters(Queue({}).client),

@@ -31,7 +31,7 @@ def batch_of(count: int) -> Batch:
     batch = Batch(lambda message: None, Queue({f"id-{n}": f"body {n}" for n in range(count)}))
 
     def handle(message: Message) -> None:
-        assert batch.mailbag.send(OUT, [OutgoingMessage(message.message_id)]) == []
+        assert batch.send_buffer.send(OUT, [OutgoingMessage(message.message_id)]) == []
 
     batch.handle = handle
     return batch
@@ -53,7 +53,7 @@ def test_each_queue_has_its_own_request() -> None:
     batch = batch_of(4)
 
     def handle(message: Message) -> None:
-        batch.mailbag.send(
+        batch.send_buffer.send(
             f"{OUT}-{int(message.message_id[-1]) % 2}", [OutgoingMessage("a"), OutgoingMessage("b")]
         )
 
@@ -64,10 +64,10 @@ def test_each_queue_has_its_own_request() -> None:
 
 def test_outside_of_a_batch_nothing_waits() -> None:
     queue = Queue({}, refused={"no": "InvalidMessageContents"})
-    mailbag = SendBuffer(queue.client)
-    assert mailbag.send(OUT, [OutgoingMessage("a")]) == []
+    send_buffer = SendBuffer(queue.client)
+    assert send_buffer.send(OUT, [OutgoingMessage("a")]) == []
     assert queue.did == [("out", "a")]
-    assert len(mailbag.send(OUT, [OutgoingMessage("no")])) == 1
+    assert len(send_buffer.send(OUT, [OutgoingMessage("no")])) == 1
 
 
 @pytest.mark.parametrize(
@@ -214,13 +214,13 @@ def test_requests_go_before_a_status_and_starts_need_not() -> None:
         reply_prefix="out-reply-",
         request_queues={"mail": {"normal": f"{OUT}-mail"}},
     )
-    with outbox.mailbag.opened():
+    with outbox.send_buffer.opened():
         outbox.send_requests([("mail", "normal", request())])
         outbox.send_start("ord-1")
         assert queue.did == []
         assert outbox.send_status(f"{OUT}-reply-web", "{}")
         assert [where for where, _ in queue.did] == ["out-mail", "out-reply-web"]
-        outbox.mailbag.flush()
+        outbox.send_buffer.flush()
     assert [where for where, _ in queue.did][2:] == ["out-SchedulerQueue"]
 
 
@@ -232,7 +232,7 @@ def of_requests_and_statuses(batch: Batch) -> None:
         reply_prefix="out-reply-",
         request_queues={"mail": {"normal": f"{OUT}-mail"}},
     )
-    batch.mailbag = outbox.mailbag
+    batch.send_buffer = outbox.send_buffer
 
     def handle(message: Message) -> None:
         if message.message_id == "id-0":

@@ -6,8 +6,8 @@ import pytest
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.model.events import (
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     HistoryRow,
     OperatorEvent,
@@ -35,7 +35,7 @@ from roundsman_console.bulk.judging import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman_console.bulk.run import Run, Sent, Terms, Verdict
+from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder, Terms
 from tests.unit.machine_world import T0, step, workflow
 
 RESERVE = step("reserve", agent="inventory")
@@ -43,7 +43,7 @@ CHARGE = step("charge", RESERVE, agents=("payment", "payment_backup"))
 MAIL = step("mail", RESERVE, agent="mail")
 PLAN = plan_of(workflow(RESERVE, CHARGE, MAIL))
 ID = "b-1a2b3c4d"
-ASKED = Asked(ID, "amy", "it is back")
+ASKED = CommandSource(ID, "amy", "it is back")
 FAILED_AT = T0 + 5_000
 ERROR = StepError("CardDeclined", "no funds")
 
@@ -150,38 +150,41 @@ OPEN = (
 @pytest.mark.parametrize(
     ("event", "to_undo", "undone"),
     [
-        (Resubmit(ASKED), False, Verdict.FAILED),
-        (Resubmit(ASKED), True, Verdict.UNDONE),
-        (RunNow(ASKED), False, Verdict.FAILED),
-        (UndoAsked(ASKED), False, Verdict.UNDONE),
-        (Cancel(ASKED), False, Verdict.UNDONE),
+        (Resubmit(ASKED), False, OrderResult.FAILED),
+        (Resubmit(ASKED), True, OrderResult.UNDONE),
+        (RunNow(ASKED), False, OrderResult.FAILED),
+        (UndoAsked(ASKED), False, OrderResult.UNDONE),
+        (Cancel(ASKED), False, OrderResult.UNDONE),
     ],
 )
 def test_what_an_order_came_to_is_its_tasks_end(
-    state: TaskState, event: OperatorEvent, to_undo: bool, undone: Verdict
+    state: TaskState, event: OperatorEvent, to_undo: bool, undone: OrderResult
 ) -> None:
     ends = {
-        TaskState.COMPLETED: Verdict.COMPLETED,
-        TaskState.CANCELLED: Verdict.CANCELLED,
-        TaskState.ARCHIVED: Verdict.FAILED,
+        TaskState.COMPLETED: OrderResult.COMPLETED,
+        TaskState.CANCELLED: OrderResult.CANCELLED,
+        TaskState.ARCHIVED: OrderResult.FAILED,
         TaskState.UNDONE: undone,
         **dict.fromkeys(OPEN),
     }
-    sent = Sent("ord-1", to_undo)
+    sent = InFlightOrder("ord-1", to_undo)
     assert verdict(a_run(event), sent, replace(archived(), state=state)) is ends[state]
     extended = verdict(a_run(Extend(ASKED, 60)), sent, replace(archived(), state=state))
-    assert extended is Verdict.TAKEN
+    assert extended is OrderResult.TAKEN
 
 
 def test_of_a_task_that_is_gone_its_history_says_what_it_came_to() -> None:
-    run, sent = a_run(), Sent("ord-1")
+    run, sent = a_run(), InFlightOrder("ord-1")
     undone_before = [row("undone", 3), row("resubmit", 8, ID)]
-    assert verdict_of_gone(run, sent, undone_before) is Verdict.COMPLETED
+    assert verdict_of_gone(run, sent, undone_before) is OrderResult.COMPLETED
     undone_after = [*undone_before, row("undone", 9)]
-    assert verdict_of_gone(run, sent, undone_after) is Verdict.FAILED
-    assert verdict_of_gone(run, Sent("ord-1", to_undo=True), undone_after) is Verdict.UNDONE
-    assert verdict_of_gone(a_run(UndoAsked(ASKED)), sent, undone_after) is Verdict.UNDONE
-    assert verdict_of_gone(a_run(Extend(ASKED, 60)), sent, []) is Verdict.TAKEN
+    assert verdict_of_gone(run, sent, undone_after) is OrderResult.FAILED
+    assert (
+        verdict_of_gone(run, InFlightOrder("ord-1", to_undo=True), undone_after)
+        is OrderResult.UNDONE
+    )
+    assert verdict_of_gone(a_run(UndoAsked(ASKED)), sent, undone_after) is OrderResult.UNDONE
+    assert verdict_of_gone(a_run(Extend(ASKED, 60)), sent, []) is OrderResult.TAKEN
 
 
 def test_a_command_was_taken_where_the_task_or_its_history_says_so() -> None:

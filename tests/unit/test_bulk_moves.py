@@ -8,15 +8,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.events import Asked, Resubmit
+from roundsman.model.events import CommandSource, Resubmit
 from roundsman_console.bulk.moves import (
     BATCH,
     LEAST,
+    CheckOrders,
     Finish,
-    Look,
     Send,
     Stop,
-    Wait,
+    WaitUntil,
     next_move,
     too_many_failed,
 )
@@ -27,12 +27,12 @@ from roundsman_console.bulk.run import (
     SAMPLES,
     THE_REST,
     WINDOW,
-    Kind,
-    Progress,
+    OrderGroup,
+    OrderResult,
     Run,
-    Sent,
+    RunProgress,
+    InFlightOrder,
     Terms,
-    Verdict,
     nothing_new,
     resumed,
     settled,
@@ -48,37 +48,37 @@ ONE_BY_ONE = ("f-00000000", "charge_card: CardDeclined")
 
 
 def a_run(selected: int = 20, **terms: float) -> Run:
-    asked = Asked("b-00000000", "amy", "the acquirer is back")
+    asked = CommandSource("b-00000000", "amy", "the acquirer is back")
     found = Terms(**{"canary": 5, **terms})  # type: ignore[arg-type]  # numbers of either kind
     return Run("b-00000000", Resubmit(asked), "amy", "", "--group f-1", NOW, selected, found)
 
 
-def sent(progress: Progress, run: Run, count: int, now: int = NOW) -> Progress:
+def sent(progress: RunProgress, run: Run, count: int, now: int = NOW) -> RunProgress:
     """So many more of the plan, taken up and sent."""
     orders = [f"ord-{progress.reached + place}" for place in range(count)]
-    told = taken_up(progress, [Sent(order) for order in orders], [])
+    told = taken_up(progress, [InFlightOrder(order) for order in orders], [])
     return were_sent(told, orders, run.terms, now)
 
 
-def ended(progress: Progress, outcomes: str, now: int = NOW) -> Progress:
+def ended(progress: RunProgress, outcomes: str, now: int = NOW) -> RunProgress:
     """Of the first on their way, one for each `+` or `-`, this became."""
     for one, mark in zip(progress.on_their_way, outcomes, strict=False):
-        verdict = Verdict.COMPLETED if mark == "+" else Verdict.FAILED
+        verdict = OrderResult.COMPLETED if mark == "+" else OrderResult.FAILED
         progress = settled(progress, one.order, verdict, ONE_BY_ONE, now)
     return progress
 
 
-def after(run: Run, outcomes: str) -> Progress:
+def after(run: Run, outcomes: str) -> RunProgress:
     """That many sent, and this became of them; it is time to send more."""
-    return replace(ended(sent(Progress(), run, len(outcomes)), outcomes), next_send_at=NOW)
+    return replace(ended(sent(RunProgress(), run, len(outcomes)), outcomes), next_send_at=NOW)
 
 
 def test_the_canary_goes_first_and_nothing_else_until_it_is_known() -> None:
     run = a_run()
-    assert next_move(run, Progress(), NOW) == Send(5)
-    progress = sent(Progress(), run, 5)
-    assert next_move(run, progress, NOW + 500) == Wait(NOW + FIRST_LOOK)
-    assert next_move(run, progress, NOW + FIRST_LOOK) == Look(progress.on_their_way)
+    assert next_move(run, RunProgress(), NOW) == Send(5)
+    progress = sent(RunProgress(), run, 5)
+    assert next_move(run, progress, NOW + 500) == WaitUntil(NOW + FIRST_LOOK)
+    assert next_move(run, progress, NOW + FIRST_LOOK) == CheckOrders(progress.on_their_way)
     four = ended(progress, "++++")
     assert not isinstance(next_move(run, four, NOW + 700), Send)
     assert next_move(run, ended(four, "+"), NOW + 700) == Send(BATCH)
@@ -86,19 +86,19 @@ def test_the_canary_goes_first_and_nothing_else_until_it_is_known() -> None:
 
 def test_a_canary_that_the_scheduler_refuses_is_replaced_by_the_next_orders() -> None:
     run = a_run()
-    progress = sent(Progress(), run, 5)
+    progress = sent(RunProgress(), run, 5)
     progress = turned_down(progress, "ord-0", "it is completed", NOW)
     assert next_move(run, replace(progress, next_send_at=NOW), NOW) == Send(1)
 
 
 def test_a_canary_larger_than_the_plan_is_the_plan() -> None:
     run = a_run(selected=3)
-    assert next_move(run, Progress(), NOW) == Send(3)
+    assert next_move(run, RunProgress(), NOW) == Send(3)
     assert next_move(run, after(run, "+++"), NOW) == Finish()
 
 
 def test_without_a_canary_it_goes_at_the_rate_at_once() -> None:
-    assert next_move(a_run(canary=0), Progress(), NOW) == Send(10)
+    assert next_move(a_run(canary=0), RunProgress(), NOW) == Send(10)
 
 
 @pytest.mark.parametrize(
@@ -106,33 +106,33 @@ def test_without_a_canary_it_goes_at_the_rate_at_once() -> None:
 )
 def test_no_more_are_sent_than_the_rate_allows(rate: float, batch: int, pause: int) -> None:
     run = a_run(canary=0, rate=rate)
-    assert next_move(run, Progress(), NOW) == Send(batch)
-    progress = sent(Progress(), run, batch)
+    assert next_move(run, RunProgress(), NOW) == Send(batch)
+    progress = sent(RunProgress(), run, batch)
     assert progress.next_send_at == NOW + pause
-    assert next_move(run, ended(progress, "+" * batch), NOW + pause - 1) == Wait(NOW + pause)
+    assert next_move(run, ended(progress, "+" * batch), NOW + pause - 1) == WaitUntil(NOW + pause)
     assert next_move(run, ended(progress, "+" * batch), NOW + pause) == Send(batch)
 
 
 def test_a_pause_saves_nothing_up() -> None:
     run = a_run(canary=0)
     late = NOW + 60_000
-    assert sent(sent(Progress(), run, 10), run, 10, late).next_send_at == late + 1000
+    assert sent(sent(RunProgress(), run, 10), run, 10, late).next_send_at == late + 1000
 
 
 def test_no_more_are_on_their_way_than_is_allowed() -> None:
     run = a_run(selected=50, canary=0, at_once=12)
-    progress = sent(Progress(), run, 10)
-    assert next_move(run, progress, NOW + 1000 - 1) == Wait(NOW + FIRST_LOOK)
+    progress = sent(RunProgress(), run, 10)
+    assert next_move(run, progress, NOW + 1000 - 1) == WaitUntil(NOW + FIRST_LOOK)
     looked = progress
     for one in progress.on_their_way:
         looked = nothing_new(looked, one.order, NOW + FIRST_LOOK)
     assert next_move(run, looked, NOW + FIRST_LOOK) == Send(2)
     full = sent(looked, run, 2, NOW + FIRST_LOOK)
-    assert next_move(run, full, NOW + FIRST_LOOK + 1) == Wait(NOW + 2 * FIRST_LOOK)
+    assert next_move(run, full, NOW + FIRST_LOOK + 1) == WaitUntil(NOW + 2 * FIRST_LOOK)
 
 
 def test_orders_are_looked_at_later_and_later() -> None:
-    progress, at, pauses = sent(Progress(), a_run(), 1), NOW + FIRST_LOOK, []
+    progress, at, pauses = sent(RunProgress(), a_run(), 1), NOW + FIRST_LOOK, []
     for _ in range(6):
         progress = nothing_new(progress, "ord-0", at)
         pauses.append(progress.on_their_way[0].look_at - at)
@@ -183,7 +183,7 @@ def test_a_share_of_all_never_stops_and_of_none_at_the_first_of_the_canary() -> 
 
 def test_silence_of_the_canary_stops_the_run() -> None:
     run = a_run(patience=60_000)
-    progress = nothing_new(sent(Progress(), run, 5), "ord-0", NOW)
+    progress = nothing_new(sent(RunProgress(), run, 5), "ord-0", NOW)
     for one in progress.on_their_way:
         progress = replace(
             progress,
@@ -192,32 +192,34 @@ def test_silence_of_the_canary_stops_the_run() -> None:
             ),
         )
         assert one.sent
-    assert next_move(run, progress, NOW + 59_999) == Wait(NOW + 60_000)
+    assert next_move(run, progress, NOW + 59_999) == WaitUntil(NOW + 60_000)
     assert next_move(run, progress, NOW + 60_000) == Stop(
         "nothing was heard of the canary for 60 s: 5 still under way"
     )
 
 
 def test_silence_at_the_end_finishes_the_run_and_in_its_midst_stops_it() -> None:
-    def silent(progress: Progress) -> Progress:
+    def silent(progress: RunProgress) -> RunProgress:
         return replace(
             progress,
             on_their_way=tuple(replace(one, look_at=2 * NOW) for one in progress.on_their_way),
         )
 
     run = a_run(selected=10, canary=0, patience=60_000)
-    assert next_move(run, silent(sent(Progress(), run, 10)), NOW + 60_000) == Finish()
+    assert next_move(run, silent(sent(RunProgress(), run, 10)), NOW + 60_000) == Finish()
     run = a_run(selected=11, canary=0, at_once=10, patience=60_000)
-    assert next_move(run, silent(sent(Progress(), run, 10)), NOW + 60_000) == Stop(
+    assert next_move(run, silent(sent(RunProgress(), run, 10)), NOW + 60_000) == Stop(
         "nothing was heard of what is on its way for 60 s: 10 still under way"
     )
 
 
 def test_what_is_refused_beforehand_costs_no_time() -> None:
     run = a_run(canary=0)
-    progress = taken_up(Progress(), [], [(f"ord-{n}", f"version {n}") for n in range(10)])
+    progress = taken_up(RunProgress(), [], [(f"ord-{n}", f"version {n}") for n in range(10)])
     assert next_move(run, progress, NOW) == Send(10)
-    assert progress.refused == (Kind("version *", "version 0", 10, ("ord-0", "ord-1", "ord-2")),)
+    assert progress.refused == (
+        OrderGroup("version *", "version 0", 10, ("ord-0", "ord-1", "ord-2")),
+    )
     assert (progress.reached, progress.sent, progress.refusals) == (10, 0, 10)
 
 
@@ -226,14 +228,14 @@ def test_a_run_that_is_resumed_begins_with_a_canary_and_forgets_its_results() ->
     stopped = sent(after(run, "++++-+--"), run, 3)
     assert isinstance(next_move(run, stopped, NOW), Stop)
     again = resumed(stopped, NOW + 5)
-    assert next_move(run, again, NOW + 5) == Look(again.on_their_way)
+    assert next_move(run, again, NOW + 5) == CheckOrders(again.on_their_way)
     assert again.results == 8
     known = ended(again, "+++")
     assert next_move(run, known, NOW + 5) == Send(2)
 
 
 def test_what_was_tried_is_counted_and_what_was_only_not_sent_is_not() -> None:
-    progress = sent(Progress(), a_run(), 1)
+    progress = sent(RunProgress(), a_run(), 1)
     again = to_send_again(progress, "ord-0", to_undo=True, tried=True)
     assert again.on_their_way[0].tries == 2
     assert not again.on_their_way[0].sent
@@ -241,7 +243,7 @@ def test_what_was_tried_is_counted_and_what_was_only_not_sent_is_not() -> None:
 
 
 def test_kinds_beyond_the_most_are_counted_as_one() -> None:
-    kinds: tuple[Kind, ...] = ()
+    kinds: tuple[OrderGroup, ...] = ()
     for number in range(MOST_KINDS + 10):
         for order in ("a", "b", "c", "d"):
             kinds = with_one(kinds, f"k{number}", f"k{number}", order)
@@ -257,7 +259,7 @@ class Fate:
 
     run: Run
     lot: random.Random
-    progress: Progress = field(default_factory=Progress)
+    progress: RunProgress = field(default_factory=RunProgress)
     batches: list[tuple[int, int]] = field(default_factory=list)
 
     def send(self, most: int, now: int) -> None:
@@ -269,7 +271,7 @@ class Fate:
         orders = [f"ord-{before.reached + place}" for place in range(most)]
         well = [one for one in orders if self.lot.random() < 0.9]
         refused = [(one, "no") for one in orders if one not in well]
-        self.progress = taken_up(before, [Sent(one) for one in well], refused)
+        self.progress = taken_up(before, [InFlightOrder(one) for one in well], refused)
         if well:
             self.progress = were_sent(self.progress, well, self.run.terms, now)
             self.batches.append((now, len(well)))
@@ -281,7 +283,7 @@ class Fate:
         elif lot < 0.5:
             self.progress = turned_down(before, order, "no", now)
         else:
-            verdict = Verdict.FAILED if lot < 0.6 else Verdict.COMPLETED
+            verdict = OrderResult.FAILED if lot < 0.6 else OrderResult.COMPLETED
             self.progress = settled(before, order, verdict, ONE_BY_ONE, now)
 
     def to_its_end(self) -> Stop | Finish:
@@ -290,10 +292,10 @@ class Fate:
             match next_move(self.run, self.progress, now):
                 case Send(most):
                     self.send(most, now)
-                case Look(orders):
+                case CheckOrders(orders):
                     for one in orders:
                         self.look(one.order, now)
-                case Wait(until):
+                case WaitUntil(until):
                     assert until > now
                     now = until
                 case end:

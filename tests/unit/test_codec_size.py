@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 from roundsman.aws.dynamodb.codec import task_item
-from roundsman.engine.due import placed, without_owed
+from roundsman.engine.due import with_due_entry, without_owed
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
@@ -41,7 +41,7 @@ def fulfilled(task: Task) -> Task:
         ended_at=NOW + 7_777,
         owed=tuple(Owed("status", "completed", 6, NOW + 7_777, "") for _ in "1" if task.reply_to),
     )
-    return placed(over, NOW + 7_777)
+    return with_due_entry(over, NOW + 7_777)
 
 
 def test_a_completed_order_of_four_steps_costs_one_write_unit() -> None:

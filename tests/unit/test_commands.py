@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from roundsman.errors import InvalidMessage
 from roundsman.model.events import (
     COMMAND_KINDS,
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     OperatorEvent,
     Resolve,
@@ -23,7 +23,7 @@ from roundsman.wire.commands import LONGEST_EXTENSION, Command, command_of, read
 from tests.unit.test_messages import contents, ids, instants, texts
 
 asked = st.builds(
-    Asked,
+    CommandSource,
     command_id=texts,
     by=texts,
     reason=st.just("") | texts,
@@ -54,7 +54,7 @@ def test_what_a_person_asks_is_read_as_it_was_written(task_id: str, event: Opera
 
 
 WHO = {"commandId": "c-1", "by": "ann", "reason": "why", "seenVersion": 4}
-ASKED = Asked("c-1", "ann", "why", 4)
+ASKED = CommandSource("c-1", "ann", "why", 4)
 WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
     (
         Resubmit(ASKED, ("a",), fresh_key=True),
@@ -109,13 +109,16 @@ def problems_of(value: dict[str, Json]) -> set[str]:
 @pytest.mark.parametrize(
     ("found", "event"),
     [
-        (message("resubmit"), Resubmit(Asked("c-1", "ann"))),
-        (message("resubmit", steps=None), Resubmit(Asked("c-1", "ann"))),
-        (message("cancel"), Cancel(Asked("c-1", "ann"), undo=True)),
-        (message("resolve", step="a", outcome="did"), Resolve(Asked("c-1", "ann"), "a", did=True)),
-        (message("extend", seconds=9, step=None), Extend(Asked("c-1", "ann"), 9)),
-        (message("undo", reason=None), UndoAsked(Asked("c-1", "ann"))),
-        (message("run", laterField=[1]), RunNow(Asked("c-1", "ann"))),
+        (message("resubmit"), Resubmit(CommandSource("c-1", "ann"))),
+        (message("resubmit", steps=None), Resubmit(CommandSource("c-1", "ann"))),
+        (message("cancel"), Cancel(CommandSource("c-1", "ann"), undo=True)),
+        (
+            message("resolve", step="a", outcome="did"),
+            Resolve(CommandSource("c-1", "ann"), "a", did=True),
+        ),
+        (message("extend", seconds=9, step=None), Extend(CommandSource("c-1", "ann"), 9)),
+        (message("undo", reason=None), UndoAsked(CommandSource("c-1", "ann"))),
+        (message("run", laterField=[1]), RunNow(CommandSource("c-1", "ann"))),
     ],
 )
 def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: OperatorEvent) -> None:

@@ -3,7 +3,7 @@
 import pytest
 
 from roundsman.errors import DefinitionError
-from roundsman.model.expressions import compile_condition, holds
+from roundsman.model.expressions import compile_condition, is_true
 from roundsman.model.json import Json
 
 ORDER: Json = {
@@ -41,7 +41,7 @@ RESULTS: dict[str, Json] = {"reserve_stock": {"reservationId": "r-1", "backorder
 )
 def test_a_condition_holds_by_jmespaths_own_truth(expression: str, expected: bool) -> None:
     compile_condition("step 'a': when", expression)
-    assert holds(expression, ORDER, RESULTS) is expected
+    assert is_true(expression, ORDER, RESULTS) is expected
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_a_condition_holds_by_jmespaths_own_truth(expression: str, expected: boo
     ],
 )
 def test_an_amount_and_a_number_are_ordered_by_their_value(expression: str, expected: bool) -> None:
-    assert holds(expression, ORDER, RESULTS) is expected
+    assert is_true(expression, ORDER, RESULTS) is expected
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_an_expression_that_fails_on_an_order_says_so_without_the_orders_content
     expression: str,
 ) -> None:
     with pytest.raises(ValueError, match="cannot be evaluated") as failure:
-        holds(expression, ORDER, RESULTS)
+        is_true(expression, ORDER, RESULTS)
     assert repr(expression) in str(failure.value)
     for content in ("secret", "KB-101", "19.90"):
         assert content not in str(failure.value)

@@ -9,9 +9,9 @@ from roundsman.engine.due import (
     Lane,
     due,
     lane_key,
-    placed,
     settled,
     shard_of,
+    with_due_entry,
     without_owed,
 )
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -118,24 +118,24 @@ def test_what_is_owed_is_due_soon() -> None:
 
 def test_within_the_open_lane_the_entry_only_falls() -> None:
     low = replace(task(a=processing(T0 + HOUR)), due_at=T0 + 3)
-    assert placed(low, T0).due_at == T0 + 3
+    assert with_due_entry(low, T0).due_at == T0 + 3
     high = replace(low, due_at=T0 + 2 * HOUR)
-    assert placed(high, T0).due_at == T0 + HOUR
+    assert with_due_entry(high, T0).due_at == T0 + HOUR
 
 
 def test_a_task_that_returns_to_the_open_lane_gets_a_new_entry() -> None:
     again = replace(task(a=processing(T0 + 30)), lane="archived#7", due_at=T0 - HOUR, expires_at=5)
-    assert placed(again, T0).lane == "open#7"
-    assert placed(again, T0).due_at == T0 + 30
-    assert placed(again, T0).expires_at is None
+    assert with_due_entry(again, T0).lane == "open#7"
+    assert with_due_entry(again, T0).due_at == T0 + 30
+    assert with_due_entry(again, T0).expires_at is None
 
 
 def test_an_ended_task_that_owes_something_stays_in_its_open_lane() -> None:
     ended = replace(task(), state=TaskState.COMPLETED, ended_at=T0, owed=OWED)
     assert not settled(ended)
-    assert placed(ended, T0).lane == "open#7"
-    assert placed(ended, T0).due_at <= T0 + START_WITHIN
-    assert placed(ended, T0).expires_at is None
+    assert with_due_entry(ended, T0).lane == "open#7"
+    assert with_due_entry(ended, T0).due_at <= T0 + START_WITHIN
+    assert with_due_entry(ended, T0).expires_at is None
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_retention_counts_from_the_moment_nothing_is_owed(
 
 
 def test_sending_what_an_open_task_owes_keeps_its_entry() -> None:
-    owing = placed(replace(task(a=processing(T0 + HOUR)), owed=OWED), T0)
+    owing = with_due_entry(replace(task(a=processing(T0 + HOUR)), owed=OWED), T0)
     sent = without_owed(owing, T0 + 1)
     assert (sent.lane, sent.due_at) == ("open#7", owing.due_at)
 

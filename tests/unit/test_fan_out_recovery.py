@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.engine.requests import request_for
 from roundsman.model.events import (
-    Asked,
+    CommandSource,
     Extend,
     OperatorEvent,
     Outcome,
@@ -109,9 +109,9 @@ def test_an_item_is_resolved_and_given_more_time_by_its_name() -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        Resolve(Asked("c-1", "ann"), "pick[3]", did=True, result={"bin": 1}),
-        Extend(Asked("c-1", "ann"), 60, "pick[3]"),
-        Resubmit(Asked("c-1", "ann"), ("pick[3]", "pick[14]")),
+        Resolve(CommandSource("c-1", "ann"), "pick[3]", did=True, result={"bin": 1}),
+        Extend(CommandSource("c-1", "ann"), 60, "pick[3]"),
+        Resubmit(CommandSource("c-1", "ann"), ("pick[3]", "pick[14]")),
     ],
 )
 def test_commands_name_items(event: OperatorEvent) -> None:

@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.alerts.census import MOST_A_SHARD, MOST_LOOKS
-from roundsman.alerts.group import CLEAR_FOR, MOST_OPEN, TELLING_FOR, opened
+from roundsman.alerts.group import CLEAR_FOR, MOST_OPEN, SENDING_LEASE, opened
 from roundsman.alerts.reporter import KNOWN_FOR, TOO_MANY_KINDS, Reporter
 from roundsman.model.events import Outcome
 from roundsman.model.failure import Failure, Group, failure_of
@@ -187,7 +187,7 @@ def archived(faults: Faults) -> Shells:
 def test_a_group_whose_opener_dies_is_alerted_by_the_next_pass_once_it_may_be() -> None:
     shells = archived(Faults().on("publish", Fault.CRASH_BEFORE))
     assert shells.alerts() == []
-    shells.wait(TELLING_FOR / SECOND - 1).make_pass()
+    shells.wait(SENDING_LEASE / SECOND - 1).make_pass()
     assert shells.alerts() == [], "it may still be about to"
     shells.wait(1).make_pass()
     assert shells.alerts() == ["task_archived"]

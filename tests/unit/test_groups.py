@@ -5,16 +5,16 @@ from dataclasses import replace
 import pytest
 
 from roundsman.alerts.group import (
+    ANY_GROWTH_AFTER,
     CLEAR_FOR,
-    GREW_AT_ALL,
     LONGEST_BETWEEN_LOOKS,
     LONGEST_MESSAGE,
-    SOON,
-    TELLING_FOR,
+    MIN_COUNT_INTERVAL,
+    MIN_UPDATE_INTERVAL,
+    SENDING_LEASE,
     UNDONE_WITHIN,
-    UPDATES_APART,
+    AlertKind,
     Census,
-    News,
     alerted,
     census_of,
     counted_since,
@@ -47,7 +47,7 @@ def of(count: int, *, more: bool = False) -> Census:
     return Census(count=count, more=more, first_at=T0, last_at=T0 + count, samples=("ord-1",))
 
 
-def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> News | None:
+def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> AlertKind | None:
     return evaluate(group, of(count) if count else Census(), at, undone_count=undone_count).news
 
 
@@ -55,15 +55,15 @@ def news(group: Group, count: int, at: int, *, undone_count: int = MANY) -> News
 
 
 def test_whoever_opens_a_group_tells_of_it_and_others_leave_it_to_them_for_a_while() -> None:
-    assert not is_due(new(), T0 + TELLING_FOR - 1)
-    assert is_due(new(), T0 + TELLING_FOR), "it has died, it seems"
+    assert not is_due(new(), T0 + SENDING_LEASE - 1)
+    assert is_due(new(), T0 + SENDING_LEASE), "it has died, it seems"
 
 
 @pytest.mark.parametrize("count", [0, 1, 200])
 def test_a_group_that_nobody_told_of_is_told_whatever_became_of_its_members(count: int) -> None:
-    verdict = evaluate(new(), of(count), T0 + TELLING_FOR, undone_count=MANY)
-    assert verdict.news is News.FIRST
-    assert verdict.group.telling_until == T0 + 2 * TELLING_FOR
+    verdict = evaluate(new(), of(count), T0 + SENDING_LEASE, undone_count=MANY)
+    assert verdict.news is AlertKind.FIRST
+    assert verdict.group.alerting_until == T0 + 2 * SENDING_LEASE
     assert verdict.group.told_at is None, "not before it was told"
 
 
@@ -80,20 +80,20 @@ def test_a_group_of_one_text_however_long_is_small() -> None:
 @pytest.mark.parametrize(
     ("knew", "count", "after", "expected"),
     [
-        (1, 3, SOON, None),
-        (1, 4, SOON - 1, None),
-        (1, 4, SOON, News.UPDATE),
-        (10, 39, UPDATES_APART, None),
-        (10, 40, UPDATES_APART - 1, None),
-        (10, 40, UPDATES_APART, News.UPDATE),
-        (10, 11, GREW_AT_ALL - 1, None),
-        (10, 11, GREW_AT_ALL, News.UPDATE),
-        (10, 10, 10 * GREW_AT_ALL, None),
-        (10, 3, 10 * GREW_AT_ALL, None),
+        (1, 3, MIN_COUNT_INTERVAL, None),
+        (1, 4, MIN_COUNT_INTERVAL - 1, None),
+        (1, 4, MIN_COUNT_INTERVAL, AlertKind.UPDATE),
+        (10, 39, MIN_UPDATE_INTERVAL, None),
+        (10, 40, MIN_UPDATE_INTERVAL - 1, None),
+        (10, 40, MIN_UPDATE_INTERVAL, AlertKind.UPDATE),
+        (10, 11, ANY_GROWTH_AFTER - 1, None),
+        (10, 11, ANY_GROWTH_AFTER, AlertKind.UPDATE),
+        (10, 10, 10 * ANY_GROWTH_AFTER, None),
+        (10, 3, 10 * ANY_GROWTH_AFTER, None),
     ],
 )
 def test_an_update_tells_of_manifold_growth_or_after_hours_of_any(
-    knew: int, count: int, after: int, expected: News | None
+    knew: int, count: int, after: int, expected: AlertKind | None
 ) -> None:
     assert news(told_group(count=knew), count, T0 + after) is expected
 
@@ -111,9 +111,11 @@ def test_a_hundred_thousand_failures_in_a_row_make_ten_alerts() -> None:
 
 
 def test_growth_counts_from_how_few_there_were_in_between() -> None:
-    fewer = evaluate(told_group(count=200), of(3), T0 + UPDATES_APART, undone_count=MANY).group
+    fewer = evaluate(
+        told_group(count=200), of(3), T0 + MIN_UPDATE_INTERVAL, undone_count=MANY
+    ).group
     assert fewer.told_count == 3
-    assert news(fewer, 12, T0 + UPDATES_APART) is News.UPDATE
+    assert news(fewer, 12, T0 + MIN_UPDATE_INTERVAL) is AlertKind.UPDATE
 
 
 # ---- the all-clear -----------------------------------------------------------------------
@@ -126,8 +128,8 @@ def test_the_all_clear_comes_once_no_member_was_there_for_some_minutes() -> None
     assert (waits.news, waits.group.closed_at) == (None, None)
     assert waits.group.look_at == T0 + MINUTE + CLEAR_FOR
     closed = evaluate(waits.group, Census(), T0 + MINUTE + CLEAR_FOR, undone_count=MANY)
-    assert (closed.news, closed.group.closed_at) == (News.CLEAR, T0 + MINUTE + CLEAR_FOR)
-    assert is_due(closed.group, closed.group.telling_until), "until it is told"
+    assert (closed.news, closed.group.closed_at) == (AlertKind.CLEAR, T0 + MINUTE + CLEAR_FOR)
+    assert is_due(closed.group, closed.group.alerting_until), "until it is told"
 
 
 def test_a_canary_that_fails_takes_the_calm_back_and_is_no_news() -> None:
@@ -149,15 +151,15 @@ def test_one_more_failure_takes_the_calm_back_before_the_group_can_be_closed() -
 
 def test_undone_orders_are_news_once_there_are_many_at_once() -> None:
     group = new("undone")
-    assert not is_due(group, T0 + SOON - 1)
-    assert news(group, MANY - 1, T0 + SOON) is None
-    assert news(group, MANY, T0 + SOON) is News.FIRST
-    assert news(group, 1, T0 + SOON, undone_count=1) is News.FIRST
+    assert not is_due(group, T0 + MIN_COUNT_INTERVAL - 1)
+    assert news(group, MANY - 1, T0 + MIN_COUNT_INTERVAL) is None
+    assert news(group, MANY, T0 + MIN_COUNT_INTERVAL) is AlertKind.FIRST
+    assert news(group, 1, T0 + MIN_COUNT_INTERVAL, undone_count=1) is AlertKind.FIRST
     assert group.severity == "warning"
 
 
 def test_undone_orders_are_never_news_where_the_stack_says_so() -> None:
-    assert news(new("undone"), 10_000, T0 + SOON, undone_count=0) is None
+    assert news(new("undone"), 10_000, T0 + MIN_COUNT_INTERVAL, undone_count=0) is None
 
 
 def test_of_undone_orders_the_latest_count() -> None:
@@ -170,12 +172,12 @@ def test_undone_orders_calm_down_at_half_the_number_that_alerts() -> None:
     assert evaluate(group, of(MANY // 2), T0 + MINUTE, undone_count=MANY).group.clear_since is None
     calm = evaluate(group, of(MANY // 2 - 1), T0 + MINUTE, undone_count=MANY).group
     assert calm.clear_since == T0 + MINUTE
-    assert news(calm, MANY // 2 - 1, T0 + MINUTE + CLEAR_FOR) is News.CLEAR
+    assert news(calm, MANY // 2 - 1, T0 + MINUTE + CLEAR_FOR) is AlertKind.CLEAR
 
 
 def test_a_group_that_nobody_heard_of_ends_without_a_word() -> None:
-    quiet = evaluate(new("undone"), Census(), T0 + SOON, undone_count=MANY).group
-    verdict = evaluate(quiet, Census(), T0 + SOON + CLEAR_FOR, undone_count=MANY)
+    quiet = evaluate(new("undone"), Census(), T0 + MIN_COUNT_INTERVAL, undone_count=MANY).group
+    verdict = evaluate(quiet, Census(), T0 + MIN_COUNT_INTERVAL + CLEAR_FOR, undone_count=MANY)
     assert verdict.news is None
     assert verdict.group.closed_at is not None
 
@@ -190,7 +192,9 @@ def test_a_group_is_looked_at_the_less_often_the_longer_nothing_changes() -> Non
         looks.append((at - group.looked_at) // MINUTE if group.looked_at else 0)
         group = evaluate(group, of(1), at, undone_count=MANY).group
     assert looks == [0, 0, 1, 3, 6, 10, 10]
-    assert evaluate(group, of(2), at, undone_count=MANY).group.look_at == at + SOON, "it changed"
+    assert evaluate(group, of(2), at, undone_count=MANY).group.look_at == at + MIN_COUNT_INTERVAL, (
+        "it changed"
+    )
     assert group.look_at - at == LONGEST_BETWEEN_LOOKS
 
 

@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import LEASE_FOR, Lease, Leases
-from roundsman.supervisor.shard_pass import RACES, ShardPass
+from roundsman.model.leases import LEASE_DURATION, Lease, Leases
+from roundsman.supervisor.shard_pass import MAX_WRITE_ATTEMPTS, ShardPass
 from roundsman.testing.faults import Fault, Faults, FaultyLeases
 from roundsman.testing.memory import MemoryLeases
 from tests.unit.machine_world import T0
@@ -161,7 +161,7 @@ def test_a_shard_that_was_not_visited_to_its_end_is_anyones() -> None:
 def test_what_a_dead_holder_held_is_free_once_its_lease_is_over() -> None:
     stage = Stage()
     stage.round("dead").next_shards()
-    stage.now += LEASE_FOR - 1
+    stage.now += LEASE_DURATION - 1
     assert len(walk(stage.round("b"), stage)) == SHARDS - 4
     stage.now += 1
     assert len(walk(stage.round("c"), stage)) == SHARDS
@@ -172,13 +172,13 @@ def test_a_holder_that_is_still_at_it_renews_at_half_time_and_not_before() -> No
     way = stage.round("a", faults=faults)
     way.next_shards()
     writes = faults.calls.count("write_leases")
-    stage.now += LEASE_FOR // 2 - 1
+    stage.now += LEASE_DURATION // 2 - 1
     assert way.still_held(0)
     assert faults.calls.count("write_leases") == writes
     stage.now += 1
     assert way.still_held(0)
     assert faults.calls.count("write_leases") == writes + 1
-    stage.now += LEASE_FOR - 1
+    stage.now += LEASE_DURATION - 1
     assert len(walk(stage.round("b"), stage)) == SHARDS - 4
 
 
@@ -186,7 +186,7 @@ def test_a_holder_whose_lease_was_taken_over_goes_on_elsewhere() -> None:
     stage = Stage()
     slow = stage.round("a")
     slow.next_shards()
-    stage.now += LEASE_FOR
+    stage.now += LEASE_DURATION
     taker = stage.round("b")
     assert list(taker.next_shards()) == [0, 1, 2, 3]
     assert not slow.still_held(0)
@@ -202,7 +202,7 @@ def test_clocks_that_differ_by_seconds_change_only_when_a_lease_ends(skew: int) 
     stage.round("a").next_shards()
     stage.now += 10 * SECOND
     assert len(walk(stage.round("b", skew=skew), stage)) == SHARDS - 4
-    stage.now = T0 + LEASE_FOR - skew
+    stage.now = T0 + LEASE_DURATION - skew
     assert len(walk(stage.round("c", skew=skew), stage)) == SHARDS
 
 
@@ -241,7 +241,7 @@ def test_a_renewal_that_fails_does_not_end_the_visit() -> None:
     stage, faults = Stage(), Faults()
     way = stage.round(faults=faults)
     way.next_shards()
-    stage.now += LEASE_FOR
+    stage.now += LEASE_DURATION
     faults.on("write_leases", Fault.NOT_DONE)
     assert way.still_held(0)
     assert way.still_held(0)
@@ -259,7 +259,7 @@ def test_a_round_that_loses_every_race_goes_on_without_leases() -> None:
     stage = Stage()
     way = stage.round(faults=Faults().on("write_leases", Fault.ANSWER_LOST))
     assert sorted(walk(way, stage)) == list(range(SHARDS))
-    assert way.unleased == f"lost the race for the leases {RACES} times"
+    assert way.unleased == f"lost the race for the leases {MAX_WRITE_ATTEMPTS} times"
 
 
 def test_a_race_lost_to_another_is_run_again_on_what_it_left() -> None:

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.due import placed
+from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import NoTransition, RoundsmanError, UnreadableRecord
 from roundsman.model.instants import MINUTE, SECOND
@@ -237,7 +237,7 @@ def test_of_a_healthy_stack_only_the_orders_in_flight_are_inspected_and_then_the
         over = replace(
             shells.task(name), version=2, state=TaskState.COMPLETED, ended_at=T0, owed=()
         )
-        shells.store.save(placed(over, T0), seen=1)
+        shells.store.save(with_due_entry(over, T0), seen=1)
     passed(shells.supervisor(), shells)
     assert sorted(task_id for task_id, _ in shells.inspects()) == sorted(NAMES[20:])
 

@@ -13,13 +13,13 @@ from itertools import count
 
 import pytest
 
-from roundsman.engine.attempts import SPARED_AT_MOST
+from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.decision import SKEW
 from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import Refused
 from roundsman.model.events import AgentView, Inspect, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Compensation, Retry, Undo
@@ -98,7 +98,7 @@ class Overload:
         world = self.worlds[name]
         world.now = self.now
         old = [mark for written_at, mark in self.marks if written_at <= self.now - BOARD_IS_OLD]
-        world.agents = {"worker/normal": view(old[-1], self.now)} if old else {}
+        world.agents = {"worker/normal": view_of_mark(old[-1], self.now)} if old else {}
         return world
 
     def _send(self, name: str, world: World) -> None:
@@ -156,7 +156,7 @@ def behind(world: World, lag: int) -> World:
 
 def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_row() -> None:
     world = World(plan(step("a", compensation=UNFENCED, retry=Retry(max_attempts=2))))
-    for uncounted_timeouts in range(1, SPARED_AT_MOST + 1):
+    for uncounted_timeouts in range(1, MAX_UNCOUNTED_TIMEOUTS + 1):
         world.agents = {}
         world.start()
         behind(world, 15 * SECOND)
@@ -249,7 +249,7 @@ def test_news_that_are_seconds_old_excuse_nothing() -> None:
 def test_a_request_that_was_read_by_all_signs_is_waited_for_three_times() -> None:
     world = World(plan(step("a", compensation=PATIENT)))
     world.start()
-    for uncounted_timeouts in range(1, SPARED_AT_MOST + 1):
+    for uncounted_timeouts in range(1, MAX_UNCOUNTED_TIMEOUTS + 1):
         reading(world, lag=world.now - T0 + 30 * SECOND, sent=11 * SECOND).overdue("a")
         assert (world.record("a").uncounted_timeouts, world.record("a").under_way) == (
             uncounted_timeouts,
@@ -309,7 +309,7 @@ def test_an_undo_that_nobody_reads_fails_in_the_end_and_a_person_is_told() -> No
     world.start()
     world.ask_undo()
     world.is_refused("a")
-    for _ in range(SPARED_AT_MOST + 2):
+    for _ in range(MAX_UNCOUNTED_TIMEOUTS + 2):
         world.start()
         assert world.task.state is TaskState.UNDOING
         world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}

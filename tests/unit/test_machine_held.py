@@ -5,7 +5,12 @@ from datetime import timedelta
 
 import pytest
 
-from roundsman.engine.agent_holds import GIVEN_BACK_FOR, LOOK_AGAIN, RAMP, TRIES_A_FAILURE
+from roundsman.engine.agent_holds import (
+    DEFAULT_RETURN_DELAY,
+    MAX_UNCOUNTED_CALLS,
+    RECHECK_INTERVAL,
+    RESUME_SPREAD,
+)
 from roundsman.engine.due import START_WITHIN, due
 from roundsman.model.events import AgentView, HistoryRow, InspectAt, StartTask
 from roundsman.model.instants import MINUTE, SECOND
@@ -15,7 +20,7 @@ from roundsman.model.workflow import Archive, Retry, Undo
 from tests.unit.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.unit.machine_world import T0, World, plan, requests_in, step
 
-HALF_THE_RAMP = RAMP // 2  # the jitter of the world is a half
+HALF_THE_RAMP = RESUME_SPREAD // 2  # the jitter of the world is a half
 
 
 def started(**agents: AgentView) -> World:
@@ -55,7 +60,7 @@ def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> Non
     world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
     world.hold("worker", 3_600)
     first = world.start()
-    assert world.record("a").not_before == T0 + LOOK_AGAIN + HALF_THE_RAMP
+    assert world.record("a").not_before == T0 + RECHECK_INTERVAL + HALF_THE_RAMP
     rows = list(first.history)
     while world.now < T0 + 3_600 * SECOND:
         world.wait_until(world.record("a").not_before)
@@ -80,7 +85,7 @@ def test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_a
     world = started()
     decision = world.wait(5).gives_back("a")
     record = world.record("a")
-    at = world.now + GIVEN_BACK_FOR + HALF_THE_RAMP
+    at = world.now + DEFAULT_RETURN_DELAY + HALF_THE_RAMP
     assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
     assert (record.failure_count, record.not_before) == (0, at)
     assert record.held_since == world.now
@@ -93,7 +98,13 @@ def test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_a
 
 @pytest.mark.parametrize(
     ("asked", "waits"),
-    [(0, 1), (90 * SECOND, 90 * SECOND), (10**15, LOOK_AGAIN), (-5, 1), (10**30, LOOK_AGAIN)],
+    [
+        (0, 1),
+        (90 * SECOND, 90 * SECOND),
+        (10**15, RECHECK_INTERVAL),
+        (-5, 1),
+        (10**30, RECHECK_INTERVAL),
+    ],
 )
 def test_an_agent_says_for_how_long_within_bounds(asked: int, waits: int) -> None:
     world = started()
@@ -152,18 +163,18 @@ def test_only_the_first_of_many_times_that_a_step_is_given_back_is_told() -> Non
 
 def test_a_step_whose_own_calls_keep_its_circuit_open_counts_an_attempt_some_day() -> None:
     world = started()
-    for _ in range(TRIES_A_FAILURE):
+    for _ in range(MAX_UNCOUNTED_CALLS):
         world.gives_back("a", called=True)
         world.wait(60).start()
     assert world.record("a").failure_count == 0
     decision = world.gives_back("a", called=True)
-    assert (world.record("a").failure_count, world.record("a").breaker_rejections) == (1, 0)
+    assert (world.record("a").failure_count, world.record("a").uncounted_calls) == (1, 0)
     assert "attempt 1 of 3 failed: Held: the breaker of worker is open" in decision.reason
 
 
 def test_a_step_that_never_got_to_call_its_service_is_held_for_as_long_as_it_takes() -> None:
     world = started()
-    for _ in range(TRIES_A_FAILURE + 1):
+    for _ in range(MAX_UNCOUNTED_CALLS + 1):
         world.gives_back("a")
         world.wait(60).start()
     assert world.record("a").failure_count == 0
@@ -175,7 +186,7 @@ def test_a_step_that_never_got_to_call_its_service_is_held_for_as_long_as_it_tak
 def test_the_tasks_clock_stands_still_while_a_step_is_held() -> None:
     world = World(plan(step("a"), complete_within=timedelta(minutes=1)))
     world.hold("worker", 7_200).start()
-    assert world.task.complete_by == T0 + MINUTE + LOOK_AGAIN + HALF_THE_RAMP
+    assert world.task.complete_by == T0 + MINUTE + RECHECK_INTERVAL + HALF_THE_RAMP
     for _ in range(200):
         world.wait(31).inspect()
         world.start()
@@ -216,7 +227,7 @@ def test_time_that_was_not_held_counts() -> None:
     )
     world.start()
     world.wait(10).gives_back("a")
-    wait = GIVEN_BACK_FOR + HALF_THE_RAMP
+    wait = DEFAULT_RETURN_DELAY + HALF_THE_RAMP
     assert world.task.complete_by == T0 + 2 * MINUTE + wait
     world.wait_until(world.record("a").not_before).start()
     world.wait(10).gives_back("a")
@@ -384,7 +395,7 @@ def test_all_held_steps_of_a_task_come_back_within_the_ramp() -> None:
         world.hold("worker", 60).start()
         found.add(world.record("a").not_before)
     assert min(at or 0 for at in found) == T0 + 60 * SECOND
-    assert max(at or 0 for at in found) < T0 + 60 * SECOND + RAMP
+    assert max(at or 0 for at in found) < T0 + 60 * SECOND + RESUME_SPREAD
     assert len(found) == 3
 
 

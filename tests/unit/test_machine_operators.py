@@ -9,8 +9,8 @@ from roundsman.engine.new_task import ProcessingOptions
 from roundsman.engine.operator import KEPT_COMMANDS
 from roundsman.engine.requests import request_for
 from roundsman.model.events import (
-    Asked,
     Cancel,
+    CommandSource,
     Decision,
     Extend,
     OperatorEvent,
@@ -30,7 +30,7 @@ from tests.unit.operator_stories import FENCED, HOUR, ONCE, archived, refusal
 # --- any command ----------------------------------------------------------------------------------
 
 
-def commands(asked: Asked) -> list[OperatorEvent]:
+def commands(asked: CommandSource) -> list[OperatorEvent]:
     return [
         Resubmit(asked),
         UndoAsked(asked),
@@ -42,7 +42,7 @@ def commands(asked: Asked) -> list[OperatorEvent]:
 @pytest.mark.parametrize("which", range(4))
 def test_a_command_is_kept_in_the_history_with_who_asked_and_why(which: int) -> None:
     world = archived()
-    event = commands(Asked("c-1", "ann", "the card is good again"))[which]
+    event = commands(CommandSource("c-1", "ann", "the card is good again"))[which]
     decision = world.apply(event)
     row = decision.history[-1] if which in (0, 3) else decision.history[0]
     assert (row.by, row.command_id) == ("ann", "c-1")
@@ -54,17 +54,20 @@ def test_a_command_is_kept_in_the_history_with_who_asked_and_why(which: int) -> 
 def test_a_command_acts_on_the_version_its_sender_saw_and_on_no_other(which: int) -> None:
     world = archived()
     seen = world.task.version
-    late = commands(Asked("c-1", "ann", seen_version=seen - 1))[which]
+    late = commands(CommandSource("c-1", "ann", seen_version=seen - 1))[which]
     sentence = refusal(world, lambda: world.apply(late))
     assert sentence == (
         f"the task has changed since you looked (version {seen - 1}, now {seen}): look again"
     )
-    assert world.apply(commands(Asked("c-1", "ann", seen_version=seen))[which]).task.version > seen
+    assert (
+        world.apply(commands(CommandSource("c-1", "ann", seen_version=seen))[which]).task.version
+        > seen
+    )
 
 
 def test_a_resubmission_that_comes_again_after_a_second_failure_changes_nothing() -> None:
     world = archived()
-    event = Resubmit(Asked("c-1", "ann"))
+    event = Resubmit(CommandSource("c-1", "ann"))
     world.apply(event)
     world.start()
     world.is_refused("b")
@@ -107,7 +110,7 @@ def test_a_step_that_the_workflow_does_not_have_is_named() -> None:
 def test_an_undo_that_is_asked_for_undoes_what_may_have_happened() -> None:
     world = World(plan(step("a", compensation=FENCED)), ProcessingOptions(reply_to=REPLY_TO))
     world.start()
-    decision = world.apply(UndoAsked(Asked("c-1", "ann", "wrong order")))
+    decision = world.apply(UndoAsked(CommandSource("c-1", "ann", "wrong order")))
     assert world.task_state() is TaskState.ACTIVE  # its request is out: first its answer
     assert decision.reason == "undo asked by ann: wrong order; undo by ann: wrong order"
     world.succeeds("a")
@@ -350,7 +353,7 @@ def test_a_step_that_waits_is_attempted_now() -> None:
     world.start()
     world.fails("a", retry_after=HOUR * SECOND)
     world.succeeds("b")
-    decision: Decision = world.apply(RunNow(Asked("c-1", "ann")))
+    decision: Decision = world.apply(RunNow(CommandSource("c-1", "ann")))
     assert decision.actions == (StartTask(),)
     assert world.task.due_at <= world.now + START_WITHIN
     assert requests_in(world.start()) == ["a"]
@@ -361,6 +364,6 @@ def test_extending_what_waits_beyond_the_time_lets_it_start() -> None:
     world = World(plan(step("a")))
     world.start()
     world.fails("a")
-    decision = world.wait(9).apply(Extend(Asked("c-1", "ann"), 60))
+    decision = world.wait(9).apply(Extend(CommandSource("c-1", "ann"), 60))
     assert decision.actions == (StartTask(),)
     assert world.task_state() is TaskState.PENDING

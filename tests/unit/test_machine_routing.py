@@ -7,7 +7,7 @@ import pytest
 from roundsman.alerts.samples import Sample
 from roundsman.engine.decision import SKEW
 from roundsman.engine.requests import agent_of
-from roundsman.engine.routing import BEHIND
+from roundsman.engine.routing import MAX_LAG_DIFFERENCE
 from roundsman.model.events import AgentView, Inspect, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -57,7 +57,7 @@ def test_an_agent_that_is_further_behind_than_the_others_is_passed_over(
 ) -> None:
     world = routed(first=lagging(first), second=lagging(second))
     assert at(world) == expected
-    assert BEHIND == 10 * SECOND
+    assert MAX_LAG_DIFFERENCE == 10 * SECOND
 
 
 def test_the_request_has_the_backlog_of_the_agent_it_goes_to() -> None:

@@ -6,13 +6,20 @@ supervisor finds overdue. The machine takes it for never read where it was sent 
 
 from roundsman.model.holds import OPERATOR, Hold, with_holds
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import DOUBT, NOTE_EVERY, ReadMark, ReadMarkWriter, queue_key, view
+from roundsman.model.queue_lag import (
+    MARK_INTERVAL,
+    UNCERTAINTY,
+    ReadMark,
+    ReadMarkWriter,
+    queue_key,
+    view_of_mark,
+)
 
 READ = 1_790_000_000_000
 
 
 def never_read(mark: ReadMark, sent_at: int, now: int) -> bool:
-    read_up_to = view(mark, now).read_up_to
+    read_up_to = view_of_mark(mark, now).read_up_to
     assert read_up_to is not None
     return sent_at > read_up_to
 
@@ -20,7 +27,7 @@ def never_read(mark: ReadMark, sent_at: int, now: int) -> bool:
 def test_a_request_read_just_after_a_mark_by_an_agent_that_then_died_may_have_been_read() -> None:
     """The agent wrote a mark, read on unnoted, and was killed; nobody reads since."""
     mark = ReadMark(sent_at=READ - 100, read_at=READ)
-    for sent_at in (READ - 50, READ + SECOND, READ + NOTE_EVERY - 1):
+    for sent_at in (READ - 50, READ + SECOND, READ + MARK_INTERVAL - 1):
         for overdue_at in (sent_at + SECOND, sent_at + 30 * SECOND, sent_at + 60 * MINUTE):
             assert not never_read(mark, sent_at, overdue_at)
 
@@ -33,14 +40,14 @@ def test_a_backlog_that_was_read_unnoted_within_seconds_may_have_been_read() -> 
 
 def test_clocks_that_differ_by_seconds_prove_nothing() -> None:
     mark = ReadMark(sent_at=READ, read_at=READ)
-    ahead = READ + NOTE_EVERY + 4 * SECOND  # read 4 s before it was sent, by the agent's clock
+    ahead = READ + MARK_INTERVAL + 4 * SECOND  # read 4 s before it was sent, by the agent's clock
     assert not never_read(mark, ahead, now=ahead + 30 * SECOND)
 
 
 def test_a_queue_that_nobody_reads_any_more_has_its_later_requests_never_read() -> None:
     mark = ReadMark(sent_at=READ, read_at=READ)
-    assert never_read(mark, READ + DOUBT + 1, now=READ + MINUTE)
-    assert never_read(mark, READ + DOUBT + 1, now=READ + 60 * MINUTE)
+    assert never_read(mark, READ + UNCERTAINTY + 1, now=READ + MINUTE)
+    assert never_read(mark, READ + UNCERTAINTY + 1, now=READ + 60 * MINUTE)
 
 
 def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
@@ -48,11 +55,11 @@ def test_what_waits_behind_a_reader_that_is_far_behind_was_never_read() -> None:
     now = READ + SECOND
     mark = ReadMark(sent_at=READ - 10 * MINUTE, read_at=READ)
     assert never_read(mark, now - 60 * SECOND, now)
-    assert not never_read(mark, READ - 10 * MINUTE + DOUBT, now)
+    assert not never_read(mark, READ - 10 * MINUTE + UNCERTAINTY, now)
 
 
 def test_a_request_read_before_it_was_sent_has_not_waited() -> None:
-    assert view(ReadMark(sent_at=READ + SECOND, read_at=READ), READ).lag == 0
+    assert view_of_mark(ReadMark(sent_at=READ + SECOND, read_at=READ), READ).lag == 0
 
 
 def test_a_notebook_never_notes_a_time_that_has_not_come() -> None:
@@ -77,11 +84,11 @@ def test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again() -> None
     assert notebook.read(READ, READ) == ReadMark(READ, READ)
     second = READ + 10 * MINUTE
     mark = notebook.read(READ, second)
-    assert mark == ReadMark(READ, second, news_for=20 * MINUTE)
-    assert view(mark, second + 20 * MINUTE).lag == 10 * MINUTE
-    assert view(mark, second + 20 * MINUTE).reads == READ
-    assert view(mark, second + 20 * MINUTE + 1).lag == 0
-    assert view(mark, second + 20 * MINUTE + 1).reads is None
+    assert mark == ReadMark(READ, second, lag_valid_for=20 * MINUTE)
+    assert view_of_mark(mark, second + 20 * MINUTE).lag == 10 * MINUTE
+    assert view_of_mark(mark, second + 20 * MINUTE).reads == READ
+    assert view_of_mark(mark, second + 20 * MINUTE + 1).lag == 0
+    assert view_of_mark(mark, second + 20 * MINUTE + 1).reads is None
 
 
 def test_a_reader_that_was_idle_before_says_nothing_for_longer_than_its_request_had_waited() -> (
@@ -102,12 +109,12 @@ def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
     notebook.read(READ, READ)
     mark = notebook.read(READ, READ + 20 * 60 * MINUTE)
     assert mark is not None
-    assert mark.news_for == 30 * MINUTE
+    assert mark.lag_valid_for == 30 * MINUTE
 
 
 def test_a_queue_of_which_only_a_hold_is_known_was_never_read() -> None:
     """A hold makes a view without a mark; of an agent that was read, the mark says otherwise."""
-    read = view(ReadMark(sent_at=READ, read_at=READ), READ)
+    read = view_of_mark(ReadMark(sent_at=READ, read_at=READ), READ)
     held = [Hold(agent, OPERATOR, READ, READ + MINUTE, "", "ann") for agent in ("kitchen", "oven")]
     views = with_holds({queue_key("oven", "normal"): read}, held, READ)
     assert {queue: found.unread for queue, found in views.items() if queue.endswith("/normal")} == {

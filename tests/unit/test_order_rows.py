@@ -6,7 +6,7 @@ from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import TryAgain
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
-from roundsman.scheduler.order_cache import MOST_KEPT, MOST_TEXT, OrderRows
+from roundsman.scheduler.order_cache import MAX_BYTES, MAX_ORDERS, OrderCache
 from tests.unit.machine_world import plan, step
 
 PLAN = plan(step("only"))
@@ -31,14 +31,14 @@ class Desk:
 
 def test_an_order_is_read_once() -> None:
     desk = Desk()
-    rows, task = OrderRows(desk), desk.born("ord-1")
+    rows, task = OrderCache(desk), desk.born("ord-1")
     assert [rows.content_of(task) for _ in range(4)] == [{"total": "1.00"}] * 4
     assert desk.reads == ["ord-1"]
 
 
 def test_an_id_that_another_order_has_taken_since_is_read_anew() -> None:
     desk = Desk()
-    rows = OrderRows(desk)
+    rows = OrderCache(desk)
     rows.content_of(desk.born("ord-1"))
     again = desk.born("ord-1", at=2_000, total="2.00")
     assert rows.content_of(again) == {"total": "2.00"}
@@ -48,7 +48,7 @@ def test_an_id_that_another_order_has_taken_since_is_read_anew() -> None:
 
 def test_a_row_that_is_older_than_its_task_is_used_and_read_each_time() -> None:
     desk = Desk()
-    rows = OrderRows(desk)
+    rows = OrderCache(desk)
     desk.born("ord-1")
     task = new_task(PLAN, "ord-1", ProcessingOptions(), 2_000, shards=1)
     assert rows.content_of(task) == rows.content_of(task) == {"total": "1.00"}
@@ -57,8 +57,8 @@ def test_a_row_that_is_older_than_its_task_is_used_and_read_each_time() -> None:
 
 def test_the_order_that_was_not_used_for_longest_goes_first() -> None:
     desk = Desk()
-    rows = OrderRows(desk)
-    tasks = [desk.born(f"ord-{number}") for number in range(MOST_KEPT + 1)]
+    rows = OrderCache(desk)
+    tasks = [desk.born(f"ord-{number}") for number in range(MAX_ORDERS + 1)]
     for task in tasks[:-1]:
         rows.content_of(task)
     rows.content_of(tasks[0])
@@ -72,7 +72,7 @@ def test_the_order_that_was_not_used_for_longest_goes_first() -> None:
 
 def test_a_row_that_is_gone_gives_the_message_back_until_it_is_there_again() -> None:
     desk = Desk()
-    rows = OrderRows(desk)
+    rows = OrderCache(desk)
     task = desk.born("ord-1")
     row = desk.rows.pop("ord-1")
     with pytest.raises(TryAgain, match="order row"):
@@ -83,8 +83,8 @@ def test_a_row_that_is_gone_gives_the_message_back_until_it_is_there_again() -> 
 
 def test_of_long_orders_fewer_are_kept() -> None:
     desk = Desk()
-    rows = OrderRows(desk)
-    tasks = [desk.born(f"ord-{n}", total="9" * (MOST_TEXT // 4)) for n in range(5)]
+    rows = OrderCache(desk)
+    tasks = [desk.born(f"ord-{n}", total="9" * (MAX_BYTES // 4)) for n in range(5)]
     for task in tasks:
         rows.content_of(task)
     desk.reads.clear()
@@ -95,5 +95,5 @@ def test_of_long_orders_fewer_are_kept() -> None:
 
 def test_an_order_that_is_longer_than_all_that_is_kept_is_still_read() -> None:
     desk = Desk()
-    rows, task = OrderRows(desk), desk.born("ord-1", total="9" * MOST_TEXT)
-    assert rows.content_of(task) == rows.content_of(task) == {"total": "9" * MOST_TEXT}
+    rows, task = OrderCache(desk), desk.born("ord-1", total="9" * MAX_BYTES)
+    assert rows.content_of(task) == rows.content_of(task) == {"total": "9" * MAX_BYTES}

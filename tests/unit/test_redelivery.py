@@ -6,7 +6,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman.model.events import Asked, OperatorEvent, Outcome, Resolve, Resubmit, RunNow
+from roundsman.model.events import CommandSource, OperatorEvent, Outcome, Resolve, Resubmit, RunNow
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.workflow import Archive, Retry
@@ -16,7 +16,7 @@ from tests.unit.machine_world import plan, step
 from tests.unit.shell_world import ORDER_ID, Shells
 
 TEN_MINUTES = timedelta(minutes=10)
-ASKED = Asked("c-1", "ann")
+ASKED = CommandSource("c-1", "ann")
 
 
 def submitted(*, max_attempts: int = 3) -> Shells:

@@ -12,7 +12,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from roundsman.model.workflow import Archive, Retry
 from roundsman.scheduler.owed import OwedResult
-from roundsman.scheduler.scheduler import RACES
+from roundsman.scheduler.scheduler import MAX_WRITE_ATTEMPTS
 from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.testing.recording import SentRequest
 from roundsman.wire.commands import Command
@@ -216,12 +216,12 @@ def test_a_race_that_is_always_lost_gives_the_message_back() -> None:
             task = shells.task()
             shells.store.save(replace(task, version=task.version + 1), seen=task.version)
 
-    with pytest.raises(TryAgain, match=f"lost the race {RACES} times"):
+    with pytest.raises(TryAgain, match=f"lost the race {MAX_WRITE_ATTEMPTS} times"):
         shells.start("m-1", faults.before_each(rival))
     assert shells.requests() == []
     assert faults.calls.count("load_eventually") == 1
-    assert faults.calls.count("load") == RACES
-    assert faults.calls.count("save") == RACES + 1
+    assert faults.calls.count("load") == MAX_WRITE_ATTEMPTS
+    assert faults.calls.count("save") == MAX_WRITE_ATTEMPTS + 1
 
 
 # --- What is not there, or not understood ----------------------------------------------------

@@ -3,7 +3,15 @@
 from dataclasses import replace
 
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.model.events import Asked, Cancel, Extend, OperatorEvent, Outcome, Resubmit, RunNow
+from roundsman.model.events import (
+    Cancel,
+    CommandSource,
+    Extend,
+    OperatorEvent,
+    Outcome,
+    Resubmit,
+    RunNow,
+)
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.workflow import Archive
@@ -116,9 +124,9 @@ def told(shells: Shells, event: OperatorEvent) -> None:
 def test_a_task_whose_time_a_person_makes_a_little_longer_is_looked_at_when_that_is_over() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
-    told(shells.wait(5), Extend(Asked("c-1", "ann"), 10))
+    told(shells.wait(5), Extend(CommandSource("c-1", "ann"), 10))
     assert shells.inspects() == [(ORDER_ID, 25 * SECOND + RATHER_LATE)]
-    told(shells, Extend(Asked("c-2", "ann"), LONGEST_DELAY // SECOND))
+    told(shells, Extend(CommandSource("c-2", "ann"), LONGEST_DELAY // SECOND))
     assert shells.inspects() == [], "supervisors see to what is later"
 
 
@@ -129,7 +137,7 @@ def test_a_resubmitted_task_with_little_time_is_looked_at_when_that_is_over() ->
     shells.submit()
     shells.start()
     shells.reply("first", Outcome.PERMANENT)
-    told(shells.wait(3600), Resubmit(Asked("c-1", "ann")))
+    told(shells.wait(3600), Resubmit(CommandSource("c-1", "ann")))
     assert shells.task().state is TaskState.ACTIVE
     assert (ORDER_ID, 20 * SECOND + RATHER_LATE) in shells.inspects()
 
@@ -148,13 +156,13 @@ def test_the_end_of_its_time_is_sent_once_and_not_with_each_decision() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=60 * SECOND)))
     shells.start()
     shells.reply("first")
-    told(shells, RunNow(Asked("c-1", "ann")))
+    told(shells, RunNow(CommandSource("c-1", "ann")))
     assert shells.inspects() == []
 
 
 def test_a_task_that_is_to_end_is_not_looked_at_for_its_time() -> None:
     shells = submitted(Shells(LINE, options=ProcessingOptions(complete_within=20 * SECOND)))
     shells.start()
-    told(shells, Cancel(Asked("c-1", "ann"), undo=False))
-    told(shells, Extend(Asked("c-2", "ann"), 60))
+    told(shells, Cancel(CommandSource("c-1", "ann"), undo=False))
+    told(shells, Extend(CommandSource("c-2", "ann"), 60))
     assert shells.inspects() == []

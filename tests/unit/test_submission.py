@@ -6,7 +6,7 @@ import pytest
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import RejectedOrder, TryAgain
-from roundsman.model.events import Asked, Cancel, Outcome
+from roundsman.model.events import Cancel, CommandSource, Outcome
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
 from roundsman.model.workflow import Archive
@@ -284,7 +284,7 @@ def test_a_cancellation_is_passed_on_to_the_scheduler(undo: bool) -> None:
     shells.submit()
     shells.submission().cancel(CancelAsked(ORDER_ID, undo, "sold out"), "m-7")
     [command] = passed_on(shells)
-    asked = Asked("m-7", by="application", reason="sold out")
+    asked = CommandSource("m-7", by="application", reason="sold out")
     assert command == Command("cancel", ORDER_ID, Cancel(asked, undo))
     assert read_command(command.body()) == command
 

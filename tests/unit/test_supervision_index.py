@@ -48,7 +48,7 @@ def supervisor_over(shells: Shells, store: FaultyStore) -> Supervisor:
         outbox=shells.outbox,
         clock=shells.clock,
         jitter=lambda: 0.0,
-        beat=SupervisorConfig(shells.leases, "u1", SHARDS, MINUTE),
+        config=SupervisorConfig(shells.leases, "u1", SHARDS, MINUTE),
         on_trouble=lambda task_id, problem: shells.troubles.append(task_id),
     )
 

@@ -65,7 +65,7 @@ def overdue(faults: Faults | None = None, plans: PlanStore | None = None) -> Pas
         outbox=FaultyOutbox(shells.outbox, faults),
         clock=shells.clock,
         jitter=lambda: 0.5,
-        beat=SupervisorConfig(FaultyLeases(shells.leases, faults), "u1", SHARDS, MINUTE),
+        config=SupervisorConfig(FaultyLeases(shells.leases, faults), "u1", SHARDS, MINUTE),
         on_trouble=lambda task_id, problem: troubles.append((task_id, type(problem).__name__)),
     )
     return Passes(shells, faults, supervisor, troubles)

@@ -9,7 +9,7 @@ import pytest
 from roundsman.engine.due import shard_of
 from roundsman.errors import SchemaTooNew, TryAgain
 from roundsman.model.instants import SECOND
-from roundsman.model.leases import LEASE_FOR
+from roundsman.model.leases import LEASE_DURATION
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed
 from roundsman.supervisor.supervisor import PassReport, Supervisor, keep_passing
@@ -146,7 +146,7 @@ def test_a_lease_that_was_lost_in_a_long_shard_ends_the_visit_there() -> None:
             return
         shard.shells.wait(1)
         if faults.calls.count("load") == 5:
-            shard.shells.wait(LEASE_FOR / SECOND)
+            shard.shells.wait(LEASE_DURATION / SECOND)
             other = shard.shells.supervisor(Faults(), instance="other")
             assert other.make_pass(stop_at=shard.shells.now + 60 * SECOND).finished
 

@@ -5,7 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import LEASE_FOR
+from roundsman.model.leases import LEASE_DURATION
 from roundsman.ports import Clock
 from roundsman.testing.faults import Crash, Fault, Faults, FaultyLeases
 from roundsman.wire.commands import Command
@@ -161,7 +161,7 @@ def test_a_dead_holders_shards_are_free_when_its_lease_is_over() -> None:
     report = shells.supervisor(instance="b").make_pass(stop_at=shells.now + MINUTE)
     assert report.left_to_others == 1
     assert failures(shells).count(1) == report.recovered < len(NAMES)
-    shells.wait(LEASE_FOR / SECOND)
+    shells.wait(LEASE_DURATION / SECOND)
     report = shells.supervisor(instance="c").make_pass(stop_at=shells.now + MINUTE)
     assert report.left_to_others == 0
     assert failures(shells) == [1] * len(NAMES)

@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.model.events import Asked, Cancel, Start, UndoAsked
+from roundsman.model.events import Cancel, CommandSource, Start, UndoAsked
 from roundsman.model.plan import Plan
 from roundsman.model.states import END_STATES, TaskState
 from roundsman.model.workflow import Archive, Compensation, Retry, Step, Strategy, Undo, Wait
@@ -122,7 +122,7 @@ def test_every_way_that_two_steps_can_go_with_a_copy_of_each_request_delivered_l
 def _go(story: UndoWorld, ways: tuple[str, ...], asked: str, at: int, pause: int) -> None:
     for number, way in enumerate(ways):
         if number == at and asked != "nothing":
-            who = Asked("c-1", "ann")
+            who = CommandSource("c-1", "ann")
             story.apply(UndoAsked(who) if asked == "undo" else Cancel(who))
         if number >= len(story.requests):
             return

@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.instants import clock_time, iso, milliseconds, spoken
+from roundsman.model.instants import clock_time, format_duration, iso, milliseconds
 from roundsman.model.json import (
-    MOST_LEVELS,
+    MAX_DEPTH,
     Json,
     canonical_json,
     parse_json,
@@ -72,7 +72,7 @@ def test_text_that_is_not_strict_json_or_could_not_be_written_again_is_refused(
 
 
 def test_levels_are_counted_and_not_brackets() -> None:
-    parse_json("[" * MOST_LEVELS + "]" * MOST_LEVELS)
+    parse_json("[" * MAX_DEPTH + "]" * MAX_DEPTH)
     parse_json('["' + "[" * 1_000 + '", [], [], {}, ' + "[1]," * 100 + "0]")
 
 
@@ -117,7 +117,7 @@ def test_an_instant_keeps_its_milliseconds() -> None:
     ],
 )
 def test_a_duration_is_said_as_a_person_says_it(duration: int, text: str) -> None:
-    assert spoken(duration) == text
+    assert format_duration(duration) == text
 
 
 def test_a_duration_is_whole_milliseconds_rounded_down() -> None:

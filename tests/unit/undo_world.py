@@ -8,9 +8,9 @@ from roundsman.engine.requests import request_for
 from roundsman.errors import Refused
 from roundsman.model.events import (
     AgentView,
-    Asked,
     Cancel,
     Claimant,
+    CommandSource,
     Decision,
     Event,
     Extend,
@@ -229,7 +229,9 @@ class UndoWorld:
     def command(self) -> OperatorEvent:
         """What a person might ask, who looks at the remote service before saying an outcome."""
         seen = [None, None, self.world.task.version, 1][self.pick(3)]
-        asked = Asked(f"c-{len(self.commands) + len(self.refusals)}", "ann", seen_version=seen)
+        asked = CommandSource(
+            f"c-{len(self.commands) + len(self.refusals)}", "ann", seen_version=seen
+        )
         names = list(self.plan.steps)
         name = names[self.pick(len(names) - 1)]
         some = (name,) if self.pick(1) else ()
@@ -248,7 +250,7 @@ class UndoWorld:
         ]
         return asks[self.pick(len(asks) - 1)]()
 
-    def resolution(self, asked: Asked, name: str) -> Resolve:
+    def resolution(self, asked: CommandSource, name: str) -> Resolve:
         record = self.world.record(name)
         key = idempotency_key(self.world.task.task_id, name, PERFORM, record)
         event = Resolve(asked, name, did=(name, key) in self.remote.standing)

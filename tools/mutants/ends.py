@@ -196,7 +196,7 @@ ENDS = (
     Mutant(
         name="owed-is-written-with-the-decision",
         file="layers/core/roundsman/engine/decision.py",
-        old="owed=self.task.owed + self._promised(state, version),",
+        old="owed=self.task.owed + self._newly_owed(state, version),",
         new="owed=self.task.owed,",
         tests=("tests/unit/test_machine_ending.py::test_an_end_is_told_once",),
         why="a crash between the decision and its alert loses the alert",

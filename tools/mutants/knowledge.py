@@ -108,7 +108,7 @@ KNOWLEDGE = (
     Mutant(
         name="what-an-inspection-makes-ready-is-watched",
         file="layers/core/roundsman/engine/machine.py",
-        old="    expect_start(context)\n    _ask_for_start(context)\n\n\ndef _nudge",
+        old="    set_start_deadlines(context)\n    _ask_for_start(context)\n\n\ndef _nudge",
         new="    _ask_for_start(context)\n\n\ndef _nudge",
         tests=(
             f"{REPAIRS}::test_a_step_that_an_inspection_makes_ready_is_watched_though_its_start_is_lost",
@@ -183,7 +183,7 @@ KNOWLEDGE = (
     Mutant(
         name="perhaps-never-sent",
         file="layers/core/roundsman/engine/attempts.py",
-        old="return context.now - record.started_at < COMES_AGAIN_WITHIN",
+        old="return context.now - record.started_at < REDELIVERED_WITHIN",
         new="return False",
         tests=(
             f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",
@@ -194,7 +194,7 @@ KNOWLEDGE = (
     Mutant(
         name="more-time-is-not-another-request",
         file="layers/core/roundsman/engine/attempts.py",
-        old="(SPARED_AT_MOST if _has_more_time(step, record) else 1)",
+        old="(MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record) else 1)",
         new="1",
         tests=(
             "tests/unit/test_machine_backlog.py::test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent",

@@ -99,7 +99,7 @@ MACHINE = (
     Mutant(
         name="held-is-not-counted",
         file="layers/core/roundsman/engine/machine.py",
-        old="case Outcome.HELD if not is_its_own_fault(context, step, event):",
+        old="case Outcome.HELD if not counts_as_failure(context, step, event):",
         new="case Outcome.HELD if context.decision.ending:",
         tests=(
             "tests/unit/test_machine_held.py::test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_act",
@@ -119,7 +119,7 @@ MACHINE = (
     Mutant(
         name="a-hold-moves-the-tasks-end",
         file="layers/core/roundsman/engine/machine.py",
-        old="    credit_holds(context.decision)",
+        old="    extend_by_holds(context.decision)",
         new="",
         tests=(
             "tests/unit/test_machine_held.py::test_the_tasks_clock_stands_still_while_a_step_is_held",
@@ -210,8 +210,8 @@ MACHINE = (
     Mutant(
         name="what-was-read-is-not-waited-for-without-end",
         file="layers/core/roundsman/engine/attempts.py",
-        old="if _was_read(record, view) and record.uncounted_timeouts >= SPARED_AT_MOST:\n",
-        new="if _was_read(record, view) and not SPARED_AT_MOST:\n",
+        old="if _was_read(record, view) and record.uncounted_timeouts >= MAX_UNCOUNTED_TIMEOUTS:\n",
+        new="if _was_read(record, view) and not MAX_UNCOUNTED_TIMEOUTS:\n",
         tests=(
             "tests/unit/test_machine_backlog.py::test_a_request_that_was_read_by_all_signs_is_waited_for_three_times",
         ),
@@ -271,8 +271,8 @@ MACHINE = (
     Mutant(
         name="a-slow-readers-lag-is-news",
         file="layers/core/roundsman/model/queue_lag.py",
-        old="min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)",
-        new="NEWS_FOR",
+        old="min(max(LAG_VALID_FOR, 2 * min(apart, waited)), LAG_VALID_AT_MOST)",
+        new="LAG_VALID_FOR",
         tests=(
             "tests/unit/test_marks.py::test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again",
             "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",

@@ -13,7 +13,7 @@ import typer
 from rich.console import Console
 
 from roundsman.aws.clock import now
-from roundsman.model.events import COMMAND_KINDS, Asked, OperatorEvent
+from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.task import Task
 from roundsman.wire.limits import wire_text
 from roundsman_console.acting_options import Act
@@ -35,8 +35,8 @@ from roundsman_console.bulk.report import (
     tried_document,
 )
 from roundsman_console.bulk.run import Run, RunState
-from roundsman_console.bulk.running import Clock, Runner, holder, interruptible
-from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Record
+from roundsman_console.bulk.running import BulkRunner, RunClock, holder, interruptible
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, StoredRun
 from roundsman_console.commanding import Wish, carry_out
 from roundsman_console.confirming import confirm
 from roundsman_console.selecting import Selection
@@ -48,7 +48,7 @@ from roundsman_console.sentences import (
     complain,
     sentences,
 )
-from roundsman_console.stack import Stack, find_stack
+from roundsman_console.stack import DeployedStack, find_stack
 
 INTERRUPTED = 130  # as a shell tells it of what Ctrl-C ended
 
@@ -59,7 +59,7 @@ class Deed:
     with the number of orders.
     """
 
-    event: Callable[[Asked], OperatorEvent]
+    event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
     question: Callable[[Task], str] | None = None
     question_of_many: Callable[[str], str] | None = None
@@ -80,7 +80,7 @@ def do(deed: Deed, orders: Sequence[str], act: Act) -> None:
         run_id = f"b-{secrets.token_hex(4)}"
         run = Run(
             id=run_id,
-            event=deed.event(Asked(run_id, by, reason)),
+            event=deed.event(CommandSource(run_id, by, reason)),
             by=by,
             reason=reason,
             selection=act.selected,
@@ -107,7 +107,7 @@ def do(deed: Deed, orders: Sequence[str], act: Act) -> None:
             many = "1 order" if len(chosen) == 1 else f"{len(chosen)} orders"
             confirm(deed.question_of_many(many), yes=act.manner.yes)
         bulks = bulks_of(stack)
-        clock = Clock()
+        clock = RunClock()
         me = replace(holder(by), until=clock() + HELD_FOR)
         carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
 
@@ -126,7 +126,7 @@ def _check(orders: Sequence[str], act: Act, *, again: bool) -> None:
         check_bounded(act.selection, again=again)
 
 
-def _check_holds(stack: Stack, run: Run, chosen: Sequence[str]) -> None:
+def _check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
     """That the first of them would not only wait. Raises ConsoleError."""
     if run.terms.anyway:
         return
@@ -140,7 +140,7 @@ def _check_holds(stack: Stack, run: Run, chosen: Sequence[str]) -> None:
             )
 
 
-def bulks_of(stack: Stack) -> DynamoBulks:
+def bulks_of(stack: DeployedStack) -> DynamoBulks:
     """The bulk runs of the stack."""
     return DynamoBulks(
         boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=now
@@ -148,9 +148,9 @@ def bulks_of(stack: Stack) -> DynamoBulks:
 
 
 def carry_on(
-    stack: Stack,
+    stack: DeployedStack,
     bulks: DynamoBulks,
-    record: Record,
+    record: StoredRun,
     clock: Callable[[], int],
     *,
     as_json: bool,
@@ -160,7 +160,7 @@ def carry_on(
         Console(stderr=True, quiet=as_json).status(progress_words(record)) as status,
         interruptible() as interrupted,
     ):
-        runner = Runner(
+        runner = BulkRunner(
             stack,
             bulks,
             record,
@@ -181,7 +181,7 @@ def carry_on(
         raise typer.Exit(code)
 
 
-def tell(record: Record, *, as_json: bool) -> None:
+def tell(record: StoredRun, *, as_json: bool) -> None:
     """The run as it is, for people or for scripts."""
     if as_json:
         print(json.dumps(run_document(record, now())))
@@ -189,7 +189,7 @@ def tell(record: Record, *, as_json: bool) -> None:
         print_run(record, now())
 
 
-def code_of(record: Record) -> int:
+def code_of(record: StoredRun) -> int:
     """The exit code of a run that has ended; what went wrong is said on standard error too."""
     kind = COMMAND_KINDS[type(record.run.event)]
     match record.state:

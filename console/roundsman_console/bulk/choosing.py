@@ -9,11 +9,11 @@ from roundsman.model.failure import normalised
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 from roundsman_console.bulk.judging import Eligible, NotFor, held_for, hold_sentence, judged
-from roundsman_console.bulk.run import SAMPLES, Kind, Run, with_one
+from roundsman_console.bulk.run import SAMPLES, OrderGroup, Run, with_one
 from roundsman_console.finding import find_task, plan_of
 from roundsman_console.selecting import Selection, find
 from roundsman_console.sentences import NOT_FOUND, USAGE, ConsoleError
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 MOST = 100_000
 """Orders of one run; their ids, and when each was to be complete, are held in memory."""
@@ -29,7 +29,9 @@ AT_ONCE = 100  # what one request to DynamoDB reads
 Tell = Callable[[str], None]
 
 
-def choose(stack: Stack, selection: Selection, named: Sequence[str], tell: Tell) -> list[str]:
+def choose(
+    stack: DeployedStack, selection: Selection, named: Sequence[str], tell: Tell
+) -> list[str]:
     """The ids of the orders that are meant, in the order in which they are acted on.
 
     That is by when they were to be complete: the promise that was made first is kept first. It is
@@ -47,11 +49,11 @@ def choose(stack: Stack, selection: Selection, named: Sequence[str], tell: Tell)
     return sorted(found, key=lambda order: (found[order], order))
 
 
-def _named(stack: Stack, orders: Sequence[str]) -> list[tuple[str, int]]:
+def _named(stack: DeployedStack, orders: Sequence[str]) -> list[tuple[str, int]]:
     return [(order, find_task(stack, order)[0].complete_by) for order in dict.fromkeys(orders)]
 
 
-def _found(stack: Stack, selection: Selection, tell: Tell) -> list[tuple[str, int]]:
+def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple[str, int]]:
     found: list[tuple[str, int]] = []
     if _is_group(selection) and selection.group:
         for member in stack.members(selection.group):
@@ -101,18 +103,18 @@ class Tried:
     looked_at: int = 0
     eligible: int = 0
     samples: tuple[str, ...] = ()
-    refused: tuple[Kind, ...] = ()
-    held: tuple[Kind, ...] = ()
+    refused: tuple[OrderGroup, ...] = ()
+    held: tuple[OrderGroup, ...] = ()
 
 
-def try_out(stack: Stack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
+def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
     """Judge the first orders of a plan by the machine, and send nothing."""
     holds = stack.holds.holds()
     looked = orders[:TRIED_OUT]
     samples: list[str] = []
     eligible = 0
-    refused: tuple[Kind, ...] = ()
-    held: tuple[Kind, ...] = ()
+    refused: tuple[OrderGroup, ...] = ()
+    held: tuple[OrderGroup, ...] = ()
     for first in range(0, len(looked), AT_ONCE):
         part = looked[first : first + AT_ONCE]
         for order, found in judge_all(stack, run, part):
@@ -129,7 +131,9 @@ def try_out(stack: Stack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
     return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held)
 
 
-def judge_all(stack: Stack, run: Run, orders: Sequence[str]) -> list[tuple[str, Eligible | NotFor]]:
+def judge_all(
+    stack: DeployedStack, run: Run, orders: Sequence[str]
+) -> list[tuple[str, Eligible | NotFor]]:
     """Each order, and whether the run's command makes sense for it as it is now."""
     at = now()
     loaded = stack.records.load_many(orders, at)
@@ -141,7 +145,7 @@ def judge_all(stack: Stack, run: Run, orders: Sequence[str]) -> list[tuple[str, 
 
 
 def judge_one(
-    stack: Stack, run: Run, task: Task | None, unreadable: str | None, at: int
+    stack: DeployedStack, run: Run, task: Task | None, unreadable: str | None, at: int
 ) -> Eligible | NotFor:
     """Whether the run's command makes sense for the task; `unreadable` says why it cannot be read.
 

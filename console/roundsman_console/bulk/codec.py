@@ -6,7 +6,14 @@ from typing import TypeVar
 from roundsman.errors import InvalidMessage, UnreadableRecord
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.wire.commands import command_of, read_command
-from roundsman_console.bulk.run import Kind, Progress, Run, Sent, Terms, Verdict
+from roundsman_console.bulk.run import (
+    OrderGroup,
+    OrderResult,
+    Run,
+    RunProgress,
+    InFlightOrder,
+    Terms,
+)
 
 T = TypeVar("T", str, int, float, bool)
 
@@ -67,7 +74,7 @@ def read_run(text: str, run_id: str) -> Run:
         raise UnreadableRecord(f"bulk#{run_id}", "Run", "is not of this version") from error
 
 
-def progress_text(progress: Progress) -> str:
+def progress_text(progress: RunProgress) -> str:
     """How far a run has come. When to look at an order next is not kept: at once."""
     return canonical_json(
         {
@@ -86,16 +93,16 @@ def progress_text(progress: Progress) -> str:
     )
 
 
-def read_progress(text: str, run_id: str) -> Progress:
+def read_progress(text: str, run_id: str) -> RunProgress:
     """How far a run has come. Raises UnreadableRecord."""
     try:
         found = _object(parse_json(text))
         ended = _object(found["ended"])
-        return Progress(
+        return RunProgress(
             reached=_one(found["reached"], int),
             sent=_one(found["sent"], int),
             on_their_way=tuple(_sent(one) for one in _list(found["onTheirWay"])),
-            ended=tuple((Verdict(name), _one(count, int)) for name, count in ended.items()),
+            ended=tuple((OrderResult(name), _one(count, int)) for name, count in ended.items()),
             failed=tuple(_kind(one) for one in _list(found["failed"])),
             refused=tuple(_kind(one) for one in _list(found["refused"])),
             recent=_one(found["recent"], str),
@@ -106,19 +113,19 @@ def read_progress(text: str, run_id: str) -> Progress:
         raise UnreadableRecord(f"bulk#{run_id}", "Progress", "is not of this version") from error
 
 
-def _sent(value: Json) -> Sent:
+def _sent(value: Json) -> InFlightOrder:
     order, to_undo, sent, tries = _list(value)
-    return Sent(_one(order, str), _one(to_undo, bool), _one(sent, bool), _one(tries, int))
+    return InFlightOrder(_one(order, str), _one(to_undo, bool), _one(sent, bool), _one(tries, int))
 
 
-def _kind_json(kind: Kind) -> Json:
+def _kind_json(kind: OrderGroup) -> Json:
     return [kind.key, kind.said, kind.orders, list(kind.samples)]
 
 
-def _kind(value: Json) -> Kind:
+def _kind(value: Json) -> OrderGroup:
     key, said, orders, samples = _list(value)
     names = tuple(_one(one, str) for one in _list(samples))
-    return Kind(_one(key, str), _one(said, str), _one(orders, int), names)
+    return OrderGroup(_one(key, str), _one(said, str), _one(orders, int), names)
 
 
 def _one(value: Json, kind: type[T]) -> T:

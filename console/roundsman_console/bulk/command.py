@@ -17,9 +17,9 @@ from roundsman_console.acting_options import Anyway, AsJson, By, Reason
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.bulk.acting import bulks_of, carry_on, tell
 from roundsman_console.bulk.report import is_carried_on, resume_command
-from roundsman_console.bulk.run import RunState, Verdict, resumed
-from roundsman_console.bulk.running import Clock, holder
-from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Record
+from roundsman_console.bulk.run import OrderResult, RunState, resumed
+from roundsman_console.bulk.running import RunClock, holder
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, StoredRun
 from roundsman_console.inert import inert, plain
 from roundsman_console.sentences import NOT_FOUND, ConsoleError, sentences
 from roundsman_console.stack import StackOption, find_stack
@@ -107,7 +107,7 @@ def resume_command_(
         bulks = bulks_of(found)
         record = _find(bulks, run)
         _check_free(record)
-        clock = Clock()
+        clock = RunClock()
         me = holder(name)
         taken = bulks.save(
             replace(
@@ -130,7 +130,7 @@ def resume_command_(
         carry_on(found, bulks, taken, clock, as_json=as_json)
 
 
-def _find(bulks: DynamoBulks, run_id: str) -> Record:
+def _find(bulks: DynamoBulks, run_id: str) -> StoredRun:
     if not _RUN.fullmatch(run_id):
         raise ConsoleError(
             f"{inert(run_id[:50])!r} is no bulk run: it is b- and eight of 0-9 and a-f, as "
@@ -143,7 +143,7 @@ def _find(bulks: DynamoBulks, run_id: str) -> Record:
     return record
 
 
-def _check_free(record: Record) -> None:
+def _check_free(record: StoredRun) -> None:
     """That nobody is at it, and something is left. Raises ConsoleError."""
     if is_carried_on(record, now()) and record.holder is not None:
         raise ConsoleError(
@@ -155,7 +155,7 @@ def _check_free(record: Record) -> None:
         raise ConsoleError(f"{record.run.id} is finished: nothing is left of it.")
 
 
-def _line(record: Record) -> dict[str, Json]:
+def _line(record: StoredRun) -> dict[str, Json]:
     run, progress = record.run, record.progress
     return {
         "runId": run.id,
@@ -168,12 +168,12 @@ def _line(record: Record) -> dict[str, Json]:
         "why": record.why or None,
         "selected": run.selected,
         "sent": progress.sent,
-        "failedAgain": progress.count(Verdict.FAILED),
+        "failedAgain": progress.count(OrderResult.FAILED),
         "notReached": run.selected - progress.reached,
     }
 
 
-def _table(records: list[Record]) -> Table:
+def _table(records: list[StoredRun]) -> Table:
     table = Table(box=None, pad_edge=False)
     for heading in ("Run", "Began", "What", "State"):
         table.add_column(heading, no_wrap=True)
@@ -189,7 +189,7 @@ def _table(records: list[Record]) -> Table:
             plain(record.state.value, _STYLES.get(record.state, "yellow")),
             str(run.selected),
             str(progress.sent),
-            str(progress.count(Verdict.FAILED)),
+            str(progress.count(OrderResult.FAILED)),
             plain(f"{run.by}: {run.reason}"),
         )
     return table

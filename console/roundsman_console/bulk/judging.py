@@ -16,7 +16,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman_console.agents import hold_words
-from roundsman_console.bulk.run import Run, Sent, Verdict
+from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder
 from roundsman_console.commanding import REFUSED_ROW, decided
 
 GONE = "its task is over, and its retention too"
@@ -114,37 +114,37 @@ def refusals(run: Run, history: Sequence[HistoryRow]) -> list[str]:
     ]
 
 
-def verdict(run: Run, sent: Sent, task: Task) -> Verdict | None:
+def verdict(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
     """What a task came to that the command was carried out on; None while it is under way."""
     if isinstance(run.event, Extend):
-        return Verdict.TAKEN
+        return OrderResult.TAKEN
     match task.state:
         case TaskState.COMPLETED:
-            return Verdict.COMPLETED
+            return OrderResult.COMPLETED
         case TaskState.CANCELLED:
-            return Verdict.CANCELLED
+            return OrderResult.CANCELLED
         case TaskState.UNDONE:
-            return Verdict.UNDONE if _to_undo(run, sent) else Verdict.FAILED
+            return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
         case TaskState.ARCHIVED:
-            return Verdict.FAILED
+            return OrderResult.FAILED
         case _:
             return None
 
 
-def verdict_of_gone(run: Run, sent: Sent, history: Sequence[HistoryRow]) -> Verdict:
+def verdict_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
     """The same of a task whose retention is over: what is Archived stays, so it is not that.
 
     Its history outlives it, and says whether it was undone after the command.
     """
     if isinstance(run.event, Extend):
-        return Verdict.TAKEN
+        return OrderResult.TAKEN
     asked = max((row.seq for row in history if row.command_id == run.id), default=0)
     if not any(row.kind == "undone" and row.seq > asked for row in history):
-        return Verdict.COMPLETED
-    return Verdict.UNDONE if _to_undo(run, sent) else Verdict.FAILED
+        return OrderResult.COMPLETED
+    return OrderResult.UNDONE if _to_undo(run, sent) else OrderResult.FAILED
 
 
-def _to_undo(run: Run, sent: Sent) -> bool:
+def _to_undo(run: Run, sent: InFlightOrder) -> bool:
     return sent.to_undo or isinstance(run.event, UndoAsked | Cancel)
 
 

@@ -14,8 +14,8 @@ stopped has been mended, or not.
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.model.instants import spoken
-from roundsman_console.bulk.run import Progress, Run, Sent
+from roundsman.model.instants import format_duration
+from roundsman_console.bulk.run import Run, RunProgress, InFlightOrder
 
 LEAST = 3
 BATCH = 10  # what one request to SQS takes
@@ -29,14 +29,14 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class CheckOrders:
     """Look at what became of these."""
 
-    orders: tuple[Sent, ...]
+    orders: tuple[InFlightOrder, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Wait:
+class WaitUntil:
     """Nothing to do until then (epoch ms)."""
 
     until: int
@@ -54,17 +54,17 @@ class Finish:
     """Every order was reached. Of those still on their way nothing was heard for long."""
 
 
-Move: TypeAlias = Send | Look | Wait | Stop | Finish
+NextMove: TypeAlias = Send | CheckOrders | WaitUntil | Stop | Finish
 
 
-def next_move(run: Run, progress: Progress, now: int) -> Move:
+def next_move(run: Run, progress: RunProgress, now: int) -> NextMove:
     """What to do at `now` (epoch ms)."""
     too_many = too_many_failed(run, progress)
     if too_many:
         return Stop(too_many)
     due = tuple(one for one in progress.on_their_way if one.look_at <= now)
     if due:
-        return Look(due)
+        return CheckOrders(due)
     left = run.selected - progress.reached
     room = min(left, _room(run, progress))
     if room > 0 and now >= progress.next_send_at:
@@ -74,12 +74,12 @@ def next_move(run: Run, progress: Progress, now: int) -> Move:
     return _wait(run, progress, now, room)
 
 
-def in_canary(run: Run, progress: Progress) -> bool:
+def in_canary(run: Run, progress: RunProgress) -> bool:
     """Whether it is not yet known what became of the canary."""
     return len(progress.recent) < run.terms.canary
 
 
-def too_many_failed(run: Run, progress: Progress) -> str:
+def too_many_failed(run: Run, progress: RunProgress) -> str:
     """Why the run must not go on, in a sentence; empty where it may."""
     terms = run.terms
     failed, of = progress.recent.count("-"), len(progress.recent)
@@ -93,7 +93,7 @@ def too_many_failed(run: Run, progress: Progress) -> str:
     return ""
 
 
-def _room(run: Run, progress: Progress) -> int:
+def _room(run: Run, progress: RunProgress) -> int:
     """How many more may be on their way."""
     most = run.terms.at_once
     if in_canary(run, progress):
@@ -101,19 +101,19 @@ def _room(run: Run, progress: Progress) -> int:
     return most - len(progress.on_their_way)
 
 
-def _wait(run: Run, progress: Progress, now: int, room: int) -> Move:
+def _wait(run: Run, progress: RunProgress, now: int, room: int) -> NextMove:
     """There is no room, or it is not time yet."""
     if room > 0:
         looks = [one.look_at for one in progress.on_their_way]
-        return Wait(min([progress.next_send_at, *looks]))
+        return WaitUntil(min([progress.next_send_at, *looks]))
     silent_from = progress.news_at + run.terms.patience
     if now < silent_from:
-        return Wait(min([silent_from, *(one.look_at for one in progress.on_their_way)]))
+        return WaitUntil(min([silent_from, *(one.look_at for one in progress.on_their_way)]))
     if progress.reached == run.selected:
         return Finish()
     which = "the canary" if in_canary(run, progress) else "what is on its way"
     return Stop(
-        f"nothing was heard of {which} for {spoken(run.terms.patience)}: "
+        f"nothing was heard of {which} for {format_duration(run.terms.patience)}: "
         f"{len(progress.on_their_way)} still under way"
     )
 

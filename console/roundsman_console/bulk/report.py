@@ -9,16 +9,16 @@ from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
 from roundsman.model.json import Json
 from roundsman_console.bulk.choosing import Tried
-from roundsman_console.bulk.run import Kind, Run, RunState, Terms, Verdict
-from roundsman_console.bulk.store import Record
+from roundsman_console.bulk.run import OrderGroup, OrderResult, Run, RunState, Terms
+from roundsman_console.bulk.store import StoredRun
 from roundsman_console.inert import inert, plain
 from roundsman_console.task_view import second
 
 _WORDS = {
-    Verdict.COMPLETED: "Completed",
-    Verdict.UNDONE: "Undone",
-    Verdict.CANCELLED: "Cancelled",
-    Verdict.TAKEN: "Done",
+    OrderResult.COMPLETED: "Completed",
+    OrderResult.UNDONE: "Undone",
+    OrderResult.CANCELLED: "Cancelled",
+    OrderResult.TAKEN: "Done",
 }
 
 
@@ -70,7 +70,7 @@ def _order_of_going(terms: Terms, eligible: int) -> str:
     return f"Of these {terms.canary} go first; once their results are known the rest, {rate}."
 
 
-def run_document(record: Record, at: int) -> dict[str, Json]:
+def run_document(record: StoredRun, at: int) -> dict[str, Json]:
     """A run as scripts read it at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     terms = run.terms
@@ -87,11 +87,11 @@ def run_document(record: Record, at: int) -> dict[str, Json]:
         "why": record.why or None,
         "selected": run.selected,
         "sent": progress.sent,
-        "completed": progress.count(Verdict.COMPLETED),
-        "undone": progress.count(Verdict.UNDONE),
-        "cancelled": progress.count(Verdict.CANCELLED),
-        "taken": progress.count(Verdict.TAKEN),
-        "failedAgain": progress.count(Verdict.FAILED),
+        "completed": progress.count(OrderResult.COMPLETED),
+        "undone": progress.count(OrderResult.UNDONE),
+        "cancelled": progress.count(OrderResult.CANCELLED),
+        "taken": progress.count(OrderResult.TAKEN),
+        "failedAgain": progress.count(OrderResult.FAILED),
         "failures": [
             {
                 "group": kind.key,
@@ -114,13 +114,13 @@ def run_document(record: Record, at: int) -> dict[str, Json]:
     }
 
 
-def is_carried_on(record: Record, at: int) -> bool:
+def is_carried_on(record: StoredRun, at: int) -> bool:
     """Whether somebody was heard of lately who carries it on."""
     held = record.holder is not None and record.holder.until > at
     return record.state is RunState.RUNNING and held
 
 
-def resume_command(record: Record, at: int) -> str | None:
+def resume_command(record: StoredRun, at: int) -> str | None:
     """The command that carries the run on; None where nothing is left of it, or somebody does."""
     left = record.run.selected - record.progress.reached or record.progress.on_their_way
     if not left or is_carried_on(record, at):
@@ -128,7 +128,7 @@ def resume_command(record: Record, at: int) -> str | None:
     return f"roundsman bulk resume {record.run.id}"
 
 
-def print_run(record: Record, at: int) -> None:
+def print_run(record: StoredRun, at: int) -> None:
     """A run as people read it at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     console = Console(highlight=False, soft_wrap=True)
@@ -164,10 +164,10 @@ def print_run(record: Record, at: int) -> None:
         console.print(f"Carry it on with: {resume}")
 
 
-def progress_words(record: Record) -> str:
+def progress_words(record: StoredRun) -> str:
     """How far a run has come, in a line."""
     progress = record.progress
-    failed = progress.count(Verdict.FAILED)
+    failed = progress.count(OrderResult.FAILED)
     return (
         f"{record.run.id}: {progress.reached} of {record.run.selected} reached, "
         f"{progress.sent} sent, {progress.results - failed} well, {failed} failed again, "
@@ -183,12 +183,12 @@ def _table() -> Table:
     return table
 
 
-def _add(table: Table, what: str, kind: Kind) -> None:
+def _add(table: Table, what: str, kind: OrderGroup) -> None:
     which = f"{_some(kind.samples, kind.orders)}: {kind.said}"
     table.add_row(what, str(kind.orders), plain(which))
 
 
-def _kinds(kinds: Sequence[Kind]) -> list[Json]:
+def _kinds(kinds: Sequence[OrderGroup]) -> list[Json]:
     return [
         {"reason": kind.said, "orders": kind.orders, "samples": list(kind.samples)}
         for kind in kinds

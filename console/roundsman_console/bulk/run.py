@@ -1,16 +1,16 @@
 """One bulk run: what is to be done to many orders, and how far that has come. Pure.
 
 A run's plan is the list of the orders that were selected when it began, in the order in which they
-are acted on; it never changes. `Progress` says how far into the plan the run has come, which orders
-are on their way, and what became of the rest. It is stored before anything is sent on its strength,
-so whoever reads it knows of everything that may have been sent.
+are acted on; it never changes. `RunProgress` says how far into the plan the run has come, which
+orders are on their way, and what became of the rest. It is stored before anything is sent on its
+strength, so whoever reads it knows of everything that may have been sent.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from roundsman.model.events import Asked, OperatorEvent
+from roundsman.model.events import CommandSource, OperatorEvent
 from roundsman.model.failure import normalised
 from roundsman.model.instants import SECOND
 
@@ -41,7 +41,7 @@ class RunState(StrEnum):
     FINISHED = "finished"
 
 
-class Verdict(StrEnum):
+class OrderResult(StrEnum):
     """What became of an order that a command of the run was carried out on.
 
     TAKEN is of commands that are done once they are carried out (`extend`). FAILED means that it
@@ -96,12 +96,12 @@ class Run:
         The command's id is the run's: a task does each command once by its id, so whatever is sent
         to it a second time for this run does nothing.
         """
-        asked = Asked(self.id, self.by, f"{self.reason} (bulk {self.id})", seen_version)
+        asked = CommandSource(self.id, self.by, f"{self.reason} (bulk {self.id})", seen_version)
         return replace(self.event, asked=asked)
 
 
 @dataclass(frozen=True, slots=True)
-class Sent:
+class InFlightOrder:
     """An order on its way. Until `sent` it is only written down that it may have been sent.
 
     `to_undo` says that it is to end undone. `look_at` (epoch ms) is when to look at it next,
@@ -117,7 +117,7 @@ class Sent:
 
 
 @dataclass(frozen=True, slots=True)
-class Kind:
+class OrderGroup:
     """Orders of which the same is to be said: how many, and a few of them."""
 
     key: str
@@ -127,7 +127,7 @@ class Kind:
 
 
 @dataclass(frozen=True, slots=True)
-class Progress:
+class RunProgress:
     """How far a run has come. `reached` orders of the plan were taken up.
 
     `ended` counts what became of orders, `failed` those that failed again, by their failure, and
@@ -138,15 +138,15 @@ class Progress:
 
     reached: int = 0
     sent: int = 0
-    on_their_way: tuple[Sent, ...] = ()
-    ended: tuple[tuple[Verdict, int], ...] = ()
-    failed: tuple[Kind, ...] = ()
-    refused: tuple[Kind, ...] = ()
+    on_their_way: tuple[InFlightOrder, ...] = ()
+    ended: tuple[tuple[OrderResult, int], ...] = ()
+    failed: tuple[OrderGroup, ...] = ()
+    refused: tuple[OrderGroup, ...] = ()
     recent: str = ""
     next_send_at: int = 0
     news_at: int = 0
 
-    def count(self, verdict: Verdict) -> int:
+    def count(self, verdict: OrderResult) -> int:
         """How many orders ended like this."""
         return dict(self.ended).get(verdict, 0)
 
@@ -162,10 +162,10 @@ class Progress:
 
 
 def taken_up(
-    progress: Progress,
-    to_send: Sequence[Sent],
+    progress: RunProgress,
+    to_send: Sequence[InFlightOrder],
     refused: Sequence[tuple[str, str]],
-) -> Progress:
+) -> RunProgress:
     """The next orders of the plan: those that are about to be sent, and (order, why) of the rest.
 
     To be stored before anything is sent.
@@ -181,7 +181,7 @@ def taken_up(
     )
 
 
-def were_sent(progress: Progress, orders: Sequence[str], terms: Terms, now: int) -> Progress:
+def were_sent(progress: RunProgress, orders: Sequence[str], terms: Terms, now: int) -> RunProgress:
     """The queue has accepted the commands to these."""
     accepted = frozenset(orders)
     return replace(
@@ -197,7 +197,7 @@ def were_sent(progress: Progress, orders: Sequence[str], terms: Terms, now: int)
     )
 
 
-def nothing_new(progress: Progress, order: str, now: int) -> Progress:
+def nothing_new(progress: RunProgress, order: str, now: int) -> RunProgress:
     """It was looked at and is still on its way; the next look is later by more each time."""
     return _changed(
         progress,
@@ -208,7 +208,7 @@ def nothing_new(progress: Progress, order: str, now: int) -> Progress:
     )
 
 
-def to_send_again(progress: Progress, order: str, *, to_undo: bool, tried: bool) -> Progress:
+def to_send_again(progress: RunProgress, order: str, *, to_undo: bool, tried: bool) -> RunProgress:
     """The command to it is to be sent (again): it moved on before it was carried out (`tried`)."""
     return _changed(
         progress,
@@ -218,12 +218,12 @@ def to_send_again(progress: Progress, order: str, *, to_undo: bool, tried: bool)
 
 
 def settled(
-    progress: Progress, order: str, verdict: Verdict, failure: tuple[str, str], now: int
-) -> Progress:
+    progress: RunProgress, order: str, verdict: OrderResult, failure: tuple[str, str], now: int
+) -> RunProgress:
     """It is known what became of it; `failure` is its group, and the failure in words."""
     ended = dict(progress.ended)
     ended[verdict] = ended.get(verdict, 0) + 1
-    bad = verdict is Verdict.FAILED
+    bad = verdict is OrderResult.FAILED
     return replace(
         _without(progress, order),
         ended=tuple(ended.items()),
@@ -233,13 +233,13 @@ def settled(
     )
 
 
-def turned_down(progress: Progress, order: str, why: str, now: int) -> Progress:
+def turned_down(progress: RunProgress, order: str, why: str, now: int) -> RunProgress:
     """The scheduler refused it, or it is refused now; nothing was done to it."""
     refused = with_one(progress.refused, normalised(why), why, order)
     return replace(_without(progress, order), refused=refused, news_at=now)
 
 
-def resumed(progress: Progress, now: int) -> Progress:
+def resumed(progress: RunProgress, now: int) -> RunProgress:
     """The run is carried on after a pause: what is on its way is looked at first."""
     return replace(
         progress,
@@ -250,13 +250,15 @@ def resumed(progress: Progress, now: int) -> Progress:
     )
 
 
-def with_one(kinds: tuple[Kind, ...], key: str, said: str, order: str) -> tuple[Kind, ...]:
+def with_one(
+    kinds: tuple[OrderGroup, ...], key: str, said: str, order: str
+) -> tuple[OrderGroup, ...]:
     """One more order of that kind; of a kind too many, of what stands for all the rest."""
     known = {kind.key for kind in kinds}
     if key not in known and len(kinds) >= MOST_KINDS:
         key = said = THE_REST
     if key not in known and (key != THE_REST or THE_REST not in known):
-        return (*kinds, Kind(key, said, 1, (order,)))
+        return (*kinds, OrderGroup(key, said, 1, (order,)))
     return tuple(
         replace(kind, orders=kind.orders + 1, samples=(*kind.samples, order)[:SAMPLES])
         if kind.key == key
@@ -265,11 +267,13 @@ def with_one(kinds: tuple[Kind, ...], key: str, said: str, order: str) -> tuple[
     )
 
 
-def _without(progress: Progress, order: str) -> Progress:
+def _without(progress: RunProgress, order: str) -> RunProgress:
     left = tuple(one for one in progress.on_their_way if one.order != order)
     return replace(progress, on_their_way=left)
 
 
-def _changed(progress: Progress, order: str, change: Callable[[Sent], Sent]) -> Progress:
+def _changed(
+    progress: RunProgress, order: str, change: Callable[[InFlightOrder], InFlightOrder]
+) -> RunProgress:
     changed = tuple(change(one) if one.order == order else one for one in progress.on_their_way)
     return replace(progress, on_their_way=changed)

@@ -39,12 +39,12 @@ from roundsman_console.bulk.judging import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman_console.bulk.moves import Finish, Look, Send, Stop, Wait, next_move
+from roundsman_console.bulk.moves import CheckOrders, Finish, Send, Stop, WaitUntil, next_move
 from roundsman_console.bulk.run import (
     TRIES,
-    Progress,
+    RunProgress,
     RunState,
-    Sent,
+    InFlightOrder,
     nothing_new,
     settled,
     taken_up,
@@ -52,9 +52,9 @@ from roundsman_console.bulk.run import (
     turned_down,
     were_sent,
 )
-from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Holder, Record
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Holder, StoredRun
 from roundsman_console.sentences import ConsoleError
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 from roundsman_console.waiting import moment, pause
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ LONGEST_SLEEP = SECOND  # so soon Ctrl-C is heard
 TROUBLES = 8  # in a row, a second apart: beyond what throttling lasts
 
 
-class Clock:
+class RunClock:
     """Epoch ms that goes on as the process waits, whatever becomes of the machine's clock."""
 
     def __init__(self) -> None:
@@ -102,17 +102,17 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 
 @dataclass
-class Runner:
+class BulkRunner:
     """Carries one run on. `tell` is called with the record whenever something has changed."""
 
-    stack: Stack
+    stack: DeployedStack
     bulks: DynamoBulks
-    record: Record
+    record: StoredRun
     clock: Callable[[], int]
     interrupted: Callable[[], bool]
-    tell: Callable[[Record], None]
+    tell: Callable[[StoredRun], None]
 
-    def run(self) -> Record:
+    def run(self) -> StoredRun:
         """Until it is finished, stopped or interrupted; the record as it is then stored.
 
         Raises ConsoleError where somebody else carries it on, and RoundsmanError where AWS cannot
@@ -125,7 +125,7 @@ class Runner:
                 self._end(RunState.INTERRUPTED, str(error) or "interrupted")
             raise
 
-    def _steps(self) -> Record:
+    def _steps(self) -> StoredRun:
         troubles = 0
         while self.record.state is RunState.RUNNING:
             try:
@@ -151,9 +151,9 @@ class Runner:
         match move:
             case Send(most):
                 self._send(most)
-            case Look(orders):
+            case CheckOrders(orders):
                 self._look(orders)
-            case Wait(until):
+            case WaitUntil(until):
                 pause(max(0.001, min(until - at, LONGEST_SLEEP) / SECOND))
             case Stop(why):
                 self._end(RunState.STOPPED, why)
@@ -167,7 +167,7 @@ class Runner:
         run, progress = self.record.run, self.record.progress
         orders = self.bulks.orders(run, progress.reached, most)
         tasks = self.stack.records.load_many(orders, now())
-        to_send: list[Sent] = []
+        to_send: list[InFlightOrder] = []
         refused: list[tuple[str, str]] = []
         eligible: list[Eligible] = []
         for order in orders:
@@ -175,7 +175,7 @@ class Runner:
             if isinstance(found, NotFor):
                 refused.append((order, found.why))
             else:
-                to_send.append(Sent(order, found.to_undo))
+                to_send.append(InFlightOrder(order, found.to_undo))
                 eligible.append(found)
         held = self._held(eligible)
         if held:
@@ -225,7 +225,7 @@ class Runner:
 
     # --- looking -----------------------------------------------------------------------------
 
-    def _look(self, orders: Sequence[Sent]) -> None:
+    def _look(self, orders: Sequence[InFlightOrder]) -> None:
         """See what became of these, and send again what the scheduler has not seen as it was."""
         tasks = self.stack.records.load_many([one.order for one in orders], now())
         again: list[Task] = []
@@ -245,7 +245,7 @@ class Runner:
         for first in range(0, len(again), 10):
             self._post(again[first : first + 10])
 
-    def _settle(self, one: Sent, task: Task) -> None:
+    def _settle(self, one: InFlightOrder, task: Task) -> None:
         found, at = verdict(self.record.run, one, task), self.clock()
         progress = self.record.progress
         if found is None:
@@ -253,7 +253,7 @@ class Runner:
         else:
             self._now(settled(progress, one.order, found, failure_words(task), at))
 
-    def _settle_anew(self, one: Sent) -> None:
+    def _settle_anew(self, one: InFlightOrder) -> None:
         """By the task as it is now: read before its history was, it may be from before the command.
 
         Then it would be told to have failed again, of what it had failed of already.
@@ -266,13 +266,13 @@ class Runner:
         else:
             self._settle_gone(one)
 
-    def _settle_gone(self, one: Sent) -> None:
+    def _settle_gone(self, one: InFlightOrder) -> None:
         rows = self.stack.tasks.history(one.order)
         found = verdict_of_gone(self.record.run, one, rows)
         words = ("gone", "it was undone, and its retention is over")
         self._now(settled(self.record.progress, one.order, found, words, self.clock()))
 
-    def _is_to_send(self, one: Sent, task: Task) -> bool:
+    def _is_to_send(self, one: InFlightOrder, task: Task) -> bool:
         """Whether the command is to be sent (again); if not, what is known of it is noted."""
         rows, at = self.stack.tasks.history(one.order), self.clock()
         progress, said = self.record.progress, refusals(self.record.run, rows)
@@ -293,11 +293,11 @@ class Runner:
 
     # --- storing -----------------------------------------------------------------------------
 
-    def _now(self, progress: Progress) -> None:
+    def _now(self, progress: RunProgress) -> None:
         """So far has it come; stored with the next write."""
         self.record = replace(self.record, progress=progress)
 
-    def _store(self, progress: Progress) -> None:
+    def _store(self, progress: RunProgress) -> None:
         """Raises ConsoleError where somebody else has carried the run on since."""
         held = self.record.holder
         until = self.clock() + HELD_FOR
@@ -307,7 +307,7 @@ class Runner:
     def _end(self, state: RunState, why: str) -> None:
         self._save(replace(self.record, state=state, why=why, holder=None))
 
-    def _save(self, wanted: Record) -> None:
+    def _save(self, wanted: StoredRun) -> None:
         stored = self.bulks.save(wanted)
         if stored is None:
             raise ConsoleError(

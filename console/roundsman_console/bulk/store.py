@@ -22,7 +22,7 @@ from roundsman.errors import UnreadableRecord
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman_console.bulk.codec import progress_text, read_progress, read_run, run_text
-from roundsman_console.bulk.run import Progress, Run, RunState
+from roundsman_console.bulk.run import Run, RunProgress, RunState
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -54,11 +54,11 @@ class Holder:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StoredRun:
     """A run as stored. `why` says why it is not running. `stop_asked` is a sentence."""
 
     run: Run
-    progress: Progress
+    progress: RunProgress
     state: RunState
     version: int
     saved_at: int
@@ -76,9 +76,9 @@ class DynamoBulks:
         self._table = control_table
         self._clock = clock
 
-    def begin(self, run: Run, orders: Sequence[str], holder: Holder) -> Record:
+    def begin(self, run: Run, orders: Sequence[str], holder: Holder) -> StoredRun:
         """Store a new run and its plan. Nothing of it was sent yet."""
-        record = Record(run, Progress(), RunState.RUNNING, 1, self._clock(), holder=holder)
+        record = StoredRun(run, RunProgress(), RunState.RUNNING, 1, self._clock(), holder=holder)
         for first in range(0, len(orders), CHUNK):
             chunk: Item = {
                 ID: text(_chunk_id(run.id, first // CHUNK)),
@@ -121,13 +121,13 @@ class DynamoBulks:
         reader = ItemReader(item, INDEX)
         return {name: reader.number(name) for name in item if name != ID}
 
-    def newest(self, most: int) -> list[Record]:
+    def newest(self, most: int) -> list[StoredRun]:
         """The last runs that began, newest first; `most` at most."""
         listed = sorted(self._listed().items(), key=lambda each: each[1], reverse=True)
         found = (self.load(name) for name, _ in listed[:most])
         return [record for record in found if record is not None]
 
-    def load(self, run_id: str) -> Record | None:
+    def load(self, run_id: str) -> StoredRun | None:
         """The run; None where there is none (any more). Raises UnreadableRecord."""
         with aws_errors(f"reading the bulk run {run_id}"):
             found = self._client.get_item(
@@ -149,7 +149,7 @@ class DynamoBulks:
         start = first - place * CHUNK
         return orders[start : start + most]
 
-    def save(self, record: Record, *, fresh: bool = False) -> Record | None:
+    def save(self, record: StoredRun, *, fresh: bool = False) -> StoredRun | None:
         """Store how far the run has come, on the version that was read; None where another wrote.
 
         The record that comes back has the new version, and what was asked meanwhile. `fresh`
@@ -183,7 +183,7 @@ class DynamoBulks:
         reader = ItemReader(found.get("Attributes", {}), _run_id(record.run.id))
         return replace(wanted, stop_asked=reader.text("StopAsked", ""))
 
-    def _saved_before(self, wanted: Record) -> Record | None:
+    def _saved_before(self, wanted: StoredRun) -> StoredRun | None:
         """This very write, where its answer was lost and the client repeated it."""
         stored = self.load(wanted.run.id)
         if stored is None or stored.version != wanted.version or stored.holder != wanted.holder:
@@ -210,7 +210,7 @@ class DynamoBulks:
         return True
 
 
-def _changing(record: Record) -> Item:
+def _changing(record: StoredRun) -> Item:
     """What changes as a run goes on."""
     item: Item = {
         "Version": number(record.version),
@@ -235,8 +235,8 @@ def _changing(record: Record) -> Item:
     return item
 
 
-def _read(reader: ItemReader, run_id: str) -> Record:
-    return Record(
+def _read(reader: ItemReader, run_id: str) -> StoredRun:
+    return StoredRun(
         run=read_run(reader.text("Run"), run_id),
         progress=read_progress(reader.text("Progress"), run_id),
         state=reader.one_of(RunState, "State"),

@@ -45,7 +45,7 @@ class Role:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class RecordSize:
     """Bytes of what is stored: `first`, after the first claim; `step`, what each done one adds
     besides its result; `end`, what the end adds.
     """
@@ -79,7 +79,7 @@ class Pass:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class IdleUse:
     """What is there whether orders come or not. `metrics` are those that healthy orders make."""
 
     event_sources: int
@@ -108,10 +108,10 @@ class Figures:
     recorded_on: str
     orders: Mapping[str, Order]
     roles: Mapping[str, Role]
-    record: Record
+    record: RecordSize
     shapes: tuple[Shape, ...]
     idle_pass: Pass
-    standing: Standing
+    standing: IdleUse
     times: Times
 
 
@@ -122,10 +122,10 @@ def load_figures(path: Path = FILE) -> Figures:
         recorded_on=found["recorded_on"],
         orders={name: Order(**each) for name, each in found["orders"].items()},
         roles={name: Role(**each) for name, each in found["roles"].items()},
-        record=Record(**found["record"]),
+        record=RecordSize(**found["record"]),
         shapes=tuple(Shape(**each) for each in found["shapes"]),
         idle_pass=Pass(**found["idle_pass"]),
-        standing=Standing(**found["standing"]),
+        standing=IdleUse(**found["standing"]),
         times=Times(**found["times"]),
     )
 

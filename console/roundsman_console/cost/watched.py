@@ -42,7 +42,7 @@ class Metric:
 
 
 @dataclass(frozen=True)
-class Parts:
+class StackParts:
     """The stack's parts: physical ids by logical id."""
 
     functions: Mapping[str, str] = field(default_factory=dict)
@@ -51,7 +51,7 @@ class Parts:
     logs: Mapping[str, str] = field(default_factory=dict)
 
 
-def parts_of(stack_name: str) -> Parts:
+def parts_of(stack_name: str) -> StackParts:
     """The functions, tables, queues and log groups of a stack."""
     client: CloudFormationClient = boto3.client("cloudformation")
     found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS.values()}
@@ -65,10 +65,10 @@ def parts_of(stack_name: str) -> Parts:
                 found[kind][resource["LogicalResourceId"]] = (
                     name.rpartition("/")[2] if kind == "queues" else name
                 )
-    return Parts(**found)
+    return StackParts(**found)
 
 
-def metrics_of(parts: Parts) -> Iterator[Metric]:
+def metrics_of(parts: StackParts) -> Iterator[Metric]:
     """All that the bill is made from."""
     for logical, function in parts.functions.items():
         of = (("FunctionName", function),)

@@ -14,7 +14,7 @@ from rich.console import Console
 from roundsman.errors import RoundsmanError
 from roundsman.model.json import Json
 from roundsman_console.demo.report import print_summary
-from roundsman_console.demo.run import Ended, run_demo
+from roundsman_console.demo.run import EndedRun, run_demo
 from roundsman_console.demo.summary import as_json as summary_json
 from roundsman_console.local import LocalError
 from roundsman_console.sentences import FAILED, ConsoleError, aws_sentence, sentences
@@ -54,7 +54,7 @@ def demo_command(
         raise typer.Exit(FAILED)
 
 
-def _run(console: Console, timeout: float, *, enforce_iam: bool) -> Ended:
+def _run(console: Console, timeout: float, *, enforce_iam: bool) -> EndedRun:
     try:
         return run_demo(console, timeout, enforce_iam=enforce_iam)
     except LocalError as error:

@@ -8,7 +8,7 @@ from roundsman.ports import OrderRow
 
 
 @dataclass(frozen=True, slots=True)
-class Rejection:
+class SeenRejection:
     """A message that was set aside: its text as it was sent, and what is wrong with it."""
 
     body: str
@@ -27,7 +27,7 @@ class AlertSeen:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class LedgerEffect:
     """What the ledger of the remote services says about one idempotency key.
 
     `undone` of a perform: its key is spent, so that it can never have its effect again.
@@ -51,7 +51,7 @@ class QueueDepth:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Facts:
+class DemoFacts:
     """One look at all of it.
 
     `first_rows` are the order rows as they were before anything was sent a second time. `struck`
@@ -61,9 +61,9 @@ class Facts:
     tasks: Mapping[str, Task] = field(default_factory=dict)
     rows: Mapping[str, OrderRow] = field(default_factory=dict)
     first_rows: Mapping[str, OrderRow] = field(default_factory=dict)
-    rejections: Sequence[Rejection] = ()
+    rejections: Sequence[SeenRejection] = ()
     alerts: Sequence[AlertSeen] = ()
-    effects: Sequence[Effect] = ()
+    effects: Sequence[LedgerEffect] = ()
     queues: Sequence[QueueDepth] = ()
     struck: Sequence[int] = ()
     hanging: int = 0

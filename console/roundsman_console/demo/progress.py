@@ -7,8 +7,8 @@ from roundsman.engine.due import settled as task_settled
 from roundsman.model.instants import clock_time
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
-from roundsman_console.demo.facts import Rejection
-from roundsman_console.demo.scenario import STEPS, Case, End, Sent
+from roundsman_console.demo.facts import SeenRejection
+from roundsman_console.demo.scenario import STEPS, DemoOrder, ExpectedEnd, SentOrder
 
 WAITING = "sent"
 NOT_SENT = ""
@@ -23,16 +23,16 @@ class Snapshot:
     """
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
-    rejections: Sequence[Rejection] = ()
+    rejections: Sequence[SeenRejection] = ()
     waiting: int = 0
     hanging: int = 0
     followers_sent: bool = False
 
 
-def state_of(one: Sent, seen: Snapshot) -> str:
+def state_of(one: SentOrder, seen: Snapshot) -> str:
     """What the message has come to, in a word; empty before it was sent."""
     if any(found.body == one.body for found in seen.rejections):
-        return End.REJECTED
+        return ExpectedEnd.REJECTED
     if one.case.follows and not seen.followers_sent:
         return NOT_SENT
     if one.case.makes_a_task:
@@ -40,13 +40,15 @@ def state_of(one: Sent, seen: Snapshot) -> str:
         return task.state if task else WAITING
     if seen.waiting:
         return WAITING
-    return End.NOTHING_NEW if one.case.end is End.NOTHING_NEW else End.ACCEPTED
+    return (
+        ExpectedEnd.NOTHING_NEW if one.case.end is ExpectedEnd.NOTHING_NEW else ExpectedEnd.ACCEPTED
+    )
 
 
-def is_settled(one: Sent, seen: Snapshot) -> bool:
+def is_settled(one: SentOrder, seen: Snapshot) -> bool:
     """Whether nothing more will become of the message, be it as expected or not."""
     state = state_of(one, seen)
-    if state == End.REJECTED:
+    if state == ExpectedEnd.REJECTED:
         return True
     if one.case.makes_a_task:
         task = seen.tasks.get(one.case.order_id)
@@ -54,19 +56,19 @@ def is_settled(one: Sent, seen: Snapshot) -> bool:
     return state not in (NOT_SENT, WAITING)
 
 
-def may_follow(sent: Sequence[Sent], seen: Snapshot) -> bool:
+def may_follow(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
     """Whether the orders that are to be repeated or cancelled were all taken."""
     return all(one.case.order_id in seen.tasks for one in sent if one.case.follows)
 
 
-def all_settled(sent: Sequence[Sent], seen: Snapshot) -> bool:
+def all_settled(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
     """Whether all messages are settled, and tasks that nobody expected too."""
     return all(is_settled(one, seen) for one in sent) and all(
         map(task_settled, seen.tasks.values())
     )
 
 
-def still_open(sent: Sequence[Sent], seen: Snapshot) -> list[str]:
+def still_open(sent: Sequence[SentOrder], seen: Snapshot) -> list[str]:
     """Which messages are not settled and where they stand, a sentence each."""
     return [
         f"{one.case.event} ({one.case.order_id}) is open: {_standing(one.case, seen)}"
@@ -81,7 +83,7 @@ def hanging_calls(count: int) -> str:
     return f"{calls} at the remote services"
 
 
-def _standing(case: Case, seen: Snapshot) -> str:
+def _standing(case: DemoOrder, seen: Snapshot) -> str:
     task = seen.tasks.get(case.order_id)
     if case.follows and not seen.followers_sent:
         return "not sent, since the order that it is about was never taken"

@@ -13,7 +13,13 @@ from roundsman.model.task import Task
 from roundsman.ports import OrderRow
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.demo.alerts import AlertInbox
-from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
+from roundsman_console.demo.facts import (
+    AlertSeen,
+    DemoFacts,
+    LedgerEffect,
+    QueueDepth,
+    SeenRejection,
+)
 from roundsman_console.demo.queues import all_queues, depth, drained
 
 if TYPE_CHECKING:
@@ -41,7 +47,7 @@ class Bench:
         self._inbox = AlertInbox(self._sqs, boto3.client("sns", config=CONFIG))
         self._inbox.subscribe(outputs["AlertTopicArn"])
         self._alerts: list[AlertSeen] = []
-        self._rejections: list[Rejection] = []
+        self._rejections: list[SeenRejection] = []
         self._queues: dict[str, bool] = {}
         self._first_rows: dict[str, OrderRow] = {}
 
@@ -64,7 +70,7 @@ class Bench:
         self._alerts += found
         return found
 
-    def new_rejections(self) -> list[Rejection]:
+    def new_rejections(self) -> list[SeenRejection]:
         """What the RejectedQueue got since this was last asked; it is taken from there."""
         found = [
             read_rejection(body) for body in drained(self._sqs, self._outputs["RejectedQueueUrl"])
@@ -73,7 +79,7 @@ class Bench:
         return found
 
     @property
-    def rejections(self) -> list[Rejection]:
+    def rejections(self) -> list[SeenRejection]:
         return list(self._rejections)
 
     def submissions_waiting(self) -> int:
@@ -94,12 +100,12 @@ class Bench:
         found = self._services.application.faults()["hanging"]
         return found if isinstance(found, int) else 0
 
-    def facts(self) -> Facts:
+    def facts(self) -> DemoFacts:
         """All of it, as it is now."""
         self.new_alerts()
         self.new_rejections()
         application = self._services.application
-        return Facts(
+        return DemoFacts(
             tasks=self.tasks(),
             rows=self._rows(),
             first_rows=self._first_rows,
@@ -121,21 +127,21 @@ class Bench:
             yield from page["Items"]
 
 
-def read_rejection(text: str) -> Rejection:
+def read_rejection(text: str) -> SeenRejection:
     """What a message of the RejectedQueue says; one in another form is its own text."""
     try:
         found = json.loads(text)
         problems = tuple((str(each["path"]), str(each["message"])) for each in found["problems"])
-        return Rejection(body=str(found["body"]), problems=problems)
+        return SeenRejection(body=str(found["body"]), problems=problems)
     except (ValueError, TypeError, KeyError):
-        return Rejection(body=text, problems=())
+        return SeenRejection(body=text, problems=())
 
 
-def _effect(found: Json) -> Effect:
+def _effect(found: Json) -> LedgerEffect:
     if not isinstance(found, Mapping):
         raise TypeError("the ledger's entries are objects")
     effects, calls = found["effects"], found["calls"]
-    return Effect(
+    return LedgerEffect(
         key=str(found["key"]),
         order_id=str(found["orderId"]),
         service=str(found["service"]),

@@ -13,9 +13,9 @@ from rich.console import Console
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.demo.progress import Snapshot, all_settled, may_follow, still_open
 from roundsman_console.demo.reading import Bench
-from roundsman_console.demo.scenario import CASES, Sent, fault_rules, read_events
+from roundsman_console.demo.scenario import CASES, SentOrder, fault_rules, read_events
 from roundsman_console.demo.summary import Summary, summarise
-from roundsman_console.demo.watch import Watch, watching
+from roundsman_console.demo.watch import RunWatch, watching
 from roundsman_console.local import LocalAws
 from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
@@ -29,14 +29,14 @@ PARAMETERS = {"SupervisorIntervalSeconds": "5"}
 
 
 @dataclass(frozen=True)
-class Ended:
+class EndedRun:
     """A run that ended, or ran out of time; `seconds` counts from the first send."""
 
     summary: Summary
     seconds: float
 
 
-def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> Ended:
+def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> EndedRun:
     """The whole demo; whatever happens, nothing that it started is left.
 
     `timeout` bounds the wait for the orders, in seconds. With `enforce_iam` each function has the
@@ -63,14 +63,16 @@ def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> 
     return ended
 
 
-def _events(folder: Path) -> list[Sent]:
+def _events(folder: Path) -> list[SentOrder]:
     try:
         return read_events(folder, CASES)
     except (OSError, UnicodeDecodeError) as error:
         raise ConsoleError(f"The orders of the demo cannot be read: {error}.") from error
 
 
-def send_and_watch(bench: Bench, sent: Sequence[Sent], watch: Watch, timeout: float) -> Ended:
+def send_and_watch(
+    bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, timeout: float
+) -> EndedRun:
     """Send the orders, then what repeats or cancels others; wait until all is settled and quiet."""
     started = time.monotonic()
     quiet_since: float | None = None
@@ -90,7 +92,7 @@ def send_and_watch(bench: Bench, sent: Sequence[Sent], watch: Watch, timeout: fl
         elif all_settled(sent, seen) and _is_quiet(bench):
             quiet_since = quiet_since if quiet_since is not None else elapsed
             if elapsed - quiet_since >= QUIET_FOR:
-                return Ended(summarise(sent, bench.facts()), elapsed)
+                return EndedRun(summarise(sent, bench.facts()), elapsed)
         else:
             quiet_since = None
         if elapsed >= timeout:
@@ -98,7 +100,9 @@ def send_and_watch(bench: Bench, sent: Sequence[Sent], watch: Watch, timeout: fl
         time.sleep(LOOK_EVERY)
 
 
-def _look(bench: Bench, sent: Sequence[Sent], watch: Watch, *, followers_sent: bool) -> Snapshot:
+def _look(
+    bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, *, followers_sent: bool
+) -> Snapshot:
     # Counted before rejections are read: a message is deleted only after it was set aside.
     waiting = bench.submissions_waiting()
     for rejection in bench.new_rejections():
@@ -124,10 +128,12 @@ def _is_quiet(bench: Bench) -> bool:
     return not any(depth.messages for depth in bench.queues() if not depth.dead_letters)
 
 
-def _out_of_time(bench: Bench, sent: Sequence[Sent], seen: Snapshot, elapsed: float) -> Ended:
+def _out_of_time(
+    bench: Bench, sent: Sequence[SentOrder], seen: Snapshot, elapsed: float
+) -> EndedRun:
     facts = bench.facts()
     late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
-    return Ended(summarise(sent, facts, still_open=late), elapsed)
+    return EndedRun(summarise(sent, facts, still_open=late), elapsed)
 
 
 def _keep_log(project: Path, local: LocalAws, console: Console) -> None:

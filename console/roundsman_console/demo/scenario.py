@@ -20,7 +20,7 @@ ONCE = range(1, 2)
 AT_MOST_ONCE = range(2)
 
 
-class End(StrEnum):
+class ExpectedEnd(StrEnum):
     """How a message that was sent may end."""
 
     COMPLETED = "Completed"
@@ -33,7 +33,7 @@ class End(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Case:
+class DemoOrder:
     """One file of `events/`, sent once: what it shows, and how it must end.
 
     `processed` are the steps whose effect must have happened, once; no other may have. `undone`
@@ -47,7 +47,7 @@ class Case:
     event: str
     order_id: str
     shows: str
-    end: End
+    end: ExpectedEnd
     fault: Mapping[str, Json] | None = None
     processed: tuple[str, ...] = ()
     undone: tuple[str, ...] = ()
@@ -61,50 +61,55 @@ class Case:
     @property
     def makes_a_task(self) -> bool:
         """Whether this very message makes a task."""
-        return self.end in (End.COMPLETED, End.UNDONE, End.CANCELLED, End.ARCHIVED)
+        return self.end in (
+            ExpectedEnd.COMPLETED,
+            ExpectedEnd.UNDONE,
+            ExpectedEnd.CANCELLED,
+            ExpectedEnd.ARCHIVED,
+        )
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentOrder:
     """A case with the text of its message."""
 
-    case: Case
+    case: DemoOrder
     body: str
 
 
-CASES: tuple[Case, ...] = (
-    Case(
+CASES: tuple[DemoOrder, ...] = (
+    DemoOrder(
         event="good.json",
         order_id="ord-1001",
         shows="nothing goes wrong",
-        end=End.COMPLETED,
+        end=ExpectedEnd.COMPLETED,
         processed=STEPS,
     ),
-    Case(
+    DemoOrder(
         event="transient.json",
         order_id="ord-1002",
         shows="payment answers 503 three times",
-        end=End.COMPLETED,
+        end=ExpectedEnd.COMPLETED,
         # As often as one attempt tries, so that the step waits for its next attempt.
         fault={"operation": "POST /charges", "status": 503, "times": TRIES},
         processed=STEPS,
         failures={charge_card.name: ONCE},
         called_again=(charge_card.name,),
     ),
-    Case(
+    DemoOrder(
         event="lost-answer.json",
         order_id="ord-1003",
         shows="charged, but the answer is lost",
-        end=End.COMPLETED,
+        end=ExpectedEnd.COMPLETED,
         fault={"operation": "POST /charges", "loseAnswer": True, "times": 1},
         # The agent asks the service whether it happened, within the same attempt.
         processed=STEPS,
     ),
-    Case(
+    DemoOrder(
         event="hangs.json",
         order_id="ord-1004",
         shows="inventory hangs past complete-by",
-        end=End.COMPLETED,
+        end=ExpectedEnd.COMPLETED,
         # Longer than the step's complete-by. Whether the late call or the retry comes first, they
         # have one key.
         fault={"operation": "POST /reservations", "hang": 45, "times": 1},
@@ -113,20 +118,20 @@ CASES: tuple[Case, ...] = (
         failures={reserve_stock.name: AT_MOST_ONCE},
         called_again=(reserve_stock.name,),
     ),
-    Case(
+    DemoOrder(
         event="declined.json",
         order_id="ord-1005",
         shows="the card is declined",
-        end=End.UNDONE,
+        end=ExpectedEnd.UNDONE,
         processed=(reserve_stock.name,),
         undone=(reserve_stock.name,),
         reason=(charge_card.name, "CardDeclined"),
     ),
-    Case(
+    DemoOrder(
         event="malformed.json",
         order_id="ord-1006",
         shows="eight things are wrong with it",
-        end=End.REJECTED,
+        end=ExpectedEnd.REJECTED,
         problems=(
             "currency",
             "lines[0].quantity",
@@ -138,18 +143,18 @@ CASES: tuple[Case, ...] = (
             "processing.workflow",
         ),
     ),
-    Case(
+    DemoOrder(
         event="urgent.json",
         order_id="ord-1007",
         shows="urgent: queues of its own",
-        end=End.COMPLETED,
+        end=ExpectedEnd.COMPLETED,
         processed=STEPS,
     ),
-    Case(
+    DemoOrder(
         event="undeliverable.json",
         order_id="ord-1008",
         shows="charged, then no such address",
-        end=End.UNDONE,
+        end=ExpectedEnd.UNDONE,
         # The refund's first attempt fails, and the next has the same key.
         fault={"operation": "POST /refunds", "status": 503, "times": TRIES},
         processed=(reserve_stock.name, charge_card.name),
@@ -158,53 +163,53 @@ CASES: tuple[Case, ...] = (
         undo_called_again=(charge_card.name,),
         reason=(create_shipment.name, "AddressUndeliverable"),
     ),
-    Case(
+    DemoOrder(
         event="no-mail.json",
         order_id="ord-1009",
         shows="the confirmation is refused",
-        end=End.ARCHIVED,
+        end=ExpectedEnd.ARCHIVED,
         fault={"operation": "POST /messages", "status": 422, "body": {"error": "NoSuchMailbox"}},
         processed=(reserve_stock.name, charge_card.name, create_shipment.name),
         reason=(send_confirmation.name, "NoSuchMailbox"),
     ),
-    Case(
+    DemoOrder(
         event="later.json",
         order_id="ord-1010",
         shows="waits, and is taken back meanwhile",
-        end=End.CANCELLED,
+        end=ExpectedEnd.CANCELLED,
         reason=("cancelled by application", "ordered twice"),
     ),
-    Case(
+    DemoOrder(
         event="cancel.json",
         order_id="ord-1010",
         shows="the application cancels later.json",
-        end=End.ACCEPTED,
+        end=ExpectedEnd.ACCEPTED,
         reason=("cancelled by application",),
         follows=True,
     ),
-    Case(
+    DemoOrder(
         event="duplicate.json",
         order_id="ord-1001",
         shows="good.json again, in other bytes",
-        end=End.NOTHING_NEW,
+        end=ExpectedEnd.NOTHING_NEW,
         follows=True,
     ),
-    Case(
+    DemoOrder(
         event="conflicting.json",
         order_id="ord-1001",
         shows="good.json's id, another order",
-        end=End.REJECTED,
+        end=ExpectedEnd.REJECTED,
         problems=("orderId",),
         follows=True,
     ),
 )
 
 
-def fault_rules(cases: Sequence[Case]) -> list[Json]:
+def fault_rules(cases: Sequence[DemoOrder]) -> list[Json]:
     """The faults as the remote services take them, in the order of the cases that have one."""
     return [{"orderId": case.order_id, **case.fault} for case in cases if case.fault]
 
 
-def read_events(folder: Path, cases: Sequence[Case]) -> list[Sent]:
+def read_events(folder: Path, cases: Sequence[DemoOrder]) -> list[SentOrder]:
     """The messages to send. Raises OSError or UnicodeDecodeError where a file cannot be read."""
-    return [Sent(case, (folder / case.event).read_text(encoding="utf-8")) for case in cases]
+    return [SentOrder(case, (folder / case.event).read_text(encoding="utf-8")) for case in cases]

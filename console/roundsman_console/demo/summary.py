@@ -6,16 +6,22 @@ from dataclasses import dataclass, field
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepRecord, Task, Termination, idempotency_key
-from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
+from roundsman_console.demo.facts import (
+    AlertSeen,
+    DemoFacts,
+    LedgerEffect,
+    QueueDepth,
+    SeenRejection,
+)
 from roundsman_console.demo.progress import hanging_calls
-from roundsman_console.demo.scenario import Case, End, Sent
+from roundsman_console.demo.scenario import DemoOrder, ExpectedEnd, SentOrder
 
 
 @dataclass(frozen=True)
-class Verdict:
+class OrderVerdict:
     """One message that was sent: how it ended, and what differs from what was expected."""
 
-    case: Case
+    case: DemoOrder
     actual: str
     detail: str = ""
     failure_counts: Mapping[str, int] = field(default_factory=dict)
@@ -30,9 +36,9 @@ class Verdict:
 class Summary:
     """The run as a whole. `differences` are those that belong to no single message."""
 
-    verdicts: tuple[Verdict, ...]
+    verdicts: tuple[OrderVerdict, ...]
     alerts: tuple[AlertSeen, ...]
-    effects: tuple[Effect, ...]
+    effects: tuple[LedgerEffect, ...]
     queues: tuple[QueueDepth, ...]
     differences: tuple[str, ...]
 
@@ -50,7 +56,9 @@ class Summary:
         return [*found, *self.differences]
 
 
-def summarise(sent: Sequence[Sent], facts: Facts, *, still_open: Sequence[str] = ()) -> Summary:
+def summarise(
+    sent: Sequence[SentOrder], facts: DemoFacts, *, still_open: Sequence[str] = ()
+) -> Summary:
     """Judge a run by its facts alone. `still_open` says what was not settled in time."""
     differences = [
         *still_open,
@@ -116,7 +124,7 @@ def undo_key(order_id: str, step: str) -> str:
     return idempotency_key(order_id, step, "undo", StepRecord())
 
 
-def _order_json(verdict: Verdict) -> Json:
+def _order_json(verdict: OrderVerdict) -> Json:
     return {
         "orderId": verdict.case.order_id,
         "event": verdict.case.event,
@@ -129,28 +137,28 @@ def _order_json(verdict: Verdict) -> Json:
     }
 
 
-def _verdict(one: Sent, sent: Sequence[Sent], facts: Facts) -> Verdict:
+def _verdict(one: SentOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> OrderVerdict:
     rejection = rejection_of(one, facts)
     if rejection is not None:
         return _rejected(one.case, rejection)
     if one.case.makes_a_task:
         return _processed(one.case, sent, facts)
-    if one.case.end is End.NOTHING_NEW:
+    if one.case.end is ExpectedEnd.NOTHING_NEW:
         return _repeated(one.case, facts)
-    if one.case.end is End.ACCEPTED:
+    if one.case.end is ExpectedEnd.ACCEPTED:
         return _cancels(one.case, facts)
-    return Verdict(one.case, "not found", differences=("it is not in the RejectedQueue",))
+    return OrderVerdict(one.case, "not found", differences=("it is not in the RejectedQueue",))
 
 
-def rejection_of(one: Sent, facts: Facts) -> Rejection | None:
+def rejection_of(one: SentOrder, facts: DemoFacts) -> SeenRejection | None:
     """The rejection of that very message, known by its text."""
     return next((found for found in facts.rejections if found.body == one.body), None)
 
 
-def _rejected(case: Case, rejection: Rejection) -> Verdict:
+def _rejected(case: DemoOrder, rejection: SeenRejection) -> OrderVerdict:
     detail = "; ".join(f"{path}: {problem}" for path, problem in rejection.problems)
-    if case.end is not End.REJECTED:
-        return Verdict(case, End.REJECTED, differences=(f"it was rejected: {detail}",))
+    if case.end is not ExpectedEnd.REJECTED:
+        return OrderVerdict(case, ExpectedEnd.REJECTED, differences=(f"it was rejected: {detail}",))
     named = {path for path, _ in rejection.problems}
     differences = [
         f"the problem at {path} is not named" for path in case.problems if path not in named
@@ -160,31 +168,33 @@ def _rejected(case: Case, rejection: Rejection) -> Verdict:
         for path, problem in rejection.problems
         if path not in case.problems
     ]
-    return Verdict(case, End.REJECTED, detail, differences=tuple(differences))
+    return OrderVerdict(case, ExpectedEnd.REJECTED, detail, differences=tuple(differences))
 
 
-def _repeated(case: Case, facts: Facts) -> Verdict:
+def _repeated(case: DemoOrder, facts: DemoFacts) -> OrderVerdict:
     before, after = facts.first_rows.get(case.order_id), facts.rows.get(case.order_id)
     if before is None or after is None:
-        return Verdict(case, "not found", differences=("the order that it repeats is not stored",))
+        return OrderVerdict(
+            case, "not found", differences=("the order that it repeats is not stored",)
+        )
     if before != after:
         differences = ("the order's row is not what it was before the repetition",)
-        return Verdict(case, "changed the order", differences=differences)
-    return Verdict(case, End.NOTHING_NEW, "one order row, one task, unchanged")
+        return OrderVerdict(case, "changed the order", differences=differences)
+    return OrderVerdict(case, ExpectedEnd.NOTHING_NEW, "one order row, one task, unchanged")
 
 
-def _cancels(case: Case, facts: Facts) -> Verdict:
+def _cancels(case: DemoOrder, facts: DemoFacts) -> OrderVerdict:
     task = facts.tasks.get(case.order_id)
     why = task.ending.why if task and task.ending else ""
     if not all(word in why for word in case.reason):
-        return Verdict(case, "not found", differences=("its order was not cancelled by it",))
-    return Verdict(case, End.ACCEPTED, "its order was cancelled")
+        return OrderVerdict(case, "not found", differences=("its order was not cancelled by it",))
+    return OrderVerdict(case, ExpectedEnd.ACCEPTED, "its order was cancelled")
 
 
-def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
+def _processed(case: DemoOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> OrderVerdict:
     task = facts.tasks.get(case.order_id)
     if task is None:
-        return Verdict(case, "not found", differences=("there is no task",))
+        return OrderVerdict(case, "not found", differences=("there is no task",))
     counts = {name: task.step(name).failure_count for name in sorted(task.steps)}
     differences = [
         *_wrong_state(case, task),
@@ -193,7 +203,7 @@ def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
         *_fault_missed(case, sent, facts),
         *_wrong_alerts(case, facts),
     ]
-    return Verdict(
+    return OrderVerdict(
         case,
         task.state.value,
         _why(case, task.ending) if task.ending else _how(case, counts, facts),
@@ -202,11 +212,11 @@ def _processed(case: Case, sent: Sequence[Sent], facts: Facts) -> Verdict:
     )
 
 
-def _why(case: Case, ending: Termination) -> str:
+def _why(case: DemoOrder, ending: Termination) -> str:
     return f"{ending.why}; undone: {', '.join(case.undone)}" if case.undone else ending.why
 
 
-def _how(case: Case, counts: Mapping[str, int], facts: Facts) -> str:
+def _how(case: DemoOrder, counts: Mapping[str, int], facts: DemoFacts) -> str:
     calls = {effect.key: effect.calls for effect in facts.effects}
     again = [
         f"{step}: {counts.get(step, 0)} failed, {calls.get(perform_key(case.order_id, step), 0)} "
@@ -216,7 +226,7 @@ def _how(case: Case, counts: Mapping[str, int], facts: Facts) -> str:
     return "; ".join(again) or "every step at the first attempt"
 
 
-def _wrong_state(case: Case, task: Task) -> list[str]:
+def _wrong_state(case: DemoOrder, task: Task) -> list[str]:
     found: list[str] = []
     if task.state.value != case.end.value:
         why = f": {task.ending.why}" if task.ending else ""
@@ -231,7 +241,7 @@ def _wrong_state(case: Case, task: Task) -> list[str]:
     return found
 
 
-def _wrong_counts(case: Case, counts: Mapping[str, int]) -> list[str]:
+def _wrong_counts(case: DemoOrder, counts: Mapping[str, int]) -> list[str]:
     found: list[str] = []
     for step in sorted({*counts, *case.failures}):
         allowed, count = case.failures.get(step, range(1)), counts.get(step, 0)
@@ -242,7 +252,7 @@ def _wrong_counts(case: Case, counts: Mapping[str, int]) -> list[str]:
     return found
 
 
-def _wrong_effects(case: Case, facts: Facts) -> list[str]:
+def _wrong_effects(case: DemoOrder, facts: DemoFacts) -> list[str]:
     by_key = {effect.key: effect for effect in facts.effects}
     found: list[str] = []
     for step in case.processed:
@@ -265,7 +275,7 @@ def _wrong_effects(case: Case, facts: Facts) -> list[str]:
     return found
 
 
-def _fault_missed(case: Case, sent: Sequence[Sent], facts: Facts) -> list[str]:
+def _fault_missed(case: DemoOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     """A fault that never struck would make the case a second good order."""
     if case.fault is None:
         return []
@@ -275,14 +285,14 @@ def _fault_missed(case: Case, sent: Sequence[Sent], facts: Facts) -> list[str]:
     return [] if struck else ["what was to go wrong with it never did"]
 
 
-def _wrong_alerts(case: Case, facts: Facts) -> list[str]:
+def _wrong_alerts(case: DemoOrder, facts: DemoFacts) -> list[str]:
     alerted = any(alert.order_id == case.order_id for alert in facts.alerts)
-    if case.end is End.ARCHIVED and not alerted:
+    if case.end is ExpectedEnd.ARCHIVED and not alerted:
         return ["no alert about it came"]
     return []
 
 
-def _unexpected_tasks(sent: Sequence[Sent], facts: Facts) -> list[str]:
+def _unexpected_tasks(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     expected = {one.case.order_id for one in sent if one.case.makes_a_task}
     found = [
         f"there is a task {name} that should not be"
@@ -295,7 +305,7 @@ def _unexpected_tasks(sent: Sequence[Sent], facts: Facts) -> list[str]:
     return found
 
 
-def _unexpected_rejections(sent: Sequence[Sent], facts: Facts) -> list[str]:
+def _unexpected_rejections(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     bodies = [one.body for one in sent]
     found: list[str] = []
     for rejection in facts.rejections:
@@ -305,7 +315,7 @@ def _unexpected_rejections(sent: Sequence[Sent], facts: Facts) -> list[str]:
     return found
 
 
-def _unexpected_effects(sent: Sequence[Sent], facts: Facts) -> list[str]:
+def _unexpected_effects(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     expected = {perform_key(one.case.order_id, step) for one in sent for step in one.case.processed}
     expected |= {undo_key(one.case.order_id, step) for one in sent for step in one.case.undone}
     return [
@@ -315,8 +325,8 @@ def _unexpected_effects(sent: Sequence[Sent], facts: Facts) -> list[str]:
     ]
 
 
-def _unexpected_alerts(sent: Sequence[Sent], facts: Facts) -> list[str]:
-    expected = {one.case.order_id for one in sent if one.case.end is End.ARCHIVED}
+def _unexpected_alerts(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
+    expected = {one.case.order_id for one in sent if one.case.end is ExpectedEnd.ARCHIVED}
     return [
         f"an alert came that should not have: {alert.subject} ({alert.reason})"
         for alert in facts.alerts
@@ -324,7 +334,7 @@ def _unexpected_alerts(sent: Sequence[Sent], facts: Facts) -> list[str]:
     ]
 
 
-def _left_in_queues(facts: Facts) -> list[str]:
+def _left_in_queues(facts: DemoFacts) -> list[str]:
     if not facts.queues:
         return ["no queue was looked at"]
     return [

@@ -13,7 +13,7 @@ from roundsman.aws.clock import now
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
-from roundsman_console.demo.facts import AlertSeen, Rejection
+from roundsman_console.demo.facts import AlertSeen, SeenRejection
 from roundsman_console.demo.progress import (
     Snapshot,
     hanging_calls,
@@ -21,20 +21,20 @@ from roundsman_console.demo.progress import (
     state_of,
     step_standing,
 )
-from roundsman_console.demo.scenario import STEPS, End, Sent
+from roundsman_console.demo.scenario import STEPS, ExpectedEnd, SentOrder
 from roundsman_console.inert import plain
 from roundsman_console.task_view import STATE_STYLES, STEP_STYLES
 
 REFRESHES = 4  # a second
 WIDE = 120  # columns that the table takes with every detail
 _STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
-    End.REJECTED: "magenta",
-    End.NOTHING_NEW: "green",
-    End.ACCEPTED: "green",
+    ExpectedEnd.REJECTED: "magenta",
+    ExpectedEnd.NOTHING_NEW: "green",
+    ExpectedEnd.ACCEPTED: "green",
 }
 
 
-class Watch(Protocol):
+class RunWatch(Protocol):
     """Told of everything that is seen."""
 
     def show(self, seen: Snapshot) -> None:
@@ -43,12 +43,12 @@ class Watch(Protocol):
     def alert(self, alert: AlertSeen) -> None:
         """An alert came."""
 
-    def rejected(self, rejection: Rejection, event: str) -> None:
+    def rejected(self, rejection: SeenRejection, event: str) -> None:
         """A message was set aside."""
 
 
 @contextmanager
-def watching(console: Console, sent: Sequence[Sent]) -> Iterator[Watch]:
+def watching(console: Console, sent: Sequence[SentOrder]) -> Iterator[RunWatch]:
     """A watch for this console: live on a terminal, plain lines anywhere else."""
     if not console.is_terminal:
         yield PlainWatch(console, sent)
@@ -60,7 +60,7 @@ def watching(console: Console, sent: Sequence[Sent]) -> Iterator[Watch]:
 class PlainWatch:
     """A line for each change: for logs and pipes."""
 
-    def __init__(self, console: Console, sent: Sequence[Sent]) -> None:
+    def __init__(self, console: Console, sent: Sequence[SentOrder]) -> None:
         self._console = console
         self._sent = sent
         self._known: dict[tuple[str, str], str] = {}
@@ -78,7 +78,7 @@ class PlainWatch:
             self._hanging = seen.hanging
             self._line(hanging_calls(seen.hanging))
 
-    def _tell(self, one: Sent, step: str, standing: str) -> None:
+    def _tell(self, one: SentOrder, step: str, standing: str) -> None:
         key = (one.case.event, step)
         if standing and self._known.get(key) != standing:
             self._known[key] = standing
@@ -88,7 +88,7 @@ class PlainWatch:
     def alert(self, alert: AlertSeen) -> None:
         self._line(f"alert: {alert.subject}: {alert.reason}. Look: {alert.look}")
 
-    def rejected(self, rejection: Rejection, event: str) -> None:
+    def rejected(self, rejection: SeenRejection, event: str) -> None:
         self._line(f"rejected: {event}: {'; '.join(path for path, _ in rejection.problems)}")
 
     def _line(self, text: str) -> None:
@@ -98,7 +98,7 @@ class PlainWatch:
 class LiveWatch:
     """A table of tasks and their steps, over a bar of what is settled; the rest scrolls above."""
 
-    def __init__(self, live: Live, sent: Sequence[Sent]) -> None:
+    def __init__(self, live: Live, sent: Sequence[SentOrder]) -> None:
         self._live = live
         self._sent = sent
         self._bar = Progress(
@@ -119,7 +119,7 @@ class LiveWatch:
         if alert.look:
             self._live.console.print(plain(f"       {alert.look}", "cyan"))
 
-    def rejected(self, rejection: Rejection, event: str) -> None:
+    def rejected(self, rejection: SeenRejection, event: str) -> None:
         self._live.console.print(plain("Rejected  ", "bold magenta"), plain(event, "bold"), sep="")
         for path, problem in rejection.problems:
             self._live.console.print(
@@ -127,7 +127,7 @@ class LiveWatch:
             )
 
 
-def tasks_table(sent: Sequence[Sent], seen: Snapshot, at: int, *, wide: bool) -> Table:
+def tasks_table(sent: Sequence[SentOrder], seen: Snapshot, at: int, *, wide: bool) -> Table:
     """A row for each message that was sent: what it shows, its task's state, and its steps."""
     table = Table(box=None, pad_edge=False)
     steps = [name.replace("_", " ") for name in STEPS]

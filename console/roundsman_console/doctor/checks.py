@@ -5,10 +5,10 @@ from itertools import chain
 from typing import TypeAlias
 
 from roundsman_console.doctor import queue_checks, stack_checks, task_checks
-from roundsman_console.doctor.facts import Facts, Finding
-from roundsman_console.doctor.kinds import Kind, Severity
+from roundsman_console.doctor.facts import Finding, StackFacts
+from roundsman_console.doctor.kinds import FindingKind, Severity
 
-Check: TypeAlias = Callable[[Facts], Iterator[Finding]]
+Check: TypeAlias = Callable[[StackFacts], Iterator[Finding]]
 
 OF_TASKS: Sequence[Check] = (
     task_checks.stuck_tasks,
@@ -46,14 +46,14 @@ OF_THE_STACK: Sequence[Check] = (
 )
 
 
-def findings(facts: Facts) -> list[Finding]:
+def findings(facts: StackFacts) -> list[Finding]:
     """What is wrong."""
     return in_order(chain.from_iterable(check(facts) for check in (*OF_THE_STACK, *OF_TASKS)))
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
     """The worst first, each kind together; what was found twice is told once."""
-    kinds, severities = list(Kind), list(Severity)
+    kinds, severities = list(FindingKind), list(Severity)
     once = {(one.kind, one.where): one for one in found}
     return sorted(
         once.values(),
@@ -61,6 +61,6 @@ def in_order(found: Iterable[Finding]) -> list[Finding]:
     )
 
 
-def findings_of_tasks(facts: Facts) -> list[Finding]:
+def findings_of_tasks(facts: StackFacts) -> list[Finding]:
     """What is wrong with the tasks that were read."""
     return list(chain.from_iterable(check(facts) for check in OF_TASKS))

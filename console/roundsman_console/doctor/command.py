@@ -13,16 +13,16 @@ from roundsman.errors import TryAgain
 from roundsman_console.confirming import confirm
 from roundsman_console.doctor.checks import findings, findings_of_tasks, in_order
 from roundsman_console.doctor.deep import look_deep
-from roundsman_console.doctor.facts import Facts, Finding
+from roundsman_console.doctor.facts import Finding, StackFacts
 from roundsman_console.doctor.gather import gather
 from roundsman_console.doctor.gather_tasks import AT_ONCE, dynamodb_client, read_tasks
-from roundsman_console.doctor.kinds import Kind
+from roundsman_console.doctor.kinds import FindingKind
 from roundsman_console.doctor.looking import Looking
 from roundsman_console.doctor.repair import Repair, repair, to_do
 from roundsman_console.doctor.report import Looked, Report, print_plan, print_report
 from roundsman_console.operating import AsJson, Yes
 from roundsman_console.sentences import FAILED, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.waiting import wait_for
 
 if TYPE_CHECKING:
@@ -68,12 +68,12 @@ def doctor_command(
 class Visit:
     """One doctor's visit to a stack. `rate` is None without a deep look."""
 
-    stack: Stack
+    stack: DeployedStack
     limit: int
     rate: int | None
     quiet: bool
 
-    def look(self) -> tuple[Report, Facts]:
+    def look(self) -> tuple[Report, StackFacts]:
         """Look at everything once."""
         looking = Looking(quiet=self.quiet)
         gathered = gather(self.stack, self.limit, looking)
@@ -101,7 +101,7 @@ class Visit:
         left = _places(after.findings)
         return replace(after, repairs=[(one, _place(one.finding) not in left) for one in done])
 
-    def _mended(self, client: "DynamoDBClient", done: Sequence[Repair], facts: Facts) -> bool:
+    def _mended(self, client: "DynamoDBClient", done: Sequence[Repair], facts: StackFacts) -> bool:
         """Whether nothing is found any more with the tasks that were seen to, the first of them."""
         ids = list(dict.fromkeys(one.finding.where for one in done))[:AT_ONCE]
         at = now()
@@ -113,9 +113,9 @@ class Visit:
         return not found & {_place(one.finding) for one in done}
 
 
-def _place(finding: Finding) -> tuple[Kind, str]:
+def _place(finding: Finding) -> tuple[FindingKind, str]:
     return finding.kind, finding.where
 
 
-def _places(found: Sequence[Finding]) -> set[tuple[Kind, str]]:
+def _places(found: Sequence[Finding]) -> set[tuple[FindingKind, str]]:
     return set(map(_place, found))

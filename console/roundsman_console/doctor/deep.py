@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from roundsman.aws.clock import now
 from roundsman.aws.errors import aws_errors
 from roundsman_console.doctor.checks import findings_of_tasks
-from roundsman_console.doctor.facts import Facts, Finding, OrphanOrder, TaskSeen
+from roundsman_console.doctor.facts import Finding, OrphanOrder, StackFacts, TaskSeen
 from roundsman_console.doctor.gather_tasks import (
     AT_ONCE,
     batch_get,
@@ -22,7 +22,7 @@ from roundsman_console.doctor.gather_tasks import (
     task_seen,
 )
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -39,7 +39,7 @@ class Deep:
     shortest: int | None = None
 
 
-def look_deep(stack: Stack, facts: Facts, rate: int, looking: Looking) -> Deep:
+def look_deep(stack: DeployedStack, facts: StackFacts, rate: int, looking: Looking) -> Deep:
     """Read both tables, at most `rate` rows a second. What is found by the lanes is found again."""
     found = Deep()
     plans, broken = dict(facts.plans), dict(facts.unreadable_plans)
@@ -85,7 +85,9 @@ def _pages(
         time.sleep(max(0.0, len(page["Items"]) / rate - (time.monotonic() - began)))
 
 
-def _with_orders(client: "DynamoDBClient", stack: Stack, tasks: list[TaskSeen]) -> list[TaskSeen]:
+def _with_orders(
+    client: "DynamoDBClient", stack: DeployedStack, tasks: list[TaskSeen]
+) -> list[TaskSeen]:
     """The same, each with whether its order row is there."""
     ids = [seen.task_id for seen in tasks]
     rows = _there(client, stack.output("OrdersTableName"), "OrderID", ids)
@@ -93,7 +95,7 @@ def _with_orders(client: "DynamoDBClient", stack: Stack, tasks: list[TaskSeen]) 
 
 
 def _orphans(
-    client: "DynamoDBClient", stack: Stack, page: "list[Mapping[str, Value]]"
+    client: "DynamoDBClient", stack: DeployedStack, page: "list[Mapping[str, Value]]"
 ) -> list[OrphanOrder]:
     stored = {
         row["OrderID"]["S"]: int(float(row.get("CreatedAt", {}).get("N", "0"))) for row in page

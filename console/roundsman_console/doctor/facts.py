@@ -12,11 +12,11 @@ from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
-from roundsman_console.doctor.kinds import CATALOG, Entry, Kind
+from roundsman_console.doctor.kinds import CATALOG, Entry, FindingKind
 
 
 @dataclass(frozen=True, slots=True)
-class Inspect:
+class InspectRepair:
     """Have the scheduler look at the task: harmless to one that needs nothing."""
 
     task_id: str
@@ -45,14 +45,14 @@ class Rearm:
         return f"move its due entry, if it is still at version {self.task.version}"
 
 
-Fix: TypeAlias = Inspect | Rearm
+Fix: TypeAlias = InspectRepair | Rearm
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
     """One thing that is wrong: of which kind, where, by what it shows, and what to type next."""
 
-    kind: Kind
+    kind: FindingKind
     where: str
     evidence: str
     command: str | None = None
@@ -197,7 +197,7 @@ class OrphanOrder:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Facts:
+class StackFacts:
     """All that was found, at `now` (epoch ms). `interval` is the supervisor's, in ms."""
 
     now: int

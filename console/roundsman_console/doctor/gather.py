@@ -12,7 +12,7 @@ from roundsman.model.plan import Plan
 from roundsman_console.agents import agent_names
 from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState
-from roundsman_console.doctor.facts import BulkFact, Facts, QueueFact
+from roundsman_console.doctor.facts import BulkFact, QueueFact, StackFacts
 from roundsman_console.doctor.gather_functions import find_functions, with_metrics
 from roundsman_console.doctor.gather_queues import find_queues
 from roundsman_console.doctor.gather_stack import (
@@ -25,7 +25,7 @@ from roundsman_console.doctor.gather_stack import (
 )
 from roundsman_console.doctor.gather_tasks import Walk, read_plans, walk
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 LAST_RUNS = 20
 
@@ -34,11 +34,11 @@ LAST_RUNS = 20
 class Gathered:
     """The facts, and how far the walk came."""
 
-    facts: Facts
+    facts: StackFacts
     walk: Walk
 
 
-def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
+def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
     """Look at everything, and at the first `limit` tasks of each lane that is watched."""
     at = now()
     looking.tell("looking at the stack")
@@ -52,7 +52,7 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
     shards = max(stack.shards, leases.shards if leases else 0)
     walked = walk(stack, shards, limit, at, looking)
     plans, broken = read_plans(stack, walked.tasks, looking)
-    facts = Facts(
+    facts = StackFacts(
         now=at,
         interval=_interval(stack),
         shards=stack.shards,
@@ -89,25 +89,25 @@ def gather(stack: Stack, limit: int, looking: Looking) -> Gathered:
     return Gathered(replace(facts, unreadable_parts=unreadable), walked)
 
 
-def _leases(stack: Stack, looking: Looking) -> Leases | None:
+def _leases(stack: DeployedStack, looking: Looking) -> Leases | None:
     with looking.at("leases"):
         return stack.leases.read()
     return None
 
 
-def _holds(stack: Stack, looking: Looking) -> Sequence[Hold] | None:
+def _holds(stack: DeployedStack, looking: Looking) -> Sequence[Hold] | None:
     with looking.at("holds"):
         return stack.holds.holds()
     return None
 
 
-def _groups(stack: Stack, looking: Looking) -> Sequence[Group] | None:
+def _groups(stack: DeployedStack, looking: Looking) -> Sequence[Group] | None:
     with looking.at("failure groups"):
         return stack.groups.groups()
     return None
 
 
-def _bulk(stack: Stack, looking: Looking) -> list[BulkFact]:
+def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
     """The runs over many orders that say they are running, among the last that began."""
     with looking.at("bulk runs"):
         return [
@@ -124,7 +124,7 @@ def _bulk(stack: Stack, looking: Looking) -> list[BulkFact]:
     return []
 
 
-def _interval(stack: Stack) -> int:
+def _interval(stack: DeployedStack) -> int:
     """The time from one round to the next, in ms."""
     said = stack.parameters.get("SupervisorIntervalSeconds", "")
     return int(said) * SECOND if said.isdecimal() else MINUTE

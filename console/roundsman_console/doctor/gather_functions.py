@@ -10,7 +10,7 @@ from botocore.exceptions import ClientError
 
 from roundsman_console.doctor.facts import FunctionFact, MappingFact, QueueFact
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient
@@ -23,7 +23,7 @@ QUERIES = 500  # GetMetricData's most
 
 
 def find_functions(
-    stack: Stack, looking: Looking
+    stack: DeployedStack, looking: Looking
 ) -> tuple[list[FunctionFact], list[MappingFact] | None]:
     """The functions that the outputs name, and their mappings; None where not all could be seen.
 

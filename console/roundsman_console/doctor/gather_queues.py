@@ -9,7 +9,7 @@ from botocore.exceptions import ClientError
 
 from roundsman_console.doctor.facts import QueueFact
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -20,7 +20,7 @@ GONE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"
 
 
 @dataclass(slots=True)
-class Queues:
+class StackQueues:
     """The queues that the stack's outputs name, their dead-letter queues, and what is gone."""
 
     work: list[QueueFact] = field(default_factory=list)
@@ -29,9 +29,9 @@ class Queues:
     missing: list[str] = field(default_factory=list)
 
 
-def find_queues(stack: Stack, names: Mapping[str, str], looking: Looking) -> Queues:
+def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking) -> StackQueues:
     """All of them; `names` are logical ids by URL, for queues that no output names."""
-    found = Queues()
+    found = StackQueues()
     urls = {name: url for name, url in stack.outputs.items() if name.endswith(SUFFIX)}
     for output, url in sorted(urls.items()):
         name = output.removesuffix("Url")
@@ -53,7 +53,7 @@ def find_queues(stack: Stack, names: Mapping[str, str], looking: Looking) -> Que
 
 
 def _look(
-    sqs: "SQSClient", name: str, url: str, found: Queues, looking: Looking
+    sqs: "SQSClient", name: str, url: str, found: StackQueues, looking: Looking
 ) -> QueueFact | None:
     with looking.at(name):
         try:

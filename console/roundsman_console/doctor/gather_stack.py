@@ -8,7 +8,7 @@ from botocore.exceptions import ClientError
 
 from roundsman_console.doctor.facts import AlarmFact, ScheduleFact, TableFact, TopicFact
 from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -37,7 +37,7 @@ class Resources:
         return self.by_type.get(kind, {})
 
 
-def find_resources(stack: Stack, looking: Looking) -> Resources:
+def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
     """Everything that CloudFormation made of the template."""
     client: CloudFormationClient = boto3.client("cloudformation")
     found = Resources()
@@ -54,7 +54,7 @@ def find_resources(stack: Stack, looking: Looking) -> Resources:
     return found
 
 
-def find_tables(stack: Stack, looking: Looking) -> list[TableFact]:
+def find_tables(stack: DeployedStack, looking: Looking) -> list[TableFact]:
     """The tables that the outputs name."""
     client: DynamoDBClient = boto3.client("dynamodb")
     found = []
@@ -143,7 +143,7 @@ def find_schedules(resources: Resources, looking: Looking) -> list[ScheduleFact]
     return found
 
 
-def find_topic(stack: Stack, looking: Looking) -> TopicFact | None:
+def find_topic(stack: DeployedStack, looking: Looking) -> TopicFact | None:
     """Who listens to the AlertTopic."""
     arn = stack.output("AlertTopicArn")
     with looking.at("the AlertTopic's subscriptions"):

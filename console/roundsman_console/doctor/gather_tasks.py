@@ -18,7 +18,7 @@ from roundsman.ports import DueEntry
 from roundsman_console.doctor.facts import TaskSeen
 from roundsman_console.doctor.looking import Looking
 from roundsman_console.records import END_OF_TIME
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -42,7 +42,7 @@ class Walk:
     cut: list[str] = field(default_factory=list)
 
 
-def walk(stack: Stack, shards: int, limit: int, now: int, looking: Looking) -> Walk:
+def walk(stack: DeployedStack, shards: int, limit: int, now: int, looking: Looking) -> Walk:
     """Read the first `limit` tasks of each of the lanes, those that are due first."""
     found, client = Walk(), dynamodb_client()
     for lane in LANES:
@@ -59,7 +59,9 @@ def walk(stack: Stack, shards: int, limit: int, now: int, looking: Looking) -> W
     return found
 
 
-def _entries(stack: Stack, lane: Lane, shards: int, limit: int) -> Iterator[tuple[int, DueEntry]]:
+def _entries(
+    stack: DeployedStack, lane: Lane, shards: int, limit: int
+) -> Iterator[tuple[int, DueEntry]]:
     """Each with its shard, the earliest first."""
 
     def of(shard: int) -> Iterator[tuple[int, DueEntry]]:
@@ -82,7 +84,7 @@ def dynamodb_client() -> "DynamoDBClient":
 
 
 def read_tasks(
-    client: "DynamoDBClient", stack: Stack, ids: Sequence[str], now: int
+    client: "DynamoDBClient", stack: DeployedStack, ids: Sequence[str], now: int
 ) -> list[TaskSeen]:
     """The tasks of these ids, read consistently; without those that are gone or past retention."""
     table = stack.output("TasksTableName")
@@ -142,7 +144,7 @@ def batch_get(
 
 
 def read_plans(
-    stack: Stack, tasks: Iterable[TaskSeen], looking: Looking
+    stack: DeployedStack, tasks: Iterable[TaskSeen], looking: Looking
 ) -> tuple[dict[str, Plan | None], dict[str, str]]:
     """The plans that these tasks name; None for one that is not stored. And those unreadable."""
     plans: dict[str, Plan | None] = {}

@@ -35,9 +35,9 @@ class Looking:
         self._console = Console(stderr=True, highlight=False)
         self._quiet = quiet or not sys.stderr.isatty()
 
-    def at(self, what: str) -> "Look":
+    def at(self, what: str) -> "Reading":
         """Around one look; `what` is its name. Whatever AWS refuses is noted, and that is all."""
-        return Look(self, what)
+        return Reading(self, what)
 
     def missed(self, what: str, why: str, *, lacking: bool = False) -> None:
         """This could not be looked at."""
@@ -57,7 +57,7 @@ class Looking:
         return [Unseen(_listed(each), why, lacking) for (why, lacking), each in by_reason.items()]
 
 
-class Look:
+class Reading:
     """One look, which may fail by itself."""
 
     def __init__(self, looking: Looking, what: str) -> None:

@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 
-from roundsman.model.instants import SECOND, spoken
-from roundsman_console.doctor.facts import Facts, Finding, FunctionFact, QueueFact
-from roundsman_console.doctor.kinds import Kind
+from roundsman.model.instants import SECOND, format_duration
+from roundsman_console.doctor.facts import Finding, FunctionFact, QueueFact, StackFacts
+from roundsman_console.doctor.kinds import FindingKind
 
 LEAST_RECEIVES = 2
 """Fewer, and the first failure sends a message to its dead-letter queue."""
@@ -16,7 +16,7 @@ BEHIND_AFTER = 1200
 """Seconds; the stack's own OldestMessageAlarmSeconds where it says so."""
 
 
-def put_aside(facts: Facts) -> Iterator[Finding]:
+def put_aside(facts: StackFacts) -> Iterator[Finding]:
     """Messages in dead-letter queues and in the RejectedQueue."""
     for queue in facts.dead_letter_queues:
         if number := queue.waiting + queue.in_flight:
@@ -25,19 +25,21 @@ def put_aside(facts: Facts) -> Iterator[Finding]:
                 for source in facts.work_queues
             )
             evidence = _messages(number) + (": orders that were never taken" if lost else "")
-            yield Finding(Kind.DEAD_LETTERS, queue.name, evidence, "roundsman dlq ls")
+            yield Finding(FindingKind.DEAD_LETTERS, queue.name, evidence, "roundsman dlq ls")
     rejected = facts.rejected_queue
     if rejected is not None and (number := rejected.waiting + rejected.in_flight):
-        yield Finding(Kind.REJECTED, rejected.name, _messages(number), "roundsman rejected ls")
+        yield Finding(
+            FindingKind.REJECTED, rejected.name, _messages(number), "roundsman rejected ls"
+        )
 
 
-def missing(facts: Facts) -> Iterator[Finding]:
+def missing(facts: StackFacts) -> Iterator[Finding]:
     """Queues that the stack names and that are not there."""
     for name in facts.missing_queues:
-        yield Finding(Kind.QUEUE_MISSING, name, "is not there")
+        yield Finding(FindingKind.QUEUE_MISSING, name, "is not there")
 
 
-def readers(facts: Facts) -> Iterator[Finding]:
+def readers(facts: StackFacts) -> Iterator[Finding]:
     """Queues that no function reads."""
     if facts.mappings is None:
         return
@@ -52,42 +54,42 @@ def readers(facts: Facts) -> Iterator[Finding]:
             if its
             else None
         )
-        yield Finding(Kind.QUEUE_UNREAD, queue.name, state + waiting, command)
+        yield Finding(FindingKind.QUEUE_UNREAD, queue.name, state + waiting, command)
 
 
 _READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
 
 
-def backlogs(facts: Facts) -> Iterator[Finding]:
+def backlogs(facts: StackFacts) -> Iterator[Finding]:
     """Queues whose oldest message is older than the stack's own alarm allows."""
     given = facts.parameters.get("OldestMessageAlarmSeconds", "")
     most = int(given) if given.isdecimal() else BEHIND_AFTER
     for queue in facts.work_queues:
         if queue.oldest is not None and queue.oldest > most:
-            evidence = f"the oldest message is {spoken(queue.oldest * SECOND)} old"
+            evidence = f"the oldest message is {format_duration(queue.oldest * SECOND)} old"
             evidence += f", {_messages(queue.waiting)} waiting"
-            yield Finding(Kind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")
+            yield Finding(FindingKind.QUEUE_BEHIND, queue.name, evidence, "roundsman agents")
 
 
-def delays(facts: Facts) -> Iterator[Finding]:
+def delays(facts: StackFacts) -> Iterator[Finding]:
     """Queues that delay every message."""
     for queue in facts.work_queues:
         if queue.delay:
             command = _set(queue, "DelaySeconds", 0)
-            yield Finding(Kind.QUEUE_DELAYS, queue.name, f"by {queue.delay} s", command)
+            yield Finding(FindingKind.QUEUE_DELAYS, queue.name, f"by {queue.delay} s", command)
 
 
-def redrives(facts: Facts) -> Iterator[Finding]:
+def redrives(facts: StackFacts) -> Iterator[Finding]:
     """Queues without a dead-letter queue, or with one that is too near."""
     for queue in facts.work_queues:
         if queue.dead_letters_to is None:
-            yield Finding(Kind.NO_REDRIVE, queue.name, "it has no redrive policy")
+            yield Finding(FindingKind.NO_REDRIVE, queue.name, "it has no redrive policy")
         elif queue.max_receives is not None and queue.max_receives < LEAST_RECEIVES:
             evidence = f"maxReceiveCount is {queue.max_receives}"
-            yield Finding(Kind.REDRIVE_TOO_SOON, queue.name, evidence)
+            yield Finding(FindingKind.REDRIVE_TOO_SOON, queue.name, evidence)
 
 
-def visibilities(facts: Facts) -> Iterator[Finding]:
+def visibilities(facts: StackFacts) -> Iterator[Finding]:
     """Queues whose messages come again too soon for their function."""
     for queue, function in _read_by(facts):
         evidence = (
@@ -95,33 +97,34 @@ def visibilities(facts: Facts) -> Iterator[Finding]:
         )
         if queue.visibility <= function.timeout:
             command = _set(queue, "VisibilityTimeout", TIMES_THE_TIMEOUT * function.timeout)
-            yield Finding(Kind.VISIBILITY_TOO_SHORT, queue.name, evidence, command)
+            yield Finding(FindingKind.VISIBILITY_TOO_SHORT, queue.name, evidence, command)
         elif queue.visibility < TIMES_THE_TIMEOUT * function.timeout:
-            yield Finding(Kind.VISIBILITY_SHORT, queue.name, evidence)
+            yield Finding(FindingKind.VISIBILITY_SHORT, queue.name, evidence)
 
 
-def retentions(facts: Facts) -> Iterator[Finding]:
+def retentions(facts: StackFacts) -> Iterator[Finding]:
     """Queues that drop messages before those can be put aside, or as soon as they are."""
     dead = {queue.arn: queue for queue in facts.dead_letter_queues}
     for queue in facts.work_queues:
         wait = queue.visibility * (queue.max_receives or 1)
         if queue.retention <= wait:
             evidence = (
-                f"kept for {spoken(queue.retention * SECOND)}; its deliveries take up to "
-                f"{spoken(wait * SECOND)}"
+                f"kept for {format_duration(queue.retention * SECOND)}; its deliveries take up to "
+                f"{format_duration(wait * SECOND)}"
             )
-            yield Finding(Kind.RETENTION_TOO_SHORT, queue.name, evidence)
+            yield Finding(FindingKind.RETENTION_TOO_SHORT, queue.name, evidence)
         target = dead.get(queue.dead_letters_to or "")
         if target is not None and target.retention <= queue.retention:
             evidence = (
-                f"kept for {spoken(target.retention * SECOND)} from when they were first sent, "
+                f"kept for {format_duration(target.retention * SECOND)} from when they were "
+                "first sent, "
                 f"no longer than in {queue.name}"
             )
             command = _set(target, "MessageRetentionPeriod", 1_209_600)
-            yield Finding(Kind.RETENTION_TOO_SHORT, target.name, evidence, command)
+            yield Finding(FindingKind.RETENTION_TOO_SHORT, target.name, evidence, command)
 
 
-def _read_by(facts: Facts) -> Iterator[tuple[QueueFact, FunctionFact]]:
+def _read_by(facts: StackFacts) -> Iterator[tuple[QueueFact, FunctionFact]]:
     by_name = {function.physical: function for function in facts.functions}
     for queue in facts.work_queues:
         for mapping in facts.mappings or ():

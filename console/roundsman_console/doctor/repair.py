@@ -11,8 +11,8 @@ from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
 from roundsman.model.instants import SECOND
 from roundsman.ports import Superseded
-from roundsman_console.doctor.facts import Finding, Inspect, Rearm
-from roundsman_console.stack import Stack
+from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm
+from roundsman_console.stack import DeployedStack
 
 A_SECOND = 10
 """How many tasks are inspected in a second: what stood still does not run the agents over."""
@@ -34,13 +34,13 @@ def to_do(findings: Sequence[Finding]) -> list[Finding]:
     return [one for one in findings if one.fix is not None][:MOST_AT_ONCE]
 
 
-def repair(stack: Stack, findings: Sequence[Finding]) -> list[Repair]:
+def repair(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
     """Do what each finding's fix says. Entries are moved first."""
     done = [_rearm(stack, one, one.fix) for one in findings if isinstance(one.fix, Rearm)]
-    return done + _inspect(stack, [one for one in findings if isinstance(one.fix, Inspect)])
+    return done + _inspect(stack, [one for one in findings if isinstance(one.fix, InspectRepair)])
 
 
-def _rearm(stack: Stack, finding: Finding, fix: Rearm) -> Repair:
+def _rearm(stack: DeployedStack, finding: Finding, fix: Rearm) -> Repair:
     try:
         saved = stack.tasks.rearm(fix.task, fix.at)
     except RoundsmanError as problem:
@@ -49,7 +49,7 @@ def _rearm(stack: Stack, finding: Finding, fix: Rearm) -> Repair:
     return Repair(finding, moved_on if isinstance(saved, Superseded) else None)
 
 
-def _inspect(stack: Stack, findings: Sequence[Finding]) -> list[Repair]:
+def _inspect(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
     outbox = AwsOutbox(
         stack.sqs,
         scheduler_queue=stack.output("SchedulerQueueUrl"),

@@ -4,10 +4,10 @@ from collections.abc import Iterable, Iterator
 
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.model.holds import BREAKER, OPERATOR
-from roundsman.model.instants import MINUTE, SECOND, spoken
-from roundsman_console.doctor.facts import Facts, Finding, FunctionFact
+from roundsman.model.instants import MINUTE, SECOND, format_duration
+from roundsman_console.doctor.facts import Finding, FunctionFact, StackFacts
 from roundsman_console.doctor.instants import when
-from roundsman_console.doctor.kinds import Kind
+from roundsman_console.doctor.kinds import FindingKind
 from roundsman_console.doctor.task_checks import late_by
 
 BULK_QUIET_FOR = 5 * MINUTE
@@ -17,7 +17,7 @@ LONGEST_RUN = 15 * MINUTE
 """The longest that Lambda lets a function run."""
 
 
-def supervisors(facts: Facts) -> Iterator[Finding]:
+def supervisors(facts: StackFacts) -> Iterator[Finding]:
     """Shards that no supervisor has been through for more than two rounds."""
     leases = facts.leases
     if leases is None or facts.now - facts.stack_created_at <= late_by(facts):
@@ -28,12 +28,16 @@ def supervisors(facts: Facts) -> Iterator[Finding]:
     if not late:
         return
     last = max(visits[shard] for shard in late)
-    seen = f"last at {when(last)}, {spoken(facts.now - last)} ago" if last else "never visited"
-    evidence = f"{seen}; a round is {spoken(facts.interval)}"
-    yield Finding(Kind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
+    seen = (
+        f"last at {when(last)}, {format_duration(facts.now - last)} ago"
+        if last
+        else "never visited"
+    )
+    evidence = f"{seen}; a round is {format_duration(facts.interval)}"
+    yield Finding(FindingKind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
 
 
-def leases(facts: Facts) -> Iterator[Finding]:
+def leases(facts: StackFacts) -> Iterator[Finding]:
     """Shards whose lease ended long ago, and that nobody has taken since."""
     if facts.leases is None:
         return
@@ -43,56 +47,58 @@ def leases(facts: Facts) -> Iterator[Finding]:
             by_owner.setdefault(lease.owner, []).append(shard)
     for owner, shards in sorted(by_owner.items()):
         ended = max(facts.leases.of(shard).until for shard in shards)
-        evidence = f"held by {owner} until {when(ended)}, {spoken(facts.now - ended)} ago"
-        yield Finding(Kind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
+        evidence = f"held by {owner} until {when(ended)}, {format_duration(facts.now - ended)} ago"
+        yield Finding(FindingKind.LEASE_ABANDONED, f"shard {spans(shards)}", evidence)
 
 
-def shards_beyond(facts: Facts) -> Iterator[Finding]:
+def shards_beyond(facts: StackFacts) -> Iterator[Finding]:
     """Open tasks in shards that the stack's parameter does not reach."""
     beyond = {shard: n for shard, n in facts.by_shard.items() if shard >= facts.shards and n}
     if beyond:
         evidence = f"{sum(beyond.values())} open tasks; DueShards is {facts.shards}"
-        yield Finding(Kind.SHARDS_BEYOND, f"shard {spans(beyond)}", evidence)
+        yield Finding(FindingKind.SHARDS_BEYOND, f"shard {spans(beyond)}", evidence)
 
 
-def control_rows(facts: Facts) -> Iterator[Finding]:
+def control_rows(facts: StackFacts) -> Iterator[Finding]:
     """Attributes of the ControlTable's rows that cannot be read."""
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
         agent, _, kind = attribute.partition("/")
         is_hold = row == HOLDS and kind.partition(".")[0] in (OPERATOR, BREAKER)
         command = f"roundsman release {agent}" if is_hold else None
-        yield Finding(Kind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
+        yield Finding(FindingKind.CONTROL_UNREADABLE, f"{row}: {attribute}", problem, command)
 
 
-def bulk_runs(facts: Facts) -> Iterator[Finding]:
+def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
     """Commands for many orders that were begun, and of which nothing was heard for long."""
     for run in facts.bulk:
         quiet = facts.now - run.saved_at
         if quiet > BULK_QUIET_FOR:
             evidence = (
                 f"{run.reached} of {run.selected} orders reached; carried on by {run.by}, "
-                f"silent for {spoken(quiet)}"
+                f"silent for {format_duration(quiet)}"
             )
             command = f"roundsman bulk resume {run.name}"
-            yield Finding(Kind.BULK_ABANDONED, run.name, evidence, command)
+            yield Finding(FindingKind.BULK_ABANDONED, run.name, evidence, command)
 
 
-def functions(facts: Facts) -> Iterator[Finding]:
+def functions(facts: StackFacts) -> Iterator[Finding]:
     """Functions that cannot be called, are not, or are refused."""
     for one in facts.functions:
         if "Failed" in (one.state, one.update):
             evidence = f"state {one.state}, last update {one.update}"
             evidence += f": {one.reason}" if one.reason else ""
-            yield Finding(Kind.FUNCTION_NOT_READY, one.name, evidence)
+            yield Finding(FindingKind.FUNCTION_NOT_READY, one.name, evidence)
         if one.reserved == 0:
             command = f"aws lambda delete-function-concurrency --function-name {one.physical}"
-            yield Finding(Kind.FUNCTION_STOPPED, one.name, "reserved concurrency is 0", command)
+            yield Finding(
+                FindingKind.FUNCTION_STOPPED, one.name, "reserved concurrency is 0", command
+            )
         elif one.throttles:
             evidence = f"{one.throttles} calls refused in the last 15 minutes"
-            yield Finding(Kind.FUNCTION_THROTTLED, one.name, evidence)
+            yield Finding(FindingKind.FUNCTION_THROTTLED, one.name, evidence)
 
 
-def timeouts(facts: Facts) -> Iterator[Finding]:
+def timeouts(facts: StackFacts) -> Iterator[Finding]:
     """Agents' functions that end before the complete-by of a step of theirs."""
     longest: dict[str, tuple[int, str]] = {}
     for plan in facts.plans.values():
@@ -106,25 +112,25 @@ def timeouts(facts: Facts) -> Iterator[Finding]:
     for agent, (within, name) in sorted(longest.items()):
         for one in _functions_of(facts, agent):
             if one.timeout * SECOND <= within:
-                evidence = f"ends after {one.timeout} s; {name} has {spoken(within)}"
-                yield Finding(Kind.TIMEOUT_TOO_SHORT, one.name, evidence)
+                evidence = f"ends after {one.timeout} s; {name} has {format_duration(within)}"
+                yield Finding(FindingKind.TIMEOUT_TOO_SHORT, one.name, evidence)
 
 
-def _functions_of(facts: Facts, agent: str) -> Iterator[FunctionFact]:
+def _functions_of(facts: StackFacts, agent: str) -> Iterator[FunctionFact]:
     queues = facts.agent_queues.get(agent, ())
     readers = {m.function for m in facts.mappings or () if m.queue_arn in queues}
     return (one for one in facts.functions if one.physical in readers)
 
 
-def schedules(facts: Facts) -> Iterator[Finding]:
+def schedules(facts: StackFacts) -> Iterator[Finding]:
     """Schedules that are disabled or gone."""
     for one in facts.schedules:
         if one.state != "ENABLED":
             evidence = "is not there" if one.state is None else f"is {one.state}"
-            yield Finding(Kind.SCHEDULE_DISABLED, one.name, evidence)
+            yield Finding(FindingKind.SCHEDULE_DISABLED, one.name, evidence)
 
 
-def tables(facts: Facts) -> Iterator[Finding]:
+def tables(facts: StackFacts) -> Iterator[Finding]:
     """Tables that cannot be used, forget nothing, or cannot be restored."""
     wanted = facts.parameters.get("PointInTimeRecovery", "true") == "true"
     for one in facts.tables:
@@ -133,37 +139,39 @@ def tables(facts: Facts) -> Iterator[Finding]:
         }
         for where, status in states.items():
             if status not in ("ACTIVE", "UPDATING"):
-                yield Finding(Kind.TABLE_NOT_READY, where, f"is {status}")
+                yield Finding(FindingKind.TABLE_NOT_READY, where, f"is {status}")
         if one.ttl is False:
             command = (
                 f"aws dynamodb update-time-to-live --table-name {one.physical} "
                 "--time-to-live-specification Enabled=true,AttributeName=ExpiresAt"
             )
-            yield Finding(Kind.TTL_OFF, one.name, "TTL is not enabled", command)
+            yield Finding(FindingKind.TTL_OFF, one.name, "TTL is not enabled", command)
         if one.recovery is False and wanted:
             command = (
                 f"aws dynamodb update-continuous-backups --table-name {one.physical} "
                 "--point-in-time-recovery-specification PointInTimeRecoveryEnabled=true"
             )
             evidence = "point-in-time recovery is not enabled"
-            yield Finding(Kind.RECOVERY_OFF, one.name, evidence, command)
+            yield Finding(FindingKind.RECOVERY_OFF, one.name, evidence, command)
 
 
-def alarms(facts: Facts) -> Iterator[Finding]:
+def alarms(facts: StackFacts) -> Iterator[Finding]:
     """Alarms that are gone, silent or ringing."""
     for one in facts.alarms:
         if one.state is None:
-            yield Finding(Kind.ALARM_MISSING, one.name, "is not there")
+            yield Finding(FindingKind.ALARM_MISSING, one.name, "is not there")
             continue
         if not one.enabled or not one.actions:
             evidence = "its actions are disabled" if one.actions else "it has no actions"
             command = f"aws cloudwatch enable-alarm-actions --alarm-names {one.physical}"
-            yield Finding(Kind.ALARM_SILENT, one.name, evidence, command if one.actions else None)
+            yield Finding(
+                FindingKind.ALARM_SILENT, one.name, evidence, command if one.actions else None
+            )
         if one.state == "ALARM":
-            yield Finding(Kind.ALARM_RINGS, one.name, one.reason or "is in ALARM")
+            yield Finding(FindingKind.ALARM_RINGS, one.name, one.reason or "is in ALARM")
 
 
-def topic(facts: Facts) -> Iterator[Finding]:
+def topic(facts: StackFacts) -> Iterator[Finding]:
     """An AlertTopic that nobody listens to."""
     if facts.topic is not None and not facts.topic.confirmed:
         pending = facts.topic.pending
@@ -174,7 +182,7 @@ def topic(facts: Facts) -> Iterator[Finding]:
             else f"aws sns subscribe --topic-arn {facts.topic.arn} --protocol email "
             "--notification-endpoint ADDRESS"
         )
-        yield Finding(Kind.ALERTS_UNHEARD, "AlertTopic", waiting, command)
+        yield Finding(FindingKind.ALERTS_UNHEARD, "AlertTopic", waiting, command)
 
 
 def spans(numbers: Iterable[int]) -> str:

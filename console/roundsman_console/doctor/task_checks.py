@@ -4,18 +4,18 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 
-from roundsman.engine.agent_holds import LOOK_AGAIN, RAMP
+from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane, due, lane_key, settled
-from roundsman.model.instants import MINUTE, spoken
+from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.testing.invariants.rules import of_change, of_record
-from roundsman_console.doctor.facts import Facts, Finding, Inspect, Rearm, TaskSeen
+from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, StackFacts, TaskSeen
 from roundsman_console.doctor.instants import clock, when
-from roundsman_console.doctor.kinds import Kind
+from roundsman_console.doctor.kinds import FindingKind
 
 OWED_FOR = 5 * MINUTE
 """How long something may be owed before it counts as not going out: several rounds have tried."""
@@ -24,7 +24,7 @@ MOST_ITEMS = 1_000
 """Far more than a task can have, which is 100 step records."""
 
 
-def late_by(facts: Facts) -> int:
+def late_by(facts: StackFacts) -> int:
     """How long (ms) something may be overdue: two rounds; the timer ticks once a minute at most."""
     return 2 * max(facts.interval, MINUTE)
 
@@ -41,7 +41,7 @@ def overdue_since(task: Task, now: int) -> int | None:
     return at if at <= now else None
 
 
-def stuck_tasks(facts: Facts) -> Iterator[Finding]:
+def stuck_tasks(facts: StackFacts) -> Iterator[Finding]:
     """Open tasks that no supervisor has moved on for more than two rounds."""
     for seen, task in _open(facts):
         since = overdue_since(task, facts.now)
@@ -49,12 +49,12 @@ def stuck_tasks(facts: Facts) -> Iterator[Finding]:
             continue
         what = ", ".join(_overdue_steps(task, facts.now)) or "it"
         evidence = (
-            f"{what} overdue since {clock(since)} ({spoken(facts.now - since)}); "
+            f"{what} overdue since {clock(since)} ({format_duration(facts.now - since)}); "
             f"{_visited(facts.leases, task.shard)}"
         )
         known = facts.plans.get(task.plan) is not None and not seen.trouble
-        fix = Inspect(task.task_id) if known else None
-        yield Finding(Kind.TASK_STUCK, task.task_id, evidence, _show(task), fix)
+        fix = InspectRepair(task.task_id) if known else None
+        yield Finding(FindingKind.TASK_STUCK, task.task_id, evidence, _show(task), fix)
 
 
 def _overdue_steps(task: Task, now: int) -> list[str]:
@@ -80,17 +80,17 @@ def _visited(leases: Leases | None, shard: int) -> str:
     return f"shard {shard} {visited}{held}"
 
 
-def late_entries(facts: Facts) -> Iterator[Finding]:
+def late_entries(facts: StackFacts) -> Iterator[Finding]:
     """Open tasks whose due entry is later than their record says."""
     for seen, task in _open(facts):
         at = due(task, facts.now)
         if seen.trouble or task.due_at <= at + SKEW:
             continue  # what cannot be handled is put off on purpose
         evidence = f"entry at {when(task.due_at)}, due at {when(at)}"
-        yield Finding(Kind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
+        yield Finding(FindingKind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
 
 
-def unsent_owed(facts: Facts) -> Iterator[Finding]:
+def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
     """Tasks that owe a status or an alert for minutes."""
     for seen, task in _readable(facts):
         old = [owed for owed in task.owed if facts.now - owed.at > OWED_FOR]
@@ -98,19 +98,19 @@ def unsent_owed(facts: Facts) -> Iterator[Finding]:
             continue
         since = min(owed.at for owed in old)
         names = ", ".join(f"{owed.kind} {owed.name}" for owed in old[:5])
-        evidence = f"{names}, since {clock(since)} ({spoken(facts.now - since)})"
-        fix = None if seen.trouble else Inspect(task.task_id)
-        yield Finding(Kind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
+        evidence = f"{names}, since {clock(since)} ({format_duration(facts.now - since)})"
+        fix = None if seen.trouble else InspectRepair(task.task_id)
+        yield Finding(FindingKind.OWED_UNSENT, task.task_id, evidence, _show(task), fix)
 
 
-def lanes(facts: Facts) -> Iterator[Finding]:
+def lanes(facts: StackFacts) -> Iterator[Finding]:
     """Tasks in another lane than their record says."""
     for _, task in _readable(facts):
         wanted = _lane(task)
         if task.lane == wanted:
             continue
         stays = settled(task) and task.lane == lane_key(Lane.OPEN, task.shard)
-        kind = Kind.SETTLED_STAYS_OPEN if stays else Kind.LANE_WRONG
+        kind = FindingKind.SETTLED_STAYS_OPEN if stays else FindingKind.LANE_WRONG
         evidence = f"{task.state} in {task.lane}, should be in {wanted}; version {task.version}"
         yield Finding(kind, task.task_id, evidence, _show(task))
 
@@ -122,13 +122,13 @@ def _lane(task: Task) -> str:
     return lane_key(Lane.ARCHIVED if archived else Lane.DONE, task.shard)
 
 
-def shapes(facts: Facts) -> Iterator[Finding]:
+def shapes(facts: StackFacts) -> Iterator[Finding]:
     """Records that break an invariant of the machine, but for their place in the index."""
     for _, task in _readable(facts):
         placed = replace(task, lane=_lane(task), due_at=0)
         if broken := _broken(placed, facts.plans.get(task.plan), facts.now):
             evidence = "; ".join(broken)
-            yield Finding(Kind.RECORD_INCONSISTENT, task.task_id, evidence, _show(task))
+            yield Finding(FindingKind.RECORD_INCONSISTENT, task.task_id, evidence, _show(task))
 
 
 def _broken(task: Task, plan: Plan | None, now: int) -> list[str]:
@@ -139,28 +139,28 @@ def _broken(task: Task, plan: Plan | None, now: int) -> list[str]:
     return [one.what for one in found]
 
 
-def unreadable(facts: Facts) -> Iterator[Finding]:
+def unreadable(facts: StackFacts) -> Iterator[Finding]:
     """Records that cannot be read, or that the supervisor could not handle."""
     for seen in facts.tasks:
         if seen.problem is not None:
-            kind = Kind.RECORD_NEWER if seen.newer else Kind.RECORD_UNREADABLE
+            kind = FindingKind.RECORD_NEWER if seen.newer else FindingKind.RECORD_UNREADABLE
             yield Finding(kind, seen.task_id, seen.problem)
         elif seen.trouble and seen.task is not None and not settled(seen.task):
             times = "once" if seen.trouble == 1 else f"{seen.trouble} times"
             evidence = f"failed {times}; looked at again at {when(seen.task.due_at)}"
-            yield Finding(Kind.RECORD_TROUBLED, seen.task_id, evidence, _show(seen.task))
+            yield Finding(FindingKind.RECORD_TROUBLED, seen.task_id, evidence, _show(seen.task))
 
 
-def lost_plans(facts: Facts) -> Iterator[Finding]:
+def lost_plans(facts: StackFacts) -> Iterator[Finding]:
     """Plans that tasks name and that are not stored, or cannot be read."""
     by_plan: dict[str, list[Task]] = defaultdict(list)
     for _, task in _readable(facts):
         by_plan[task.plan].append(task)
     for plan, tasks in sorted(by_plan.items()):
         if plan in facts.unreadable_plans:
-            kind, why = Kind.PLAN_UNREADABLE, facts.unreadable_plans[plan]
+            kind, why = FindingKind.PLAN_UNREADABLE, facts.unreadable_plans[plan]
         elif plan in facts.plans and facts.plans[plan] is None:
-            kind, why = Kind.PLAN_MISSING, "not stored"
+            kind, why = FindingKind.PLAN_MISSING, "not stored"
         else:
             continue
         first = min(tasks, key=lambda task: task.created_at)
@@ -168,7 +168,7 @@ def lost_plans(facts: Facts) -> Iterator[Finding]:
         yield Finding(kind, plan[:12], f"{evidence}, such as {first.task_id}", _show(first))
 
 
-def agents_without_queue(facts: Facts) -> Iterator[Finding]:
+def agents_without_queue(facts: StackFacts) -> Iterator[Finding]:
     """Agents that steps of open tasks are for and that the stack has no queue for."""
     if facts.agents is None:
         return
@@ -184,15 +184,15 @@ def agents_without_queue(facts: Facts) -> Iterator[Finding]:
         name, task = places[0]
         tasks = len({other.task_id for _, other in places})
         evidence = f"{name} of {_count(tasks, 'open task')}, such as {task.task_id}"
-        yield Finding(Kind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
+        yield Finding(FindingKind.AGENT_WITHOUT_QUEUE, agent, evidence, "roundsman agents")
 
 
-def held_for_nothing(facts: Facts) -> Iterator[Finding]:
+def held_for_nothing(facts: StackFacts) -> Iterator[Finding]:
     """Steps that wait longer for an agent than any that is held does, with no hold in force."""
     if facts.holds is None:
         return
     held = {hold.agent for hold in facts.holds if hold.until > facts.now}
-    longest = LOOK_AGAIN + RAMP + SKEW
+    longest = RECHECK_INTERVAL + RESUME_SPREAD + SKEW
     for _, task in _open(facts):
         plan = _plan(facts, task)
         for name, record in task.steps.items():
@@ -201,8 +201,10 @@ def held_for_nothing(facts: Facts) -> Iterator[Finding]:
                 continue
             if agents and not agents & held:
                 evidence = f"{name} waits for {', '.join(sorted(agents))} until {when(until)}"
-                fix = Inspect(task.task_id)
-                yield Finding(Kind.HELD_WITHOUT_HOLD, task.task_id, evidence, _show(task), fix)
+                fix = InspectRepair(task.task_id)
+                yield Finding(
+                    FindingKind.HELD_WITHOUT_HOLD, task.task_id, evidence, _show(task), fix
+                )
 
 
 def _agents(plan: dict[str, StepPlan], name: str, record: StepRecord) -> set[str]:
@@ -212,7 +214,7 @@ def _agents(plan: dict[str, StepPlan], name: str, record: StepRecord) -> set[str
     return set(plan[name].agents) if name in plan else set()
 
 
-def ungrouped(facts: Facts) -> Iterator[Finding]:
+def ungrouped(facts: StackFacts) -> Iterator[Finding]:
     """Tasks that need a person and that no open failure group counts.
 
     What no group was left for is counted by its workflow's overflow group.
@@ -227,47 +229,48 @@ def ungrouped(facts: Facts) -> Iterator[Finding]:
             continue  # who has still to alert opens the group
         if task.failure is None:
             evidence = f"archived at {when(task.ended_at or task.due_at)}"
-            yield Finding(Kind.UNGROUPED, task.task_id, evidence, _show(task))
+            yield Finding(FindingKind.UNGROUPED, task.task_id, evidence, _show(task))
         elif task.failure not in known and task.workflow not in overflowing:
             lost[task.failure].append(task)
     for group, tasks in sorted(lost.items()):
         first = min(tasks, key=lambda task: task.due_at)
         evidence = f"{_count(len(tasks), 'task')} of {first.workflow}, such as {first.task_id}"
-        yield Finding(Kind.GROUP_NOT_OPEN, group, evidence, _show(first))
+        yield Finding(FindingKind.GROUP_NOT_OPEN, group, evidence, _show(first))
 
 
-def orphans(facts: Facts) -> Iterator[Finding]:
+def orphans(facts: StackFacts) -> Iterator[Finding]:
     """Orders without task, as far as no retention explains it, and tasks without order."""
     shortest = facts.shortest_retention
     for order in facts.orphans:
         age = facts.now - order.created_at
         if shortest is not None and age < shortest:
             evidence = (
-                f"stored at {when(order.created_at)}, {spoken(age)} ago; no task is kept for less "
-                f"than {spoken(shortest)}"
+                f"stored at {when(order.created_at)}, {format_duration(age)} ago; "
+                "no task is kept for less "
+                f"than {format_duration(shortest)}"
             )
             command = f"roundsman show {order.order_id}"
-            yield Finding(Kind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)
+            yield Finding(FindingKind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)
     for seen, task in _readable(facts):
         if seen.ordered is False:
             evidence = f"{task.state}, submitted at {when(task.created_at)}"
-            yield Finding(Kind.TASK_WITHOUT_ORDER, task.task_id, evidence, _show(task))
+            yield Finding(FindingKind.TASK_WITHOUT_ORDER, task.task_id, evidence, _show(task))
 
 
-def _readable(facts: Facts) -> Iterator[tuple[TaskSeen, Task]]:
+def _readable(facts: StackFacts) -> Iterator[tuple[TaskSeen, Task]]:
     for seen in facts.tasks:
         if seen.task is not None:
             yield seen, seen.task
 
 
-def _open(facts: Facts) -> Iterator[tuple[TaskSeen, Task]]:
+def _open(facts: StackFacts) -> Iterator[tuple[TaskSeen, Task]]:
     """What supervisors watch, or should."""
     for seen, task in _readable(facts):
         if not settled(task):
             yield seen, task
 
 
-def _plan(facts: Facts, task: Task) -> dict[str, StepPlan]:
+def _plan(facts: StackFacts, task: Task) -> dict[str, StepPlan]:
     plan = facts.plans.get(task.plan)
     if max(task.fan_outs.values(), default=0) > MOST_ITEMS:
         return {}

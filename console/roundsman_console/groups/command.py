@@ -12,7 +12,7 @@ from rich.table import Table
 from roundsman.aws.clock import now
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
@@ -182,7 +182,7 @@ def _table(groups: Sequence[GroupNow]) -> Table:
         table.add_column(heading, overflow="fold")
     at = now()
     for group in groups:
-        last = "" if group.last_at is None else f"{spoken(max(0, at - group.last_at))} ago"
+        last = "" if group.last_at is None else f"{format_duration(max(0, at - group.last_at))} ago"
         where = group.workflow if group.step == NO_STEP else f"{group.workflow} {group.step}"
         how = f"{_HOW[group.how]}: " if group.how in _HOW else ""
         calm = "" if group.standing == "open" else f" ({group.standing})"

@@ -15,7 +15,7 @@ from roundsman.model.task import Task
 from roundsman.ports import Member
 from roundsman_console.agents import AgentNow
 from roundsman_console.overview.counting import Count
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 MOST = 10_000
 """How many members are counted at most."""
@@ -73,7 +73,7 @@ class GroupNow:
         return {UNDONE: "warning", UNDO_FAILED: "critical"}.get(self.how, "error")
 
 
-def list_groups(stack: Stack, agents: Sequence[AgentNow], at: int) -> list[GroupNow]:
+def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> list[GroupNow]:
     """The open groups: those that need a person first, the largest of them first."""
     rows = stack.groups.groups()
     rows.sort(key=lambda row: (row.undone, -row.count))
@@ -85,7 +85,9 @@ def list_groups(stack: Stack, agents: Sequence[AgentNow], at: int) -> list[Group
     return sorted(found, key=lambda group: (group.how == UNDONE, -group.count.count))
 
 
-def find_group(stack: Stack, group: str, agents: Sequence[AgentNow], at: int) -> GroupNow | None:
+def find_group(
+    stack: DeployedStack, group: str, agents: Sequence[AgentNow], at: int
+) -> GroupNow | None:
     """The group with its samples; None where it is not open and nobody stands in it."""
     row = next((row for row in stack.groups.groups() if row.id == group), None)
     oldest = list(islice(_standing(stack.members(group), at), READ))
@@ -149,13 +151,13 @@ def _named(agents: Sequence[AgentNow], name: str) -> AgentNow | None:
     return next((agent for agent in agents if agent.name == name), None)
 
 
-def _agent_of(stack: Stack, task: Task, step: str) -> str:
+def _agent_of(stack: DeployedStack, task: Task, step: str) -> str:
     """The agent whose step failed; none where the task failed as a whole."""
     plan = stack.plans.plan(task.plan)
     return plan.steps[step].agent if plan and step in plan.steps else ""
 
 
-def _count(stack: Stack, group: str, most: int, at: int) -> Count:
+def _count(stack: DeployedStack, group: str, most: int, at: int) -> Count:
     """How many stand in the group; beyond `most`, more than so many."""
     found = 0
     for shard in stack.every_shard:
@@ -170,7 +172,7 @@ def _standing(members: Iterable[Member], at: int) -> Iterator[Member]:
     return (one for one in members if one.expires_at is None or one.expires_at > at)
 
 
-def _samples(stack: Stack, group: str, members: Sequence[Member], at: int) -> list[Task]:
+def _samples(stack: DeployedStack, group: str, members: Sequence[Member], at: int) -> list[Task]:
     """Their records; the index may lag, so those only that stand in the group still."""
     ids = list(dict.fromkeys(member.task_id for member in members))
     tasks = stack.records.load_many(ids, at).tasks

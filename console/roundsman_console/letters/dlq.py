@@ -23,7 +23,7 @@ from roundsman_console.letters.queues import (
     named_source,
     sources,
 )
-from roundsman_console.letters.reading import MOST, Look
+from roundsman_console.letters.reading import MOST, QueuePeek
 from roundsman_console.letters.redriving import Redrive, redrive
 from roundsman_console.letters.telling import (
     SHORT_ID,
@@ -35,7 +35,7 @@ from roundsman_console.letters.telling import (
 )
 from roundsman_console.operating import AsJson, Yes
 from roundsman_console.sentences import NOT_FOUND, USAGE, ConsoleError, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 
 dlq_app = typer.Typer(
     help="Dead letters, which failed each delivery: list, read, send back.",
@@ -207,7 +207,7 @@ def dlq_drop_command(
         say(f"Done: {which} is deleted.")
 
 
-def _look(stack: Stack, queue: str | None, limit: int) -> list[Found]:
+def _look(stack: DeployedStack, queue: str | None, limit: int) -> list[Found]:
     """What lies in the dead-letter queues; those that SQS counts as empty are not looked into."""
     asked = [find_source(stack, queue)] if queue else sources(stack)
     found: list[Found] = []
@@ -216,14 +216,14 @@ def _look(stack: Stack, queue: str | None, limit: int) -> list[Found]:
         if not held.all and queue is None:
             continue
         left = limit - sum(len(one.dead) for one in found)
-        with Look(stack.sqs, source.dead_url) as look:
+        with QueuePeek(stack.sqs, source.dead_url) as look:
             letters = list(look.letters(left + 1)) if left > 0 else []
         dead = dead_letters(source, letters[: max(0, left)])
         found.append(Found(source, held, dead, len(letters) > left or left <= 0))
     return found
 
 
-def _find(stack: Stack, asked: str) -> Dead:
+def _find(stack: DeployedStack, asked: str) -> Dead:
     """The dead letter of that id, wherever it lies. Raises ConsoleError."""
     everything = [dead for one in _look(stack, None, MOST) for dead in one.dead]
     found = [dead for dead in everything if asked and dead.letter.message_id.startswith(asked)]
@@ -239,10 +239,10 @@ def _find(stack: Stack, asked: str) -> Dead:
     )
 
 
-def _delete(stack: Stack, dead: Dead) -> None:
+def _delete(stack: DeployedStack, dead: Dead) -> None:
     """Delete it and its copies. Raises ConsoleError where it is not to be seen now."""
     ids = {dead.letter.message_id, *(copy.message_id for copy in dead.copies)}
-    with Look(stack.sqs, dead.source.dead_url) as look:
+    with QueuePeek(stack.sqs, dead.source.dead_url) as look:
         for letter in look.letters(MOST):
             if letter.message_id in ids:
                 look.delete(letter)

@@ -16,8 +16,8 @@ from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
-from roundsman_console.letters.queues import Kind, Source
-from roundsman_console.stack import Stack
+from roundsman_console.letters.queues import MessageKind, Source
+from roundsman_console.stack import DeployedStack
 from workflows.cancel import CancelEvent
 from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
@@ -69,7 +69,7 @@ def order_of(body: str) -> str | None:
     return found if isinstance(found, str) and TASK_ID.fullmatch(found) else None
 
 
-def judge(stack: Stack, source: Source, body: str, now: int) -> Judged:
+def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Judge a message of that queue as the function behind it would, at that instant."""
     try:
         return _judge(stack, source.kind, body, now)
@@ -83,25 +83,25 @@ def judge(stack: Stack, source: Source, body: str, now: int) -> Judged:
         return Judged(f"{source.kind}", Verdict.FAILS, str(error))
 
 
-def _judge(stack: Stack, kind: Kind, body: str, now: int) -> Judged:
+def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judged:
     match kind:
-        case Kind.ORDER:
+        case MessageKind.ORDER:
             return _judge_event(stack, body, now)
-        case Kind.COMMAND:
+        case MessageKind.COMMAND:
             return _judge_command(stack, body, now)
-        case Kind.REPLY:
+        case MessageKind.REPLY:
             reply = read_reply(body)
             what = f"{reply.outcome} of {reply.step} of {reply.task_id}"
             task = stack.tasks.load(reply.task_id, now)
             return Judged(what, *reply_matters(task, reply))
-        case Kind.REQUEST:
+        case MessageKind.REQUEST:
             request = read_request(body)
             what = f"{request.operation} {request.step} of {request.task_id}"
             task = stack.tasks.load(request.task_id, now)
             return Judged(what, *request_matters(task, request, now))
 
 
-def _judge_event(stack: Stack, body: str, now: int) -> Judged:
+def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
     """Raises InvalidMessage where submission would."""
 
     def problem_of(url: str) -> str | None:
@@ -120,7 +120,7 @@ def _judge_event(stack: Stack, body: str, now: int) -> Judged:
     return _judge_order(stack, event)
 
 
-def _judge_order(stack: Stack, event: OrderEvent) -> Judged:
+def _judge_order(stack: DeployedStack, event: OrderEvent) -> Judged:
     stored = stack.tasks.order(event.order_id)
     what = f"order {event.order_id}"
     if stored is None:
@@ -130,7 +130,7 @@ def _judge_order(stack: Stack, event: OrderEvent) -> Judged:
     return Judged(what, Verdict.PASSED_OVER, "the same order is there already")
 
 
-def _judge_command(stack: Stack, body: str, now: int) -> Judged:
+def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
     command = read_command(body)
     task = stack.tasks.load(command.task_id, now)
     what = f"{command.kind} of {command.task_id}"

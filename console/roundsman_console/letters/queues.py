@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 from roundsman.aws.sqs.dead_letters import RedrivePolicy, read_redrive_policy
 from roundsman_console.inert import inert
 from roundsman_console.sentences import NOT_FOUND, ConsoleError
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
@@ -24,7 +24,7 @@ _ASKED: "Sequence[QueueAttributeNameType]" = (
 )
 
 
-class Kind(StrEnum):
+class MessageKind(StrEnum):
     """What the messages of a queue are."""
 
     ORDER = "order"
@@ -58,21 +58,21 @@ class Source:
     sqs: "SQSClient"
 
     @property
-    def kind(self) -> Kind:
+    def kind(self) -> MessageKind:
         """What its messages are, by the template's names."""
         if self.name == "SubmissionQueue":
-            return Kind.ORDER
+            return MessageKind.ORDER
         if self.name.endswith("RequestQueue"):
-            return Kind.REQUEST
-        return Kind.REPLY if self.name.endswith("ReplyQueue") else Kind.COMMAND
+            return MessageKind.REQUEST
+        return MessageKind.REPLY if self.name.endswith("ReplyQueue") else MessageKind.COMMAND
 
     @property
     def function(self) -> str:
         """The name of the function that reads it, as its log knows it."""
         match self.kind:
-            case Kind.ORDER:
+            case MessageKind.ORDER:
                 return "submission"
-            case Kind.REQUEST:
+            case MessageKind.REQUEST:
                 agent = self.name.removesuffix("RequestQueue").removesuffix("Urgent")
                 return _WORDS.sub("_", agent).lower()
             case _:
@@ -116,7 +116,7 @@ def counts(sqs: "SQSClient", url: str) -> Counts:
     )
 
 
-def sources(stack: Stack) -> list[Source]:
+def sources(stack: DeployedStack) -> list[Source]:
     """The queues that functions read: orders, commands, then each agent's."""
     first = ("SubmissionQueue", "SchedulerQueue")
     found = {
@@ -132,7 +132,7 @@ def sources(stack: Stack) -> list[Source]:
     return [found[name] for name in (*first, *rest) if name in found]
 
 
-def named_source(stack: Stack, asked: str) -> Source | None:
+def named_source(stack: DeployedStack, asked: str) -> Source | None:
     """The queue of that name: the template's, SQS's, or that of its dead-letter queue."""
     wanted = asked.lower().replace("deadletterqueue", "queue")
     for source in sources(stack):
@@ -142,7 +142,7 @@ def named_source(stack: Stack, asked: str) -> Source | None:
     return None
 
 
-def find_source(stack: Stack, asked: str) -> Source:
+def find_source(stack: DeployedStack, asked: str) -> Source:
     """The same. Raises ConsoleError where there is none, with those that there are."""
     found = named_source(stack, asked)
     if found is None:

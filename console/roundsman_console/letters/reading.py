@@ -54,7 +54,7 @@ class Letter:
         return found.get("StringValue", "") if found else ""
 
 
-class Look:
+class QueuePeek:
     """One look into a queue: what it has received is let go at its end.
 
     with Look(sqs, url) as look:
@@ -67,7 +67,7 @@ class Look:
         self._hidden_for = hidden_for
         self._held: dict[str, str] = {}  # receipts by message id
 
-    def __enter__(self) -> "Look":
+    def __enter__(self) -> "QueuePeek":
         return self
 
     def __exit__(
@@ -138,7 +138,7 @@ def _letter(message: "MessageTypeDef") -> Letter:
     )
 
 
-def find_letter(look: Look, asked: str, where: str) -> Letter:
+def find_letter(look: QueuePeek, asked: str, where: str) -> Letter:
     """The message of that id, or the one whose id begins so; it stays held by the look.
 
     Raises ConsoleError where there is none, or more than one.

@@ -18,7 +18,7 @@ from roundsman_console.inert import inert
 from roundsman_console.letters.dead import Dead, dead_letters
 from roundsman_console.letters.judging import Judged, Verdict, judge
 from roundsman_console.letters.queues import Source, counts
-from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, Look
+from roundsman_console.letters.reading import HIDDEN_FOR, MOST, Letter, QueuePeek
 from roundsman_console.letters.sending import send_back
 from roundsman_console.letters.telling import SHORT_ID, say, working
 from roundsman_console.sentences import (
@@ -29,7 +29,7 @@ from roundsman_console.sentences import (
     ConsoleError,
     aws_sentence,
 )
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 from roundsman_console.waiting import pause
 
 EACH = 0.25
@@ -67,7 +67,7 @@ class Candidate:
         }
 
 
-def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
+def redrive(stack: DeployedStack, wanted: Redrive, *, as_json: bool) -> None:
     """Tell what would go, and send it unless there is more than one and that was not confirmed.
 
     All is one look, so that what is sent is what was judged, however many more there are.
@@ -77,7 +77,7 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
     longest = HIDDEN_FOR + int(wanted.limit * (1 / wanted.rate + EACH))
     sent: list[str] = []
     broken: ConsoleError | None = None
-    with Look(stack.sqs, url, hidden_for=longest) as look:
+    with QueuePeek(stack.sqs, url, hidden_for=longest) as look:
         with working("Judging what is dead", quiet=as_json):
             candidates, more = _candidates(stack, wanted, look)
         going = [one.dead for one in candidates if one.goes]
@@ -105,7 +105,9 @@ def redrive(stack: Stack, wanted: Redrive, *, as_json: bool) -> None:
         raise typer.Exit(FAILED)
 
 
-def _candidates(stack: Stack, wanted: Redrive, look: Look) -> tuple[list[Candidate], bool]:
+def _candidates(
+    stack: DeployedStack, wanted: Redrive, look: QueuePeek
+) -> tuple[list[Candidate], bool]:
     """What may go, and whether there is more than was looked at."""
     most = MOST if wanted.only is not None else wanted.limit
     letters = list(look.letters(most + 1))
@@ -134,7 +136,7 @@ def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
 
 
 def _send(
-    stack: Stack, wanted: Redrive, look: Look, going: Sequence[Dead], sent: list[str]
+    stack: DeployedStack, wanted: Redrive, look: QueuePeek, going: Sequence[Dead], sent: list[str]
 ) -> ConsoleError | None:
     """Send what goes, noting each in `sent`; what broke it off, with the code to end with."""
     try:
@@ -154,7 +156,7 @@ def _send(
     return ConsoleError(f"{why} after {len(sent)}: the rest is where it was.", code)
 
 
-def _send_one(stack: Stack, source: Source, look: Look, letter: Letter) -> None:
+def _send_one(stack: DeployedStack, source: Source, look: QueuePeek, letter: Letter) -> None:
     send_back(stack.sqs, source.url, letter)
     look.delete(letter)
 

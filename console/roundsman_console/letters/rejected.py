@@ -19,7 +19,7 @@ from roundsman_console.letters.reading import (
     MOST,
     WHILE_ASKED,
     Letter,
-    Look,
+    QueuePeek,
     find_letter,
 )
 from roundsman_console.letters.rejections import Rejection, read_rejection
@@ -36,7 +36,7 @@ from roundsman_console.letters.telling import (
 )
 from roundsman_console.operating import AsJson, Yes
 from roundsman_console.sentences import FAILED, USAGE, ConsoleError, complain, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 
 WHERE = "the RejectedQueue"
 MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
@@ -63,7 +63,7 @@ def rejected_ls_command(
         found = find_stack(stack)
         url = found.output("RejectedQueueUrl")
         held = counts(found.sqs, url)
-        with Look(found.sqs, url) as look:
+        with QueuePeek(found.sqs, url) as look:
             letters = list(look.letters(limit + 1))
         more = len(letters) > limit
         listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
@@ -170,10 +170,10 @@ def rejected_drop_command(
         say(f"Done: {which} is deleted.")
 
 
-def _looking(stack: Stack, hidden_for: int = HIDDEN_FOR) -> Look:
+def _looking(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # refuses to look where that would move messages
-    return Look(stack.sqs, url, hidden_for=hidden_for)
+    return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
 
 
 def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:

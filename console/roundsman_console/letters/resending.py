@@ -12,12 +12,12 @@ from roundsman_console.confirming import confirm
 from roundsman_console.letters.correcting import corrected
 from roundsman_console.letters.judging import Judged, Verdict, judge, order_of
 from roundsman_console.letters.queues import Source, counts, sources
-from roundsman_console.letters.reading import WHILE_ASKED, Look
+from roundsman_console.letters.reading import WHILE_ASKED, QueuePeek
 from roundsman_console.letters.rejections import Rejection, read_rejection
 from roundsman_console.letters.sending import send_again
 from roundsman_console.letters.telling import SHORT_ID, problem_documents, say, working
 from roundsman_console.sentences import FAILED, INTERRUPTED, ConsoleError, aws_sentence
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +61,8 @@ class Resent:
 
 
 def resend(
-    stack: Stack,
-    look: Look,
+    stack: DeployedStack,
+    look: QueuePeek,
     rejection: Rejection,
     *,
     whole: str | None,
@@ -96,7 +96,7 @@ def resent_document(tried: Sequence[Resent], *, left: int) -> dict[str, Json]:
     }
 
 
-def _source_of(stack: Stack, rejection: Rejection) -> Source:
+def _source_of(stack: DeployedStack, rejection: Rejection) -> Source:
     for source in sources(stack):
         if source.physical == rejection.queue:
             return source
@@ -104,14 +104,14 @@ def _source_of(stack: Stack, rejection: Rejection) -> Source:
     raise ConsoleError(f"It came from {came}, which is none of {stack.name}'s: it was not sent.")
 
 
-def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
+def resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
     """Send every message that would be taken now as it is, of so many that are looked at."""
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # refuses to look where that would move messages
     known = {source.physical: source for source in sources(stack)}
     sent: list[Resent] = []
     broken: ConsoleError | None = None
-    with Look(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
+    with QueuePeek(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
         with working("Judging what was rejected", quiet=as_json):
             letters = list(look.letters(limit + 1))
             judged = [
@@ -140,7 +140,7 @@ def resend_all(stack: Stack, limit: int, *, yes: bool, as_json: bool) -> None:
 
 
 def _send_all(
-    stack: Stack, look: Look, takeable: Sequence[Rejection], sent: list[Resent]
+    stack: DeployedStack, look: QueuePeek, takeable: Sequence[Rejection], sent: list[Resent]
 ) -> ConsoleError | None:
     """Send each, noting it in `sent`; what broke it off, with the code to end with."""
     try:

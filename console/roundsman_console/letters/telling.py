@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from rich.console import Console
 
 from roundsman.errors import Problem
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman.model.json import Json, parse_json
 from roundsman_console.inert import inert
 from roundsman_console.letters.queues import Counts
@@ -16,7 +16,7 @@ SHORT_ID = 8  # characters of a message id; a thousand of them hardly ever begin
 
 def age(since: int, now: int) -> str:
     """How long ago, in words."""
-    return spoken(max(0, now - since))
+    return format_duration(max(0, now - since))
 
 
 def size_words(size: int) -> str:

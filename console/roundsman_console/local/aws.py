@@ -21,10 +21,10 @@ from roundsman_console.local.errors import LocalError
 from roundsman_console.local.files import find_project
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
 from roundsman_console.local.process import ProcessIdentity, end_group
-from roundsman_console.local.progress import Progress, Quiet
+from roundsman_console.local.progress import ProgressListener, Quiet
 from roundsman_console.local.rights import allow_batches, enforcing
-from roundsman_console.local.run import Runner, run
-from roundsman_console.local.state import Instance, Instances, Record
+from roundsman_console.local.run import ProgramRunner, run
+from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
 DEFAULT_PORT = 4510
 DEFAULT_STACK = "roundsman"
@@ -36,10 +36,10 @@ class LocalAws:
 
     def __init__(
         self,
-        instance: Instance,
-        record: Record,
+        instance: LocalFiles,
+        record: LocalRecord,
         emulator: ProcessIdentity,
-        start_again: Callable[[Record], tuple[Record, ProcessIdentity]],
+        start_again: Callable[[LocalRecord], tuple[LocalRecord, ProcessIdentity]],
     ) -> None:
         self._instance = instance
         self._emulator = emulator
@@ -57,8 +57,8 @@ class LocalAws:
         project: Path | None = None,
         emulator_environment: Mapping[str, str] | None = None,
         enforce_iam: bool = False,
-        progress: Progress | None = None,
-        runner: Runner = run,
+        progress: ProgressListener | None = None,
+        runner: ProgramRunner = run,
     ) -> Self:
         """Bring up a local AWS and deploy the project's template to it.
 
@@ -90,7 +90,7 @@ class LocalAws:
                 record, variables = enforcing(instance, record)
                 extra |= variables
 
-            def start_it(record: Record) -> tuple[Record, ProcessIdentity]:
+            def start_it(record: LocalRecord) -> tuple[LocalRecord, ProcessIdentity]:
                 return start(instance, record, environment, extra)
 
             record, emulator = start_it(record)
@@ -183,7 +183,7 @@ class LocalAws:
 
 
 @contextmanager
-def _removed_on_failure(instance: Instance) -> Iterator[None]:
+def _removed_on_failure(instance: LocalFiles) -> Iterator[None]:
     """Whatever ends this early, an interrupt too, leaves nothing but the logs."""
     try:
         yield

@@ -18,7 +18,7 @@ from roundsman_console.local.errors import LocalError
 from roundsman_console.local.files import find_project
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
 from roundsman_console.local.progress import shown_progress
-from roundsman_console.local.state import Instance, Instances
+from roundsman_console.local.state import Instances, LocalFiles
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -146,11 +146,11 @@ def down(
         print("No local AWS runs here.")
 
 
-def _chosen(instances: Instances, port: int | None) -> list[Instance]:
+def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
     return [instance for instance in instances if port in (None, instance.port)]
 
 
-def _health(instance: Instance) -> str:
+def _health(instance: LocalFiles) -> str:
     record = instance.read()
     if record is not None and record.is_starting():
         return "starting"
@@ -177,7 +177,7 @@ def _described(local: LocalAws) -> dict[str, object]:
     }
 
 
-def _status(instance: Instance, health: str) -> dict[str, object]:
+def _status(instance: LocalFiles, health: str) -> dict[str, object]:
     record = instance.read()
     described: dict[str, object] = {
         "port": instance.port,
@@ -209,7 +209,7 @@ def _outputs_table(local: LocalAws) -> Table:
     return table
 
 
-def _status_table(found: list[tuple[Instance, str]], project: Path) -> Table:
+def _status_table(found: list[tuple[LocalFiles, str]], project: Path) -> Table:
     table = Table()
     for heading in ("Endpoint", "State", "Stack", "Logs"):
         table.add_column(heading, overflow="fold")

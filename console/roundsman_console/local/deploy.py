@@ -11,10 +11,10 @@ from pathlib import Path
 
 from roundsman_console.local.environment import EmulatorEnvironment
 from roundsman_console.local.errors import LocalError
-from roundsman_console.local.progress import Progress
-from roundsman_console.local.run import Runner, last_error, plain_environment, run
+from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.run import ProgramRunner, last_error, plain_environment, run
 from roundsman_console.local.stack import deploy_failure, stack_outputs
-from roundsman_console.local.state import Instance, Record
+from roundsman_console.local.state import LocalFiles, LocalRecord
 
 _CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _UNATTENDED = [
@@ -59,13 +59,13 @@ def check_stack_name(name: str) -> None:
 
 def build_and_deploy(
     project: Path,
-    instance: Instance,
+    instance: LocalFiles,
     environment: EmulatorEnvironment,
     *,
-    record: Record,
+    record: LocalRecord,
     parameters: Mapping[str, str],
-    progress: Progress,
-    runner: Runner = run,
+    progress: ProgressListener,
+    runner: ProgramRunner = run,
 ) -> dict[str, str]:
     """Build `template.yaml` in the instance's folder, deploy it, and return the stack's outputs.
 
@@ -112,7 +112,7 @@ def build_and_deploy(
 
 
 def _sam_environment(
-    instance: Instance, environment: EmulatorEnvironment, record: Record
+    instance: LocalFiles, environment: EmulatorEnvironment, record: LocalRecord
 ) -> dict[str, str]:
     variables = plain_environment()
     settings = instance.folder / "sam-settings"

@@ -14,7 +14,7 @@ from roundsman_console.local.environment import EmulatorEnvironment
 from roundsman_console.local.errors import LocalError
 from roundsman_console.local.process import ProcessIdentity, identify, wait_until
 from roundsman_console.local.run import last_error
-from roundsman_console.local.state import Instance, Record
+from roundsman_console.local.state import LocalFiles, LocalRecord
 
 REGION = "us-east-1"
 START_WITHIN = 60.0  # seconds; it takes one or two, and many more where builds take the processor
@@ -53,11 +53,11 @@ def check_port(port: int) -> None:
 
 
 def start(
-    instance: Instance,
-    record: Record,
+    instance: LocalFiles,
+    record: LocalRecord,
     environment: EmulatorEnvironment,
     extra: Mapping[str, str] | None = None,
-) -> tuple[Record, ProcessIdentity]:
+) -> tuple[LocalRecord, ProcessIdentity]:
     """Start the emulator and wait until it answers: its record, with its identity in it.
 
     Raises LocalError with the last line of its log if it ends, or does not answer in time.
@@ -94,7 +94,7 @@ def start(
     return record, identity
 
 
-def _environment(instance: Instance, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
+def _environment(instance: LocalFiles, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
     """All that the emulator and its functions see of the outside: nothing of an AWS account."""
     home = instance.temporary / "home"
     home.mkdir(exist_ok=True)
@@ -121,7 +121,7 @@ def _environment(instance: Instance, mark: str, extra: Mapping[str, str]) -> dic
     }
 
 
-def is_healthy(record: Record) -> bool:
+def is_healthy(record: LocalRecord) -> bool:
     """Whether the emulator of this record, and no other program, answers on its port."""
     try:
         connection = _connection(record)
@@ -137,7 +137,7 @@ def is_healthy(record: Record) -> bool:
     return isinstance(answer, dict) and answer.get("edition") == record.mark and bool(record.mark)
 
 
-def _connection(record: Record) -> http.client.HTTPConnection:
+def _connection(record: LocalRecord) -> http.client.HTTPConnection:
     if not record.certificate:
         return http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
     trusted = ssl.create_default_context(cafile=record.certificate)

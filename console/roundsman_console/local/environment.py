@@ -12,8 +12,8 @@ from pathlib import Path
 
 from roundsman_console.local.errors import LocalError
 from roundsman_console.local.files import cache_folder, exclusive
-from roundsman_console.local.progress import Progress
-from roundsman_console.local.run import Runner, last_error, plain_environment, run
+from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.run import ProgramRunner, last_error, plain_environment, run
 
 EMULATOR_LOCK = Path("requirements") / "emulator.txt"
 FUNCTIONS_LOCK = Path("requirements") / "lambda-runtime.txt"
@@ -33,7 +33,7 @@ class EmulatorEnvironment:
 
 
 def ensure_environment(
-    project: Path, progress: Progress, runner: Runner = run
+    project: Path, progress: ProgressListener, runner: ProgramRunner = run
 ) -> EmulatorEnvironment:
     """The project's emulator environment, made now if it is not there yet.
 
@@ -74,7 +74,12 @@ def _fingerprint(locks: list[Path]) -> str:
 
 
 def _make(
-    made: EmulatorEnvironment, locks: list[Path], *, log: Path, progress: Progress, runner: Runner
+    made: EmulatorEnvironment,
+    locks: list[Path],
+    *,
+    log: Path,
+    progress: ProgressListener,
+    runner: ProgramRunner,
 ) -> None:
     log.parent.mkdir(parents=True, exist_ok=True)
     log.unlink(missing_ok=True)

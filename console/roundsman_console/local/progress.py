@@ -11,7 +11,7 @@ from rich.markup import escape
 from rich.status import Status
 
 
-class Progress(Protocol):
+class ProgressListener(Protocol):
     """Told of each stage as it starts, and of what happens within it."""
 
     def stage(self, text: str) -> None:
@@ -68,7 +68,7 @@ class LiveProgress:
 
 
 @contextmanager
-def shown_progress() -> Iterator[Progress]:
+def shown_progress() -> Iterator[ProgressListener]:
     """Progress for a person: live on a terminal, plain lines anywhere else."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:

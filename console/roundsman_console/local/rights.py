@@ -17,7 +17,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman_console.local.errors import LocalError
 from roundsman_console.local.stack import cloudformation_client, iam_client
-from roundsman_console.local.state import Instance, Record
+from roundsman_console.local.state import LocalFiles, LocalRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
@@ -26,7 +26,7 @@ DEVIATION = "WhatOnlyTheEmulatorAsksFor"  # the added policy's name
 ONE, MANY = "sqs:SendMessage", "sqs:SendMessageBatch"
 
 
-def enforcing(instance: Instance, record: Record) -> tuple[Record, dict[str, str]]:
+def enforcing(instance: LocalFiles, record: LocalRecord) -> tuple[LocalRecord, dict[str, str]]:
     """The record of an emulator that enforces IAM, and the variables that make it do so."""
     certificate = str(instance.certificate)
     variables = {
@@ -37,7 +37,7 @@ def enforcing(instance: Instance, record: Record) -> tuple[Record, dict[str, str
     return replace(record, certificate=certificate), variables
 
 
-def allow_batches(record: Record) -> None:
+def allow_batches(record: LocalRecord) -> None:
     """Allow each role of the stack to send in batches where it may send single messages.
 
     Raises LocalError if its roles cannot be read or changed.
@@ -53,7 +53,7 @@ def allow_batches(record: Record) -> None:
         raise LocalError(f"The roles of {record.stack} cannot be changed: {error}") from error
 
 
-def _roles(record: Record) -> Iterator[str]:
+def _roles(record: LocalRecord) -> Iterator[str]:
     pages = cloudformation_client(record).get_paginator("list_stack_resources")
     for page in pages.paginate(StackName=record.stack):
         for resource in page["StackResourceSummaries"]:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Protocol
 
 from roundsman_console.local.process import end_group, identify
-from roundsman_console.local.progress import Progress
+from roundsman_console.local.progress import ProgressListener
 
 
-class Runner(Protocol):
+class ProgramRunner(Protocol):
     """Runs a program: its exit code, with its output (both streams) in `log`."""
 
     def __call__(
@@ -20,7 +20,7 @@ class Runner(Protocol):
         environment: Mapping[str, str],
         folder: Path,
         log: Path,
-        progress: Progress,
+        progress: ProgressListener,
     ) -> int: ...
 
 
@@ -30,7 +30,7 @@ def run(
     environment: Mapping[str, str],
     folder: Path,
     log: Path,
-    progress: Progress,
+    progress: ProgressListener,
 ) -> int:
     """Run a program in `folder` to its end; each line of output goes to `log` and `progress`.
 

@@ -9,14 +9,14 @@ from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman_console.local.errors import LocalError
-from roundsman_console.local.state import Record
+from roundsman_console.local.state import LocalRecord
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_iam import IAMClient
 
 
-def stack_outputs(record: Record) -> dict[str, str]:
+def stack_outputs(record: LocalRecord) -> dict[str, str]:
     """The outputs of the deployed stack. Raises LocalError if there is no such stack."""
     stack = record.stack
     try:
@@ -30,7 +30,7 @@ def stack_outputs(record: Record) -> dict[str, str]:
     }
 
 
-def deploy_failure(record: Record) -> str | None:
+def deploy_failure(record: LocalRecord) -> str | None:
     """The resource that a deployment failed on, and why; None where none is known."""
     try:
         answer = cloudformation_client(record).describe_stack_events(StackName=record.stack)
@@ -47,7 +47,7 @@ def deploy_failure(record: Record) -> str | None:
     return failures[-1] if failures else None
 
 
-def cloudformation_client(record: Record) -> "CloudFormationClient":
+def cloudformation_client(record: LocalRecord) -> "CloudFormationClient":
     """The emulator's CloudFormation, whatever this process's own AWS settings are."""
     client: CloudFormationClient = _session(record).client(
         "cloudformation",
@@ -58,7 +58,7 @@ def cloudformation_client(record: Record) -> "CloudFormationClient":
     return client
 
 
-def iam_client(record: Record) -> "IAMClient":
+def iam_client(record: LocalRecord) -> "IAMClient":
     """The emulator's IAM, as its account's root."""
     client: IAMClient = _session(record).client(
         "iam", endpoint_url=record.endpoint, verify=record.certificate or None, config=_DIRECTLY
@@ -69,7 +69,7 @@ def iam_client(record: Record) -> "IAMClient":
 _DIRECTLY = Config(proxies={}, retries={"total_max_attempts": 2})
 
 
-def _session(record: Record) -> boto3.Session:
+def _session(record: LocalRecord) -> boto3.Session:
     # All that a profile or a proxy variable would change is given, so neither is looked for.
     nowhere = (None, None, os.devnull, None)
     nothing_else = botocore.session.Session(

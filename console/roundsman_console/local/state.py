@@ -21,7 +21,7 @@ RECORD = "state.json"
 
 
 @dataclass(frozen=True)
-class Record:
+class LocalRecord:
     """What is known of one local AWS. Without outputs it is still being brought up, by `owner`."""
 
     port: int
@@ -49,7 +49,7 @@ class Record:
 
 
 @dataclass(frozen=True)
-class Instance:
+class LocalFiles:
     """The files of one local AWS."""
 
     folder: Path
@@ -73,7 +73,7 @@ class Instance:
         """Logs lie apart, since they are wanted most when the rest is gone."""
         return self.folder.parent.parent / "logs" / f"local-{self.folder.name}"
 
-    def read(self) -> Record | None:
+    def read(self) -> LocalRecord | None:
         """The record; None where there is none that can be read."""
         try:
             stored = json.loads((self.folder / RECORD).read_text())
@@ -81,11 +81,11 @@ class Instance:
             stored["emulator"] = (
                 ProcessIdentity(**stored["emulator"]) if stored["emulator"] else None
             )
-            return Record(**stored)
+            return LocalRecord(**stored)
         except (OSError, ValueError, TypeError, KeyError):
             return None
 
-    def write(self, record: Record) -> None:
+    def write(self, record: LocalRecord) -> None:
         """Store the record as a whole: a reader sees the old one or the new one."""
         written = self.folder / f"{RECORD}.new"
         written.write_text(json.dumps(asdict(record), indent=1))
@@ -138,17 +138,17 @@ class Instances:
     def __init__(self, project: Path) -> None:
         self._folder = cache_folder(project) / "local"
 
-    def __iter__(self) -> Iterator[Instance]:
+    def __iter__(self) -> Iterator[LocalFiles]:
         if self._folder.is_dir():
             for folder in sorted(self._folder.iterdir()):
                 if folder.name.isdigit():
-                    yield Instance(folder)
+                    yield LocalFiles(folder)
 
-    def at(self, port: int) -> Instance:
+    def at(self, port: int) -> LocalFiles:
         """The instance of a port, whether or not there is one."""
-        return Instance(self._folder / str(port))
+        return LocalFiles(self._folder / str(port))
 
-    def claim(self, port: int) -> tuple[Instance, Record]:
+    def claim(self, port: int) -> tuple[LocalFiles, LocalRecord]:
         """Take the port for a new instance, clearing away what a dead one left there.
 
         Raises LocalError if one runs there, or is being brought up.
@@ -171,6 +171,6 @@ class Instances:
             if owner is None:
                 raise LocalError("This machine shows no processes: it has neither /proc nor ps.")
             instance.temporary.mkdir(parents=True)
-            record = Record(port, owner)
+            record = LocalRecord(port, owner)
             instance.write(record)
         return instance, record

@@ -12,7 +12,7 @@ from itertools import islice
 from roundsman.engine.due import Lane, lane_key
 from roundsman.model.states import TaskState
 from roundsman.ports import DueEntry
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 MOST = 10_000
 """How many tasks of a lane are counted at most; 125 read units."""
@@ -46,7 +46,7 @@ class TaskCounts:
     oldest_archived: int | None = None
 
 
-def count_tasks(stack: Stack) -> TaskCounts:
+def count_tasks(stack: DeployedStack) -> TaskCounts:
     """The counts as the index has them, which may lag by a second."""
     lanes = {lane: _count(stack, lane) for lane in Lane}
     soonest = list(islice(_entries(stack, Lane.OPEN), LOADED))
@@ -79,7 +79,7 @@ def _unsure(lanes: Mapping[Lane, Count]) -> frozenset[TaskState]:
     )
 
 
-def _count(stack: Stack, lane: Lane) -> Count:
+def _count(stack: DeployedStack, lane: Lane) -> Count:
     found = 0
     for shard in stack.every_shard:
         found += stack.records.count(lane_key(lane, shard), MOST - found)
@@ -88,7 +88,7 @@ def _count(stack: Stack, lane: Lane) -> Count:
     return Count(found)
 
 
-def _entries(stack: Stack, lane: Lane, *, newest_first: bool = False) -> Iterator[DueEntry]:
+def _entries(stack: DeployedStack, lane: Lane, *, newest_first: bool = False) -> Iterator[DueEntry]:
     shards = (
         stack.records.entries(lane_key(lane, shard), newest_first=newest_first)
         for shard in stack.every_shard

@@ -16,7 +16,7 @@ from roundsman.aws.errors import aws_errors
 from roundsman.model.events import Agents
 from roundsman.model.instants import EPOCH, MINUTE
 from roundsman_console.agents import agent_names
-from roundsman_console.stack import Stack
+from roundsman_console.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
@@ -49,7 +49,7 @@ class Queue:
         return not (self.waiting or self.in_flight or self.delayed)
 
 
-def find_queues(stack: Stack, agents: Agents, at: int) -> list[Queue]:
+def find_queues(stack: DeployedStack, agents: Agents, at: int) -> list[Queue]:
     """The queues that the stack's outputs name, in their order, as of `at` (epoch ms)."""
     named = [
         Queue(name.removesuffix("Url"), url)
@@ -87,7 +87,7 @@ def _aged(queue: Queue, by_mark: Mapping[str, int], measured: Mapping[str, int])
     return queue
 
 
-def _counted(stack: Stack, queue: Queue) -> Queue:
+def _counted(stack: DeployedStack, queue: Queue) -> Queue:
     with aws_errors(f"counting what is in {queue.name}"):
         found = stack.sqs.get_queue_attributes(
             QueueUrl=queue.url,
@@ -105,7 +105,7 @@ def _counted(stack: Stack, queue: Queue) -> Queue:
     )
 
 
-def _measured(stack: Stack, queues: Sequence[Queue], at: int) -> dict[str, int]:
+def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[str, int]:
     """The age (ms) of the oldest message by queue, as CloudWatch measured it last.
 
     It is asked about what is not empty only, since a measurement costs; and without the right to

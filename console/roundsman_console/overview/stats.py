@@ -12,7 +12,7 @@ from rich.text import Text
 
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman_console.agents import AgentNow, agent_document, agents_table, find_agents
@@ -20,7 +20,7 @@ from roundsman_console.inert import plain
 from roundsman_console.overview.counting import Count, TaskCounts, count_tasks
 from roundsman_console.overview.queues import MARKS, Queue, find_queues
 from roundsman_console.sentences import sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import STATE_STYLES, second
 
 
@@ -57,7 +57,7 @@ def stats_command(
             console.print(part)
 
 
-def gather(stack: Stack) -> Stats:
+def gather(stack: DeployedStack) -> Stats:
     """All of it, read anew. Raises TryAgain and CallRefused where the stack cannot be read."""
     at = now()
     tasks = count_tasks(stack)
@@ -92,10 +92,10 @@ def _states(tasks: TaskCounts) -> Text:
 
 
 def _recovery(stats: Stats) -> Text:
-    lag = f"overdue by {spoken(stats.lag)} at most" if stats.lag else "nothing is overdue"
+    lag = f"overdue by {format_duration(stats.lag)} at most" if stats.lag else "nothing is overdue"
     seen = "no supervisor has ever been by"
     if stats.visited_at is not None:
-        seen = f"a supervisor was by {spoken(max(0, stats.at - stats.visited_at))} ago"
+        seen = f"a supervisor was by {format_duration(max(0, stats.at - stats.visited_at))} ago"
     first = stats.tasks.oldest_archived
     waits = f"; the oldest Archived waits since {second(first)}" if first is not None else ""
     return plain(f"{lag}; {seen}{waits}", "yellow" if stats.lag else "")
@@ -118,7 +118,7 @@ def _queues(queues: Sequence[Queue]) -> Table:
 def _age(queue: Queue) -> str:
     if queue.oldest is None:
         return "?" if queue.waiting else ""
-    return f"{spoken(queue.oldest)}{'*' if queue.told_by == MARKS else ''}"
+    return f"{format_duration(queue.oldest)}{'*' if queue.told_by == MARKS else ''}"
 
 
 def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:

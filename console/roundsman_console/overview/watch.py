@@ -20,12 +20,12 @@ from rich.text import Text
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
-from roundsman.model.instants import spoken
+from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
 from roundsman_console.inert import plain
 from roundsman_console.overview.stats import Stats, gather, stats_document, stats_view
 from roundsman_console.sentences import complain, sentences
-from roundsman_console.stack import Stack, StackOption, find_stack
+from roundsman_console.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.task_view import second, task_summary
 from roundsman_console.waiting import pause
 
@@ -57,7 +57,7 @@ def watch_command(
             return  # that is how watching ends
 
 
-def _live(stack: Stack, every: float, times: int | None) -> None:
+def _live(stack: DeployedStack, every: float, times: int | None) -> None:
     seen: RenderableType = Text("Looking...")
     with Live(seen, auto_refresh=False, screen=times is None) as live:
         looks = 0
@@ -74,7 +74,7 @@ def _live(stack: Stack, every: float, times: int | None) -> None:
             looks += 1
 
 
-def _print(stack: Stack, every: float, times: int | None, *, as_json: bool) -> None:
+def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bool) -> None:
     console = Console(highlight=False)
     looks = 0
     while times is None or looks < times:
@@ -95,7 +95,7 @@ def _print(stack: Stack, every: float, times: int | None, *, as_json: bool) -> N
             console.print(_view(stack, stats, failed, every))
 
 
-def _view(stack: Stack, stats: Stats, failed: Sequence[Task], every: float) -> Group:
+def _view(stack: DeployedStack, stats: Stats, failed: Sequence[Task], every: float) -> Group:
     heading = plain(f"{stack.name}  {second(stats.at)}, every {every:g} s", "bold")
     busy = [queue for queue in stats.queues if not queue.empty]
     parts = [heading, *stats_view(stats, busy)]
@@ -104,7 +104,7 @@ def _view(stack: Stack, stats: Stats, failed: Sequence[Task], every: float) -> G
     return Group(*parts)
 
 
-def newest_failures(stack: Stack) -> list[Task]:
+def newest_failures(stack: DeployedStack) -> list[Task]:
     """The tasks that were archived last, newest first."""
     shards = (
         stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
@@ -123,7 +123,7 @@ def _failures(tasks: Sequence[Task]) -> Table:
         table.add_column(heading, overflow="fold", no_wrap=heading == "Group")
     at = now()
     for task in tasks:
-        ago = spoken(max(0, at - (task.ended_at or task.created_at)))
+        ago = format_duration(max(0, at - (task.ended_at or task.created_at)))
         table.add_row(
             plain(f"{ago} ago"),
             plain(task.task_id),

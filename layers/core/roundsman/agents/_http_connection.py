@@ -93,7 +93,7 @@ class Address:
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class HttpRequest:
     """An HTTP request."""
 
     method: str
@@ -131,7 +131,7 @@ class Connection:
         http.auto_open = 0  # http.client must not reconnect: the caller does, within its deadline
         http.sock = self  # http.client uses only the socket methods that this class has
 
-    def send(self, request: Request, deadline: Deadline) -> HTTPResponse:
+    def send(self, request: HttpRequest, deadline: Deadline) -> HTTPResponse:
         """Send the request, and return the response; its body is not read yet.
 
         Raises TimeoutError after the deadline, and OSError or HTTPException if the connection

@@ -41,7 +41,7 @@ from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import DefinitionError
 from roundsman.model._checks import check_name, check_type
 from roundsman.model.events import Outcome
-from roundsman.model.instants import SECOND, milliseconds, spoken
+from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step
 from roundsman.ports import Clock
@@ -368,7 +368,8 @@ def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | No
     is_patient = whole > PATIENCE * within  # the next request has as much time again
     if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
-    return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
+    said = f"{format_duration(left)} of its {format_duration(whole)} left"
+    return f"read with {said}, since its queue is behind"
 
 
 def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
@@ -423,4 +424,4 @@ def _late(request: AgentRequest, now: int) -> str | None:
 
     At `complete_by` itself the agent may not act any more.
     """
-    return spoken(now - request.complete_by) if now >= request.complete_by else None
+    return format_duration(now - request.complete_by) if now >= request.complete_by else None

@@ -18,7 +18,7 @@ from tenacity import RetryCallState, Retrying, retry_if_exception
 
 from roundsman.agents.call_notes import CallNote, NotNoted
 from roundsman.agents.callbacks import Callback
-from roundsman.agents.guard import Guard, HeldBack, NoPlace, NotCalled
+from roundsman.agents.guard import CallHeld, Guard, NotCalled, RateLimited
 from roundsman.agents.outcomes import (
     AttemptResult,
     DidNotHappen,
@@ -49,7 +49,7 @@ Report: TypeAlias = Callable[[Exception], None]
 Sleep: TypeAlias = Callable[[float], None]
 Jitter: TypeAlias = Callable[[], float]
 
-SAID = (TransientError, PermanentError, HeldBack)  # other exceptions are unexpected
+SAID = (TransientError, PermanentError, CallHeld)  # other exceptions are unexpected
 
 
 class TurnCameTooLate(NotCalled):
@@ -101,8 +101,8 @@ class Attempt:
         )
         try:
             ended = retrying(self._try)
-        except HeldBack as error:
-            if isinstance(error, NoPlace) and self._failure is not None:
+        except CallHeld as error:
+            if isinstance(error, RateLimited) and self._failure is not None:
                 return self._failure  # otherwise a failing step would never use up its attempts
             unknown = error.called or self._calls > 0
             return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
@@ -118,7 +118,7 @@ class Attempt:
                 return settled
         try:
             return self._returned(self._call(self.function))
-        except (Busy, HeldBack):
+        except (Busy, CallHeld):
             raise  # the service did nothing, or was not called
         except Exception:
             self._may_have_happened()
@@ -168,7 +168,7 @@ class Attempt:
         """
         try:
             settled = self._settled(self._probe(probe))
-        except HeldBack:
+        except CallHeld:
             raise
         except Exception as error:
             if not self._undoes_whatever_happened or may_pass(error):

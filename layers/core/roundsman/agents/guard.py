@@ -11,7 +11,7 @@ from roundsman.errors import Busy, RoundsmanError
 T = TypeVar("T")
 
 
-class HeldBack(RoundsmanError):
+class CallHeld(RoundsmanError):
     """The service may not be called now: the attempt ends as `held`, and is not counted.
 
     `until` (epoch ms) is when the step may be tried again. `called` is True if the service was
@@ -24,7 +24,7 @@ class HeldBack(RoundsmanError):
         self.called = called
 
 
-class NoPlace(HeldBack):
+class RateLimited(CallHeld):
     """The rate limit has no place for the call; as far as is known, the service is healthy."""
 
 

@@ -45,7 +45,7 @@ from roundsman.agents._http_connection import (
     Address,
     Connection,
     Deadline,
-    Request,
+    HttpRequest,
     Unreachable,
     why_broken,
 )
@@ -139,7 +139,7 @@ class RemoteService:
             headers["Content-Type"] = "application/json"
         deadline = Deadline(self._monotonic() + time_left.total_seconds(), self._monotonic)
         try:
-            answer = self._exchange(Request(method, target, headers, content), deadline)
+            answer = self._exchange(HttpRequest(method, target, headers, content), deadline)
         except Unreachable as error:
             raise TransientError(f"{method} was not sent: {error}") from error
         except TimeoutError as error:
@@ -151,7 +151,7 @@ class RemoteService:
             return _fields(answer, method, returns)
         raise self._failure(answer, method)
 
-    def _exchange(self, request: Request, deadline: Deadline) -> "_Answer":
+    def _exchange(self, request: HttpRequest, deadline: Deadline) -> "_Answer":
         while self._idle:
             try:
                 connection = self._idle.pop()
@@ -169,7 +169,9 @@ class RemoteService:
         connection = self._address.connect(deadline)
         return self._read(connection, connection.send(request, deadline))
 
-    def _exchange_again(self, request: Request, deadline: Deadline, broken: OSError) -> "_Answer":
+    def _exchange_again(
+        self, request: HttpRequest, deadline: Deadline, broken: OSError
+    ) -> "_Answer":
         try:
             connection = self._address.connect(deadline)
         except Unreachable:

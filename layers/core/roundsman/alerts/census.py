@@ -11,9 +11,9 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 
 from roundsman.alerts.group import (
+    AlertKind,
     Census,
     Evaluation,
-    News,
     alerted,
     census_of,
     counted_since,
@@ -49,7 +49,7 @@ class GroupsReport:
     """Groups that are open."""
     looked_at: int = 0
     """Groups that the pass handled."""
-    alerted: list[tuple[str, News, str]] = field(default_factory=list)
+    alerted: list[tuple[str, AlertKind, str]] = field(default_factory=list)
     """(group, kind of news, reason) of each alert that was published."""
     problems: list[tuple[str, str]] = field(default_factory=list)
     """(group, or the id of an undone task that could not be added to its group; reason)."""
@@ -120,9 +120,9 @@ class GroupCensus:
 
     def _finish(self, verdict: Evaluation, census: Census, report: GroupsReport) -> None:
         group, news = verdict.group, verdict.news
-        if news is News.FIRST and not census.count:
+        if news is AlertKind.FIRST and not census.count:
             census = first_of(group)  # its member was resubmitted, or the index lags behind
-        if news is not None and (news is not News.CLEAR or group.told_at is not None):
+        if news is not None and (news is not AlertKind.CLEAR or group.told_at is not None):
             try:
                 self._outbox.publish(self._alert(news, group, census))
             except (TryAgain, CallRefused):
@@ -134,8 +134,10 @@ class GroupCensus:
         elif news is not None:
             self._groups.change(alerted(group, census.count, self._clock()), seen=group.version)
 
-    def _alert(self, news: News, group: Group, census: Census) -> Alert:
-        samples = [] if news is News.CLEAR else self._samples(census.samples or (group.opened_by,))
+    def _alert(self, news: AlertKind, group: Group, census: Census) -> Alert:
+        samples = (
+            [] if news is AlertKind.CLEAR else self._samples(census.samples or (group.opened_by,))
+        )
         agents = known_agents(self._board)
         return group_alert(news, group, census, samples, agents, self._clock())
 

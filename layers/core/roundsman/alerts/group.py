@@ -25,7 +25,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING
 
 from roundsman.model.failure import UNDONE, Failure, Group
-from roundsman.model.instants import MINUTE, SECOND, spoken
+from roundsman.model.instants import MINUTE, SECOND, format_duration
 
 if TYPE_CHECKING:
     from roundsman.ports import Member
@@ -41,7 +41,7 @@ MOST_UNDONE = 50
 
 Undone orders are ordinary, so they leave room for groups of failures."""
 
-SOON = 50 * SECOND
+MIN_COUNT_INTERVAL = 50 * SECOND
 """The time in ms between two counts of a group while its number changes.
 
 It is a little less than the minute between passes; otherwise every second pass would be too
@@ -50,17 +50,17 @@ early."""
 LONGEST_BETWEEN_LOOKS = 10 * MINUTE
 """The longest time in ms between two counts of a group, except one of undone orders (SOON)."""
 
-GROWN = 4
+UPDATE_FACTOR = 4
 """An update is sent when a group has this many times the members of its last alert.
 
 A group that grows from 1 to 100,000 members so causes at most nine alerts."""
 
-UPDATES_APART = 5 * MINUTE
+MIN_UPDATE_INTERVAL = 5 * MINUTE
 """The shortest time in ms between two updates.
 
 After an alert about one member, as the first alert usually is, it is SOON."""
 
-GREW_AT_ALL = 6 * 60 * MINUTE
+ANY_GROWTH_AFTER = 6 * 60 * MINUTE
 """The time in ms after the last alert from which any growth is an update, not only GROWN times."""
 
 CLEAR_FOR = 5 * MINUTE
@@ -71,7 +71,7 @@ If a canary order fails in that time, the group stays open and no further alert 
 UNDONE_WITHIN = 10 * MINUTE
 """The period in ms, up to now, in which undone orders are counted."""
 
-TELLING_FOR = 30 * SECOND
+SENDING_LEASE = 30 * SECOND
 """How long in ms other processes leave an alert to the process that began to send it.
 
 Three times the scheduler's timeout."""
@@ -79,7 +79,7 @@ Three times the scheduler's timeout."""
 LONGEST_TYPE, LONGEST_MESSAGE = 60, 200  # characters kept in the row
 
 
-class News(StrEnum):
+class AlertKind(StrEnum):
     """The kinds of alerts about a group."""
 
     FIRST = "first"
@@ -107,11 +107,11 @@ def opened(
         opened_by=task_id,
         opened_at=now,
         since=since,
-        telling_until=0 if undone else now + TELLING_FOR,
+        alerting_until=0 if undone else now + SENDING_LEASE,
         last_at=since,
         looked_at=now,
         changed_at=now,
-        look_at=now + SOON,
+        look_at=now + MIN_COUNT_INTERVAL,
         overflow=overflow,
     )
 
@@ -129,7 +129,7 @@ def rejoined(group: Group, now: int) -> Group | None:
         return None
     if group.undone and group.told_at is not None:
         return None  # otherwise an occasional undone order would prevent the all-clear for ever
-    return replace(group, clear_since=None, look_at=now + SOON).at_next_version()
+    return replace(group, clear_since=None, look_at=now + MIN_COUNT_INTERVAL).at_next_version()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -182,14 +182,14 @@ class Evaluation:
 
     group: Group
     """The group to store."""
-    news: News | None
+    news: AlertKind | None
     """The alert to send; None if there is none."""
     reason: str
 
 
 def is_due(group: Group, now: int) -> bool:
     """Whether a supervisor must handle the group now: count its members or send its alert."""
-    if group.telling_until > now:
+    if group.alerting_until > now:
         return False
     waits_for_telling = group.closed_at is not None or (group.told_at is None and not group.undone)
     return waits_for_telling or group.look_at <= now
@@ -204,19 +204,19 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
     """Decide what follows from a census made now.
 
     `undone_count` undone orders raise an alert; 0: never. An alert is first stored as being sent
-    (`telling_until`), then sent, then stored as sent.
+    (`alerting_until`), then sent, then stored as sent.
     """
     seen = _counted(group, census, now)
     calm = _is_calm(group, census, undone_count)
     if group.told_at is None and not group.undone:
-        return _tell(seen, News.FIRST, "nobody was alerted yet", now)
+        return _tell(seen, AlertKind.FIRST, "nobody was alerted yet", now)
     if calm:
         return _while_calm(seen, now)
     seen = replace(seen, clear_since=None)
     if group.told_at is None:
         if undone_count and census.count >= undone_count:
-            said = f"{census.said} orders undone within {spoken(UNDONE_WITHIN)}"
-            return _tell(seen, News.FIRST, said, now)
+            said = f"{census.said} orders undone within {format_duration(UNDONE_WITHIN)}"
+            return _tell(seen, AlertKind.FIRST, said, now)
         return Evaluation(seen, None, "few are undone")
     return _perhaps_update(seen, census, now)
 
@@ -236,8 +236,8 @@ def _counted(group: Group, census: Census, now: int) -> Group:
     """
     same = (census.count, census.more) == (group.count, group.more)
     changed_at = group.changed_at if same else now
-    longest = SOON if group.undone else LONGEST_BETWEEN_LOOKS
-    wait = min(max(now - changed_at, SOON), longest)
+    longest = MIN_COUNT_INTERVAL if group.undone else LONGEST_BETWEEN_LOOKS
+    wait = min(max(now - changed_at, MIN_COUNT_INTERVAL), longest)
     return replace(
         group,
         count=census.count,
@@ -257,38 +257,40 @@ def _while_calm(seen: Group, now: int) -> Evaluation:
     quiet = now - seen.clear_since
     if quiet < CLEAR_FOR:
         waits = replace(seen, look_at=seen.clear_since + CLEAR_FOR)
-        return Evaluation(waits, None, f"its members are gone for {spoken(quiet)}")
+        return Evaluation(waits, None, f"its members are gone for {format_duration(quiet)}")
     closed = replace(seen, closed_at=now)
     if seen.told_at is None:
         return Evaluation(closed, None, "nobody was told, so nobody is told of its end")
-    return _tell(closed, News.CLEAR, f"its members are gone for {spoken(quiet)}", now)
+    return _tell(closed, AlertKind.CLEAR, f"its members are gone for {format_duration(quiet)}", now)
 
 
 def _perhaps_update(seen: Group, census: Census, now: int) -> Evaluation:
     told_for = now - (seen.told_at or 0)
-    apart = SOON if seen.told_count <= 1 else UPDATES_APART
+    apart = MIN_COUNT_INTERVAL if seen.told_count <= 1 else MIN_UPDATE_INTERVAL
     grown = census.count > seen.told_count
-    if census.count >= GROWN * seen.told_count and told_for >= apart:
-        return _tell(seen, News.UPDATE, f"{census.said} now, {seen.told_count} were told", now)
-    if grown and told_for >= GREW_AT_ALL:
-        return _tell(seen, News.UPDATE, f"{census.said} now, after {spoken(told_for)}", now)
+    if census.count >= UPDATE_FACTOR * seen.told_count and told_for >= apart:
+        return _tell(seen, AlertKind.UPDATE, f"{census.said} now, {seen.told_count} were told", now)
+    if grown and told_for >= ANY_GROWTH_AFTER:
+        return _tell(
+            seen, AlertKind.UPDATE, f"{census.said} now, after {format_duration(told_for)}", now
+        )
     return Evaluation(seen, None, "no more than was told" if not grown else "told lately")
 
 
-def _tell(group: Group, news: News, reason: str, now: int) -> Evaluation:
-    return Evaluation(replace(group, telling_until=now + TELLING_FOR), news, reason)
+def _tell(group: Group, news: AlertKind, reason: str, now: int) -> Evaluation:
+    return Evaluation(replace(group, alerting_until=now + SENDING_LEASE), news, reason)
 
 
 def end_to_tell(group: Group, now: int) -> Evaluation:
     """The evaluation of a closed group whose all-clear was not sent yet."""
-    return _tell(group.at_next_version(), News.CLEAR, "it was closed and not told", now)
+    return _tell(group.at_next_version(), AlertKind.CLEAR, "it was closed and not told", now)
 
 
 def left_to_others(group: Group) -> Group:
     """The group after its alert could not be sent; any supervisor may send it from now on."""
-    return replace(group, telling_until=0).at_next_version()
+    return replace(group, alerting_until=0).at_next_version()
 
 
 def alerted(group: Group, count: int, now: int) -> Group:
     """The group after an alert with `count` members was published."""
-    return replace(group, told_at=now, told_count=max(1, count), telling_until=0).at_next_version()
+    return replace(group, told_at=now, told_count=max(1, count), alerting_until=0).at_next_version()

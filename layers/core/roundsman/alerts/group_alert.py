@@ -9,11 +9,11 @@ and the commands for it. It never contains order contents.
 import shlex
 from collections.abc import Mapping, Sequence
 
-from roundsman.alerts.group import UNDONE_WITHIN, Census, News
+from roundsman.alerts.group import UNDONE_WITHIN, AlertKind, Census
 from roundsman.alerts.samples import Sample, over, readable
 from roundsman.model.events import Agents
 from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE, UNREADABLE, Group
-from roundsman.model.instants import iso, spoken
+from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
 from roundsman.wire.alert_text import AlertText
@@ -26,7 +26,7 @@ A task whose undo failed is Archived too, but critical: a filter on `kind` match
 
 
 def group_alert(
-    news: News,
+    news: AlertKind,
     group: Group,
     census: Census,
     samples: Sequence[Sample],
@@ -38,7 +38,7 @@ def group_alert(
     `agents` is None if the agents' state is not known.
     """
     samples = readable(samples)
-    clear = news is News.CLEAR
+    clear = news is AlertKind.CLEAR
     severity = "info" if clear else group.severity
     kind = KINDS.get(group.how, "task_archived")
     said = summary(news, group, census, samples)
@@ -93,11 +93,11 @@ def _when(instant: int) -> str:
         return f"{instant} ms"
 
 
-def title(news: News, group: Group, census: Census) -> str:
+def title(news: AlertKind, group: Group, census: Census) -> str:
     """The subject of the alert: what fails, and how many orders are affected."""
-    if news is News.CLEAR:
+    if news is AlertKind.CLEAR:
         return f"Roundsman: all clear: {_where(group)}: {group.error_type}"
-    hit = f"{census.said} now" if news is News.UPDATE else _orders(census)
+    hit = f"{census.said} now" if news is AlertKind.UPDATE else _orders(census)
     if group.how == UNREADABLE:
         return f"Roundsman: records cannot be handled: {group.error_type} ({hit})"
     fails = {UNDO_FAILED: "undo fails", UNDONE: "orders are undone"}.get(group.how, "fails")
@@ -112,7 +112,7 @@ def _orders(census: Census) -> str:
     return "1 order" if (census.count, census.more) == (1, False) else f"{census.said} orders"
 
 
-def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] = ()) -> str:
+def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sample] = ()) -> str:
     """The alert in one sentence; for a single order, with the order's own error message."""
     one = (census.count, census.more) == (1, False)
     said = _own_words(samples) if one else None
@@ -121,7 +121,7 @@ def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] 
     hit, of = _orders(census), f" of {group.workflow}"
     if group.overflow:
         why = f"in further ways than are told of one by one; see roundsman groups show {group.id}"
-    if news is News.CLEAR:
+    if news is AlertKind.CLEAR:
         if group.undone:
             return f"All clear: orders{of} that fail{at} and are undone are few again: {why}"
         return f"All clear: no order{of} stands failed any more{at}: {why}"
@@ -129,7 +129,8 @@ def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] 
         return f"{hit}: the record cannot be handled, and nothing is done for it: {why}"
     if group.undone:
         were = "was" if one else "were"
-        return f"{hit}{of} failed{at} and {were} undone, within {spoken(UNDONE_WITHIN)}: {why}"
+        within = format_duration(UNDONE_WITHIN)
+        return f"{hit}{of} failed{at} and {were} undone, within {within}: {why}"
     if group.how == UNDO_FAILED:
         return f"{hit}{of}: the undo of {group.step} failed, so its effect may stand: {why}"
     return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"

@@ -9,7 +9,7 @@ the groups every 5 s (KNOWN_FOR) by each instance that handles them.
 from dataclasses import dataclass, replace
 
 from roundsman.alerts.group import (
-    News,
+    AlertKind,
     alerted,
     census_of,
     left_to_others,
@@ -34,7 +34,7 @@ KNOWN_FOR = 5 * SECOND
 
 It must be much less than CLEAR_FOR, the time between a group becoming calm and being closed."""
 
-RACES = 5
+MAX_WRITE_ATTEMPTS = 5
 """Attempts to open or rejoin a group when other writes come first."""
 
 UNKNOWN_WORKFLOW = "unknown"
@@ -127,7 +127,7 @@ class Reporter:
 
     def _open(self, group: Group, sample: Sample | None) -> Reported | None:
         """Make sure that the group is open, and alert if it is new; None if there is no room."""
-        for _ in range(RACES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             now = self._clock()
             if self._known.get(group.id, 0) > now:
                 return Reported(group.id)
@@ -150,7 +150,9 @@ class Reporter:
             if back is None or self._groups.change(back, seen=found.version):
                 self._remember(group.id, now)
                 return Reported(group.id)
-        raise TryAgain(f"{group.id}: lost the race for the failure group {RACES} times")
+        raise TryAgain(
+            f"{group.id}: lost the race for the failure group {MAX_WRITE_ATTEMPTS} times"
+        )
 
     def _find(self, group: str, now: int) -> Group | None:
         """Read all groups and return the one with this id; remember the others that stay open."""
@@ -185,7 +187,7 @@ class Reporter:
         member = Member(group.opened_by, group.since, sample.task.complete_by if sample else 0)
         samples = [sample] if sample else []
         agents = known_agents(self._board)
-        alert = group_alert(News.FIRST, group, census_of([member]), samples, agents, now)
+        alert = group_alert(AlertKind.FIRST, group, census_of([member]), samples, agents, now)
         try:
             self._publish(group, alert, now)
         except (TryAgain, CallRefused) as problem:

@@ -3,8 +3,8 @@
 An agent is on hold while an operator holds it or while its circuit breaker is open. The scheduler
 sees the hold on the agents' board and claims nothing for that agent. The agent itself returns
 requests that were sent before, with a `held` reply. In both cases the step is parked: it waits
-without a lock, and its agent is checked again at least every LOOK_AGAIN. No attempt is counted, and
-the task's complete-by moves by the time in which any of its steps was parked.
+without a lock, and its agent is checked again at least every RECHECK_INTERVAL. No attempt is
+counted, and the task's complete-by moves by the time in which any of its steps was parked.
 """
 
 from dataclasses import replace
@@ -17,21 +17,21 @@ from roundsman.model.instants import MINUTE, SECOND, clock_time
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 
-LOOK_AGAIN = 5 * MINUTE
+RECHECK_INTERVAL = 5 * MINUTE
 """The maximum time in ms until the agent of a parked step is checked again, without the jitter of
 RAMP. It bounds how late the end of a hold is noticed."""
 
-RAMP = 10 * SECOND
+RESUME_SPREAD = 10 * SECOND
 """The period in ms over which parked steps resume, so that they do not all resume at once."""
 
-GIVEN_BACK_FOR = 30 * SECOND
+DEFAULT_RETURN_DELAY = 30 * SECOND
 """How long a step waits, in ms, after a `held` reply without `retry_after`."""
 
-SEEN_BY_NOW = 10 * SECOND
+MAX_VIEW_AGE = 10 * SECOND
 """The maximum age of a view of the agents, in ms. The view contains every hold that began
 earlier."""
 
-TRIES_A_FAILURE = 200
+MAX_UNCOUNTED_CALLS = 200
 """How many `held` replies in a row, each after a call to the service, are not counted. The next one
 counts as one failed attempt. If nothing else calls the service, each call of the step is the one
 that finds it still down, and the limit is reached after about two hours. Without a limit, an order
@@ -45,7 +45,7 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
     until = min(view.held_until or context.now for view in views)
     why = next((view.held_why for view in views if view.held_why), "its agent takes no work")
-    _wait(context, step, min(until, context.now + LOOK_AGAIN), why)
+    _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
 
 
 def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
@@ -66,7 +66,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         )
         context.decision.note(f"{step.name}: given back by its agent, and not asked again")
         return
-    if effect is Effect.NONE and _another_takes_it(context, step, record):
+    if effect is Effect.NONE and _another_agent_available(context, step, record):
         context.decision.requeue(
             step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
@@ -74,44 +74,44 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
             f"{step.name}: given back by its agent, which proves that nothing happened"
         )
         return
-    wait = GIVEN_BACK_FOR if reply.retry_after is None else max(0, reply.retry_after)
+    wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
     held_until = context.agent(step).held_until or 0
-    until = min(max(context.now + wait, held_until), context.now + LOOK_AGAIN)
-    breaker_rejections = record.breaker_rejections + int(reply.outcome_unknown)
+    until = min(max(context.now + wait, held_until), context.now + RECHECK_INTERVAL)
+    uncounted_calls = record.uncounted_calls + int(reply.outcome_unknown)
     why = error.message or error.type
-    _wait(
+    _park_until(
         context,
         step,
         until,
         why,
         outcome_unknown=unknown,
         effect=effect,
-        breaker_rejections=breaker_rejections,
+        uncounted_calls=uncounted_calls,
     )
 
 
-def is_its_own_fault(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
-    """Whether this `held` reply counts as a failed attempt, because TRIES_A_FAILURE is reached."""
+def counts_as_failure(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
+    """Whether this `held` reply counts as a failed attempt: MAX_UNCOUNTED_CALLS is reached."""
     return (
         reply.outcome_unknown
-        and context.decision.step(step.name).breaker_rejections >= TRIES_A_FAILURE
+        and context.decision.step(step.name).uncounted_calls >= MAX_UNCOUNTED_CALLS
     )
 
 
-def released(context: DecisionContext, step: StepPlan) -> bool:
+def can_resume(context: DecisionContext, step: StepPlan) -> bool:
     """Whether a parked step can resume because at least one of its agents is not on hold.
 
-    False until the step has been parked for SEEN_BY_NOW: before that, the views may not contain its
-    hold yet.
+    False until the step has been parked for MAX_VIEW_AGE: before that, the views may not contain
+    its hold yet.
     """
     since = context.decision.step(step.name).held_since
-    if since is None or not context.agents or context.now - since <= SEEN_BY_NOW:
+    if since is None or not context.agents or context.now - since <= MAX_VIEW_AGE:
         return False
     # If a queue was never read, only its hold is known. No known hold means no hold.
     return not all(context.is_held(agent) for agent in candidates(context, step))
 
 
-def credit_holds(decision: DecisionBuilder) -> None:
+def extend_by_holds(decision: DecisionBuilder) -> None:
     """Extend the task's complete-by by the time for which steps have been parked until now.
 
     Call it before the deadline is checked, so that a hold cannot make the task fail. A task that is
@@ -121,10 +121,10 @@ def credit_holds(decision: DecisionBuilder) -> None:
         return
     since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
     if since:
-        credit(decision, min(since), decision.now)
+        extend_by_hold(decision, min(since), decision.now)
 
 
-def credit(decision: DecisionBuilder, since: int, until: int) -> None:
+def extend_by_hold(decision: DecisionBuilder, since: int, until: int) -> None:
     """Extend the task's complete-by by this period, except for what was credited before.
 
     `since` and `until` are epoch ms.
@@ -136,7 +136,7 @@ def credit(decision: DecisionBuilder, since: int, until: int) -> None:
         decision.task = replace(task, complete_by=by, held_until=until)
 
 
-def _wait(
+def _park_until(
     context: DecisionContext,
     step: StepPlan,
     until: int,
@@ -144,16 +144,18 @@ def _wait(
     *,
     outcome_unknown: bool | None = None,
     effect: Effect | None = None,
-    breaker_rejections: int | None = None,
+    uncounted_calls: int | None = None,
 ) -> None:
     decision = context.decision
     record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
-    acts_until = decision.acts_until(step.name)  # before `credit` moves the complete-by
-    at = max(until, context.now + 1) + int(context.jitter * RAMP)
+    acts_until = decision.acts_until(step.name)  # before `extend_by_hold` moves the complete-by
+    at = max(until, context.now + 1) + int(context.jitter * RESUME_SPREAD)
     if decision.ending is None:
-        credit(decision, context.now if record.held_since is None else record.held_since, at)
+        extend_by_hold(
+            decision, context.now if record.held_since is None else record.held_since, at
+        )
     decision.move(
         step.name,
         StepEvent.HELD,
@@ -166,14 +168,12 @@ def _wait(
         outcome_unknown=unknown,
         effect=effect or record.effect,
         uncounted_timeouts=0,
-        breaker_rejections=record.breaker_rejections
-        if breaker_rejections is None
-        else breaker_rejections,
+        uncounted_calls=record.uncounted_calls if uncounted_calls is None else uncounted_calls,
     )
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
     said = f"{what}: held: {why}; looks again at {clock_time(at)}, no attempt counted"
-    if decision.steps[step.name].effect is not Effect.NONE and _another_takes_it(
+    if decision.steps[step.name].effect is not Effect.NONE and _another_agent_available(
         context, step, record
     ):
         said += (
@@ -184,7 +184,7 @@ def _wait(
     decision.note(said)
 
 
-def _another_takes_it(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
+def _another_agent_available(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
     """Whether an agent that the step was never at takes work; False for an undo."""
     if len(step.agents) == 1 or operation_of(record) == UNDO:
         return False

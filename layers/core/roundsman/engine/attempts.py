@@ -6,25 +6,32 @@ claim, a complete-by, a failure count and a limit. The operation follows from th
 
 from dataclasses import replace
 
-from roundsman.engine.agent_holds import park, released
+from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import give_up
-from roundsman.engine.routing import agent_now, lag, left, next_agent, route, stored
+from roundsman.engine.routing import (
+    agent_now,
+    lag,
+    next_agent,
+    route,
+    stored_agent_name,
+    tried_after_claim,
+)
 from roundsman.engine.time_limits import ends_at, patience_behind, time_of
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
-from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.instants import SECOND, clock_time, format_duration
 from roundsman.model.plan import RetryPlan, StepPlan, WaitPlan
-from roundsman.model.queue_lag import DOUBT, NOTE_EVERY
+from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, AfterUndo, StepError, StepRecord, operation_of
 
-COMES_AGAIN_WITHIN = 75 * SECOND
+REDELIVERED_WITHIN = 75 * SECOND
 """The time in ms within which a scheduler's message that was not fully handled is redelivered: its
 queue's visibility timeout of 60 s, and the run time of a function."""
 
-SPARED_AT_MOST = 3
+MAX_UNCOUNTED_TIMEOUTS = 3
 """The maximum number of timeouts in a row that are attributed to a backlog and not counted as
 attempts. After that, an agent that dies at each attempt is detected."""
 
@@ -63,19 +70,21 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         acts_until=acts_until,
         started_at=context.now,
         not_before=None,
-        agent=stored(step, agent),
-        tried=left(step, record, agent),
+        agent=stored_agent_name(step, agent),
+        tried=tried_after_claim(step, record, agent),
         effect=None,
         extra=0,
         granted=granted,
     )
     context.decision.action(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts
-    _say_where(context, step, record, agent)
+    _record_reroute(context, step, record, agent)
     context.decision.note(f"{_what(step, operation)}: attempt {attempt} of {limit} claimed")
 
 
-def _say_where(context: DecisionContext, step: StepPlan, before: StepRecord, agent: str) -> None:
+def _record_reroute(
+    context: DecisionContext, step: StepPlan, before: StepRecord, agent: str
+) -> None:
     """Record that the step goes to another agent than before, and why.
 
     The history gets a line only if the step was claimed before.
@@ -187,31 +196,34 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     what, count = _what(step, operation), record.failure_count + 1
     if not (context.decision.ending and operation == PERFORM):  # else there is no retry
         if record.extra:
-            _ask_again(context, step)
+            _requeue_with_added_time(context, step)
             return
-        until = _waits_until(context, step)
+        until = _queue_extension(context, step)
         if until is not None:
-            _wait_on(context, step, until)
+            _extend_deadline(context, step, until)
             return
-        uncounted_timeouts = _spared(context, step)
+        uncounted_timeouts = _uncounted_timeouts_after(context, step)
         if uncounted_timeouts is not None:
             never_read = _never_read(record, context.agent(step))
             said = "its request was never read" if never_read else "its agent is far behind"
-            _send_again(context, step, uncounted_timeouts, said)
+            _requeue_uncounted(context, step, uncounted_timeouts, said)
             return
-        if _may_not_have_been_sent(context, step):
+        if _may_be_unsent(context, step):
             said = "nothing shows that its request was sent"
-            _send_again(context, step, record.uncounted_timeouts + 1, said)
+            _requeue_uncounted(context, step, record.uncounted_timeouts + 1, said)
             return
-    silence = _silence(context, record)
-    tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {spoken(by)}"
-    error = StepError("Overdue", f"{silence or 'no answer in time'}; {spoken(by)} late when seen")
+    silence = _missing_signal(context, record)
+    tried = f"{what}: attempt {count} of {_limit(step, operation)} overdue by {format_duration(by)}"
+    error = StepError(
+        "Overdue", f"{silence or 'no answer in time'}; {format_duration(by)} late when seen"
+    )
     if silence:
         tried = f"{tried}: {silence}"
     if _is_last(context, step, operation, count):
         _exhausted(context, step, error, tried)
         return
-    # Not reset for an unread undo: it is excused SPARED_AT_MOST times in total, then it counts.
+    # Not reset for an unread undo: it is excused MAX_UNCOUNTED_TIMEOUTS times in total, then it
+    # counts.
     never_read = operation == UNDO and _never_read(record, context.agent(step))
     context.decision.requeue(
         step.name,
@@ -225,7 +237,7 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     context.decision.record("requeued", step.name, count, f"{tried}; retried at {at}")
 
 
-def nudge(context: DecisionContext, step: StepPlan) -> None:
+def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
     """Make a waiting step ready if its wait or its hold is over, or if its Start was lost."""
     record = context.decision.step(step.name)
     what = _what(step, operation_of(record))
@@ -233,7 +245,7 @@ def nudge(context: DecisionContext, step: StepPlan) -> None:
         if record.not_before <= context.now:
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its next attempt is due")
-        elif released(context, step):
+        elif can_resume(context, step):
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
             context.decision.note(f"{what}: its agent takes work again")
     elif record.complete_by is not None and record.complete_by <= context.now:
@@ -311,19 +323,19 @@ def _unknown_after(record: StepRecord) -> bool:
     return record.outcome_unknown or operation_of(record) == PERFORM
 
 
-def _waits_until(context: DecisionContext, step: StepPlan) -> int | None:
+def _queue_extension(context: DecisionContext, step: StepPlan) -> int | None:
     """When to check again for a request that may still be in its queue (epoch ms); else None.
 
     The request is expected to be read `lag` ms after it was sent; its attempt then has its own time
     limit. Another copy of it would only make the queue longer. Read marks are some seconds old, so
-    an extension of less than NOTE_EVERY is not given: a request that made its agent die is then
+    an extension of less than MARK_INTERVAL is not given: a request that made its agent die is then
     detected as soon as in an empty queue.
     """
     record = context.decision.step(step.name)
     view, started_at = context.agent(step), record.started_at
     if record.heard_at is not None or started_at is None or view.read_up_to is None:
         return None
-    if _was_read(record, view) and record.uncounted_timeouts >= SPARED_AT_MOST:
+    if _was_read(record, view) and record.uncounted_timeouts >= MAX_UNCOUNTED_TIMEOUTS:
         return None
     within = time_of(step, operation_of(record)) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
@@ -332,10 +344,10 @@ def _waits_until(context: DecisionContext, step: StepPlan) -> int | None:
     if _never_read(record, view) and until > ends_by:
         return None  # it will be read too late to begin
     until = min(until, ends_by)
-    return until if until >= context.now + NOTE_EVERY else None
+    return until if until >= context.now + MARK_INTERVAL else None
 
 
-def _ask_again(context: DecisionContext, step: StepPlan) -> None:
+def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
     """Requeue an attempt to which an operator has added time; the attempt is not counted.
 
     The request at the agent still has its old time limit. The next request has the new one.
@@ -346,11 +358,11 @@ def _ask_again(context: DecisionContext, step: StepPlan) -> None:
         step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, uncounted_timeouts=0
     )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
-    why = f"{what}: given {spoken(record.extra)} more; asked again, no attempt counted"
+    why = f"{what}: given {format_duration(record.extra)} more; asked again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
 
-def _wait_on(context: DecisionContext, step: StepPlan, until: int) -> None:
+def _extend_deadline(context: DecisionContext, step: StepPlan, until: int) -> None:
     """Extend the attempt's deadlines to `until` (epoch ms); nothing is sent or counted."""
     record = context.decision.step(step.name)
     beat = None if record.heartbeat_by is None else until
@@ -367,7 +379,7 @@ def _wait_on(context: DecisionContext, step: StepPlan, until: int) -> None:
     context.decision.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
 
 
-def _send_again(
+def _requeue_uncounted(
     context: DecisionContext, step: StepPlan, uncounted_timeouts: int, said: str
 ) -> None:
     """Requeue the step for a new request; the attempt is not counted, for the reason `said`.
@@ -385,16 +397,16 @@ def _send_again(
     context.decision.record("requeued", step.name, count, why)
 
 
-def _spared(context: DecisionContext, step: StepPlan) -> int | None:
+def _uncounted_timeouts_after(context: DecisionContext, step: StepPlan) -> int | None:
     """The new `uncounted_timeouts` if the timeout is attributed to the queue; None if it counts.
 
     A request that was never read has not failed. A perform is never counted then, because the
-    task's complete-by ends it. An undo has no such end: after SPARED_AT_MOST uncounted timeouts its
-    timeouts count, it fails in the end, and an operator is alerted.
+    task's complete-by ends it. An undo has no such end: after MAX_UNCOUNTED_TIMEOUTS uncounted
+    timeouts its timeouts count, it fails in the end, and an operator is alerted.
 
     In a backlog, a request that was sent shortly after the last one that was read may not have been
-    read either. It is not counted at most SPARED_AT_MOST times in a row, because its agent may as
-    well have died of it.
+    read either. It is not counted at most MAX_UNCOUNTED_TIMEOUTS times in a row, because its agent
+    may as well have died of it.
     """
     record = context.decision.step(step.name)
     view, started_at, due = context.agent(step), record.started_at, record.overdue_at
@@ -402,33 +414,38 @@ def _spared(context: DecisionContext, step: StepPlan) -> int | None:
         return None
     if view.read_up_to is None:
         return None
-    excused = record.uncounted_timeouts + 1 if record.uncounted_timeouts < SPARED_AT_MOST else None
+    excused = (
+        record.uncounted_timeouts + 1
+        if record.uncounted_timeouts < MAX_UNCOUNTED_TIMEOUTS
+        else None
+    )
     if _never_read(record, view):
         return excused if operation_of(record) == UNDO else record.uncounted_timeouts
     return excused if 2 * view.lag >= due - started_at else None
 
 
-def _may_not_have_been_sent(context: DecisionContext, step: StepPlan) -> bool:
+def _may_be_unsent(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the request of the attempt may never have been sent.
 
     The process that claims a step may die before it sends the request. Its message is redelivered a
     minute later and sends it. An attempt that is overdue before that is not counted the first time
     in a row, unless its agent has reported on it, or the queue's read mark may be that of its
     request. An extension because of a backlog may raise `uncounted_timeouts` too, but it sends
-    nothing. So an extended attempt is not counted while that number is below SPARED_AT_MOST.
+    nothing. So an extended attempt is not counted while that number is below
+    MAX_UNCOUNTED_TIMEOUTS.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if record.heard_at is not None or record.started_at is None:
         return False
-    if record.uncounted_timeouts >= (SPARED_AT_MOST if _has_more_time(step, record) else 1):
+    if record.uncounted_timeouts >= (MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record) else 1):
         return False
     shown = view.read_lock is None or view.read_lock == record.locked_by
     if shown and not view.unread:
         return False
-    return context.now - record.started_at < COMES_AGAIN_WITHIN
+    return context.now - record.started_at < REDELIVERED_WITHIN
 
 
-def _has_more_time(step: StepPlan, record: StepRecord) -> bool:
+def _was_extended(step: StepPlan, record: StepRecord) -> bool:
     """Whether the attempt's deadline is later than the time limit of its step allows."""
     started_at, due = record.started_at, record.overdue_at
     within = time_of(step, operation_of(record)) + record.granted
@@ -445,17 +462,17 @@ def _never_read(record: StepRecord, view: AgentView) -> bool:
 def _was_read(record: StepRecord, view: AgentView) -> bool:
     """Whether requests sent more than DOUBT later are being read, so this one was read too."""
     reads, started_at = view.reads, record.started_at
-    return reads is not None and started_at is not None and started_at < reads - DOUBT
+    return reads is not None and started_at is not None and started_at < reads - UNCERTAINTY
 
 
-def _silence(context: DecisionContext, record: StepRecord) -> str:
+def _missing_signal(context: DecisionContext, record: StepRecord) -> str:
     """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if record.waiting and record.complete_by is not None:
         return f"no callback by {clock_time(record.complete_by)}"
     if record.heartbeat_by is None:
         return ""
     last = record.heard_at or record.started_at or context.now
-    return f"no progress for {spoken(context.now - last)}"
+    return f"no progress for {format_duration(context.now - last)}"
 
 
 def _what(step: StepPlan, operation: str) -> str:

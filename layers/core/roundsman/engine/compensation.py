@@ -9,7 +9,7 @@ for clocks that differ.
 
 from roundsman.engine.decision import SKEW, DecisionContext
 from roundsman.engine.effects import is_to_undo
-from roundsman.engine.routing import agent_now, stored, untried
+from roundsman.engine.routing import agent_now, stored_agent_name, untried
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import InspectAt
 from roundsman.model.instants import clock_time
@@ -130,7 +130,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
     context.decision.requeue(
         step.name,
         StepEvent.SETTLED,
-        agent=stored(step, agent),
+        agent=stored_agent_name(step, agent),
         tried=(*record.tried, here),
         failure_count=0,
         started_at=None,
@@ -167,7 +167,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
     context.decision.requeue(
         step.name,
         StepEvent.UNDONE_HERE,
-        agent=stored(step, agent),
+        agent=stored_agent_name(step, agent),
         tried=record.tried[:-1],
         failure_count=0,
         outcome_unknown=True,

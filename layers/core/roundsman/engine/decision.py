@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import TypedDict, Unpack
 
-from roundsman.engine.due import START_WITHIN, placed
+from roundsman.engine.due import START_WITHIN, with_due_entry
 from roundsman.engine.effects import left_to_undo, without_compensation
 from roundsman.engine.history import seq
 from roundsman.engine.time_limits import ends_at
@@ -24,7 +24,7 @@ from roundsman.model.events import (
     Action,
     Agents,
     AgentView,
-    Asked,
+    CommandSource,
     Decision,
     Event,
     HistoryRow,
@@ -84,7 +84,7 @@ class StepChanges(TypedDict, total=False):
     heard_at: int | None
     waiting: bool
     uncounted_timeouts: int
-    breaker_rejections: int
+    uncounted_calls: int
     tried: tuple[str, ...]
     after_undo: AfterUndo | None
     effect: Effect | None
@@ -92,7 +92,7 @@ class StepChanges(TypedDict, total=False):
     granted: int
 
 
-STILL_HELD = frozenset(
+KEEPS_HELD_SINCE = frozenset(
     {
         StepEvent.HELD,
         StepEvent.UNCLAIMED,
@@ -103,7 +103,7 @@ STILL_HELD = frozenset(
 """Events that neither claim nor settle a step. They keep `held_since`: a parked step has waited
 since then."""
 
-NOT_COUNTED = frozenset(
+KEEPS_UNCOUNTED_CALLS = frozenset(
     {
         StepEvent.HELD,
         StepEvent.UNCLAIMED,
@@ -113,9 +113,11 @@ NOT_COUNTED = frozenset(
         StepEvent.EXTENDED,
     }
 )
-"""Events that do not reset `breaker_rejections`."""
+"""Events that do not reset `uncounted_calls`."""
 
-SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED})
+KEEPS_HEARTBEAT = frozenset(
+    {StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED}
+)
 """Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`."""
 
 
@@ -167,11 +169,11 @@ class DecisionBuilder:
         undone_on = transition.to is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
             changes.pop("error", None)  # keep the error for which the item is left out
-        if event not in STILL_HELD:
+        if event not in KEEPS_HELD_SINCE:
             changes.setdefault("held_since", None)
-        if event not in NOT_COUNTED:
-            changes.setdefault("breaker_rejections", 0)
-        if event not in SAME_ATTEMPT:
+        if event not in KEEPS_UNCOUNTED_CALLS:
+            changes.setdefault("uncounted_calls", 0)
+        if event not in KEEPS_HEARTBEAT:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
             changes.setdefault("waiting", False)
@@ -308,7 +310,7 @@ class DecisionBuilder:
         step: str | None,
         attempt: int | None,
         reason: str,
-        asked: Asked | None = None,
+        asked: CommandSource | None = None,
     ) -> None:
         """Add a line to the task's history; `asked` is the operator's command that caused it."""
         by, command_id = (asked.by, asked.command_id) if asked else (None, None)
@@ -339,7 +341,7 @@ class DecisionBuilder:
         if not changed and not (moves and state is not self.before.state):
             return self.unchanged(reason)
         check_task_move(self.before.state, event, state)
-        self._say_what_stays(plan, state)
+        self._add_uncompensated_to_reason(plan, state)
         version = self.before.version + 1
         task = replace(
             self.task,
@@ -348,10 +350,12 @@ class DecisionBuilder:
             steps=self.steps,
             ending=self.ending,
             ended_at=self._ended_at(state),
-            owed=self.task.owed + self._promised(state, version),
+            owed=self.task.owed + self._newly_owed(state, version),
         )
         task = replace(task, failure=self._failure(task))
-        return Decision(placed(task, self.now), tuple(self._actions), reason, tuple(self._history))
+        return Decision(
+            with_due_entry(task, self.now), tuple(self._actions), reason, tuple(self._history)
+        )
 
     def _failure(self, task: Task) -> str | None:
         """The failure group in which the task ends; set only when the task's state changes."""
@@ -372,10 +376,12 @@ class DecisionBuilder:
             return TaskState.COMPLETED
         if not self.ending and self.waits_for_its_time():
             return TaskState.SCHEDULED
-        steps = ((self._shown(record), record.not_before) for record in self.steps.values())
+        steps = (
+            (self._effective_state(record), record.not_before) for record in self.steps.values()
+        )
         return live_state(steps, self.now)
 
-    def _shown(self, record: StepRecord) -> ProcessState:
+    def _effective_state(self, record: StepRecord) -> ProcessState:
         """The step's state as the task's state is derived from it.
 
         A step that is undone while its task goes on counts as Processing or Pending, not as
@@ -418,7 +424,7 @@ class DecisionBuilder:
             return TaskState.ARCHIVED
         return ending.how
 
-    def _say_what_stays(self, plan: Plan | None, state: TaskState) -> None:
+    def _add_uncompensated_to_reason(self, plan: Plan | None, state: TaskState) -> None:
         """Add to an undone task's reason the steps whose effects may stand."""
         if plan is None or self.ending is None or not self.ending.undo:
             return
@@ -428,7 +434,7 @@ class DecisionBuilder:
             why = f"{self.ending.why}; without compensation: {', '.join(stays)}"
             self.ending = replace(self.ending, why=why)
 
-    def _promised(self, state: TaskState, version: int) -> tuple[Owed, ...]:
+    def _newly_owed(self, state: TaskState, version: int) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.
 
         The status of an end, and its alert, are owed once each time the task enters an end state.
@@ -443,14 +449,14 @@ class DecisionBuilder:
         if ends is TaskState.ARCHIVED:
             found.append(owed("alert", "task_archived", why))
         if self.task.reply_to:
-            if _begun(self.steps) and not _begun(self.before.steps):
+            if _has_started(self.steps) and not _has_started(self.before.steps):
                 found.append(owed("status", "started"))
             if ends in STATUSES:
                 found.append(owed("status", STATUSES[ends], why))
         return tuple(found)
 
 
-def _begun(steps: Mapping[str, StepRecord]) -> bool:
+def _has_started(steps: Mapping[str, StepRecord]) -> bool:
     """Whether any step was ever claimed or decided; a step that was only parked was not."""
     return any(
         record.started_at is not None

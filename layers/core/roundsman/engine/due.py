@@ -39,7 +39,7 @@ def shard_of(task_id: str, shards: int) -> int:
 def due(task: Task, now: int) -> int:
     """The earliest time (epoch ms) at which something about an open task may be overdue."""
     instants = [record.overdue_at for record in task.steps.values() if record.under_way]
-    waiting = _GOING_ON if task.ending is None else _ENDING
+    waiting = _WAITING_STATES if task.ending is None else _WAITING_STATES_WHEN_ENDING
     instants += [
         _waiting(record, now)
         for record in task.steps.values()
@@ -54,8 +54,8 @@ def due(task: Task, now: int) -> int:
     return min((at for at in instants if at is not None), default=now + START_WITHIN)
 
 
-_ENDING = frozenset({ProcessState.UNDOING})
-_GOING_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
+_WAITING_STATES_WHEN_ENDING = frozenset({ProcessState.UNDOING})
+_WAITING_STATES = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
 """The states of steps that wait while the task goes on. A step may be undone meanwhile: to begin at
 another agent or under a new key, or as an item that is left out of a fan-out."""
 
@@ -73,12 +73,12 @@ def settled(task: Task) -> bool:
 def removed_at_once(task: Task) -> bool:
     """Whether the record can be deleted at once: ended, nothing owed, and its retention is zero.
 
-    Always False for an Archived task. `task` must be a result of `placed`.
+    Always False for an Archived task. `task` must be a result of `with_due_entry`.
     """
     return settled(task) and task.expires_at is not None and task.retain_for == 0
 
 
-def placed(task: Task, now: int) -> Task:
+def with_due_entry(task: Task, now: int) -> Task:
     """The task with the lane, the due time and the expiry that follow from its record.
 
     In the open lane the stored due time can only decrease. An Archived task never expires.
@@ -106,4 +106,4 @@ def without_owed(task: Task, now: int, *, still_owed: tuple[Owed, ...] = ()) -> 
 
     The task may leave its open lane by this.
     """
-    return placed(replace(task, owed=still_owed), now)
+    return with_due_entry(replace(task, owed=still_owed), now)

@@ -13,7 +13,7 @@ from math import floor
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.expressions import NotAList, listed
+from roundsman.model.expressions import NotAList, evaluate_list
 from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
@@ -28,7 +28,7 @@ FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR, ProcessState.SK
 """The states of an item that has failed. An item is Skipped for no other reason."""
 
 
-class Unusable(ValueError):
+class UnusableList(ValueError):
     """Raised for a list that a step cannot run over; `error` says why."""
 
     def __init__(self, kind: str, why: str) -> None:
@@ -47,7 +47,7 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
     count = len(_items_that_fit(context, step))
     task = context.decision.task
     context.decision.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
-    _close_former_items(context, step.name, count)
+    _skip_former_items(context, step.name, count)
     if count == 0:
         context.decision.move(step.name, StepEvent.NO_ITEMS, finished_at=context.now)
         context.decision.note(f"{step.name}: skipped, no items")
@@ -74,7 +74,7 @@ def _items(plan: Plan, task: Task, step: str, order: Json) -> list[Json]:
     """The items of a step of the stored plan; empty if it has no `for_each`."""
     stored = plan.stored or plan
     for_each = stored.steps[step].for_each
-    return listed(for_each, order, _answers_before(stored, task, step)) if for_each else []
+    return evaluate_list(for_each, order, _answers_before(stored, task, step)) if for_each else []
 
 
 def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
@@ -95,24 +95,24 @@ def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
     try:
         items = _items(context.plan, task, step.name, context.order)
     except NotAList as problem:
-        raise Unusable("ForEachNotAList", str(problem)) from problem
+        raise UnusableList("ForEachNotAList", str(problem)) from problem
     except ValueError as problem:
-        raise Unusable("ForEachFailed", str(problem)) from problem
+        raise UnusableList("ForEachFailed", str(problem)) from problem
     others = len(context.plan.steps) - 1
     if others + len(items) > MOST_STEPS:
         many = f"{len(items)} items beside {others} other steps; {MOST_STEPS} fit in one task"
-        raise Unusable("TooManyItems", many)
+        raise UnusableList("TooManyItems", many)
     try:
         largest = max(map(size_in_bytes, items), default=0)
     except (TypeError, ValueError, RecursionError) as problem:
         why = f"for_each {step.for_each!r} gives items that are not JSON"
-        raise Unusable("ForEachFailed", why) from problem
+        raise UnusableList("ForEachFailed", why) from problem
     if largest > LARGEST_ITEM:
-        raise Unusable("ItemTooLarge", f"an item has {largest} bytes; {LARGEST_ITEM} fit")
+        raise UnusableList("ItemTooLarge", f"an item has {largest} bytes; {LARGEST_ITEM} fit")
     return items
 
 
-def _close_former_items(context: DecisionContext, step: str, count: int) -> None:
+def _skip_former_items(context: DecisionContext, step: str, count: int) -> None:
     """Skip the items that an earlier run of the task had and this one does not.
 
     A task that was begun again may have fewer items. The records of the others are kept, because

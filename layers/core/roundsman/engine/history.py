@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zlib import crc32
 
-from roundsman.model.events import Asked, HistoryRow
+from roundsman.model.events import CommandSource, HistoryRow
 
 ROWS_A_DECISION = 99
 """The maximum number of rows of one decision. A DynamoDB transaction holds 100 writes, and one of
@@ -32,7 +32,7 @@ def seq(version: int, row: int) -> int:
     return version * ROWS_A_VERSION + row
 
 
-def refusal(kind: str, asked: Asked, why: str, version: int, now: int) -> HistoryRow:
+def refusal(kind: str, asked: CommandSource, why: str, version: int, now: int) -> HistoryRow:
     """The row for a command that was refused on this version; a redelivery gives the same row.
 
     Its key comes after those of the rows of the decision that made the version.

@@ -7,11 +7,11 @@ failures and timeouts), `routing` (which agent), `agent_holds` (agents on hold),
 strategy of a failed step), `compensation` (undo) and `operator` (commands).
 """
 
-from roundsman.engine.agent_holds import credit_holds, is_its_own_fault, returned_by_agent
+from roundsman.engine.agent_holds import counts_as_failure, extend_by_holds, returned_by_agent
 from roundsman.engine.attempts import (
     claim,
     failed,
-    nudge,
+    make_ready_if_due,
     overdue,
     progressed,
     send_own_claims_again,
@@ -21,7 +21,13 @@ from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.on_failure import end_if_overdue
 from roundsman.engine.operator import operate
-from roundsman.engine.steps import claim_ready, expect_start, happened, ready_to_perform, succeeded
+from roundsman.engine.steps import (
+    claim_ready,
+    late_success,
+    ready_to_perform,
+    set_start_deadlines,
+    succeeded,
+)
 from roundsman.engine.transitions import Refusal, Stay, StepEvent, TaskEvent, task_transition
 from roundsman.errors import Refused, TryAgain
 from roundsman.model.events import (
@@ -84,7 +90,7 @@ def decide(
         case _:
             pass
     if task.ended and isinstance(event, Replied):
-        return _heard_after_the_end(plan, decision, event)
+        return _reply_after_end(plan, decision, event)
     if plan is None:
         _without_plan(decision, event)
     else:
@@ -93,11 +99,11 @@ def decide(
 
 
 def _with_plan(context: DecisionContext, event: Event) -> None:
-    if isinstance(event, Replied) and (why := _unknown_reply(context, event)):
+    if isinstance(event, Replied) and (why := _why_not_applicable(context, event)):
         context.decision.note(why)
         send_own_claims_again(context, event.claimant)  # it may have changed the key itself
         return
-    credit_holds(context.decision)  # before any check of the task's complete-by
+    extend_by_holds(context.decision)  # before any check of the task's complete-by
     match event:
         case Start():
             _start(context, event)
@@ -110,11 +116,11 @@ def _with_plan(context: DecisionContext, event: Event) -> None:
             _nudge_what_waits(context)
             begin_undos(context)
             if not context.decision.waits_for_its_time():
-                expect_start(context)
+                set_start_deadlines(context)
                 _ask_for_start(context)
 
 
-def _heard_after_the_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
+def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
     """Handle a reply to a task that has ended; the task's state does not change.
 
     Only the late success of a failed step is recorded.
@@ -122,12 +128,13 @@ def _heard_after_the_end(plan: Plan | None, decision: DecisionBuilder, event: Re
     if plan is None:
         return decision.unchanged("the task has ended, and its plan is not stored")
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
-    late_success = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
-    if _unknown_reply(context, event) or not late_success or not _has_failed(context, event.step):
+    succeeded = event.outcome is Outcome.SUCCEEDED and event.operation == PERFORM
+    applies = not _why_not_applicable(context, event) and _has_failed(context, event.step)
+    if not succeeded or not applies:
         return decision.unchanged(
             f"{event.step}: {event.outcome} reply ignored: the task has ended"
         )
-    happened(context, context.plan.steps[event.step])
+    late_success(context, context.plan.steps[event.step])
     return decision.build(context.plan, TaskEvent.REPLIED)
 
 
@@ -164,10 +171,10 @@ def _start(context: DecisionContext, event: Start) -> None:
         context.decision.note(f"starts at {clock_time(context.decision.task.start_at)}")
         return
     end_if_overdue(context)
-    _go_on(context, event.claimant)
+    _claim_all_ready(context, event.claimant)
 
 
-def _go_on(context: DecisionContext, claimant: Claimant) -> None:
+def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
     """Send the requests again that this message claimed before, and claim every ready step."""
     send_own_claims_again(context, claimant)
     claim_ready(context, claimant)
@@ -176,7 +183,7 @@ def _go_on(context: DecisionContext, claimant: Claimant) -> None:
         claim(context, step, claimant)
 
 
-def _unknown_reply(context: DecisionContext, event: Replied) -> str:
+def _why_not_applicable(context: DecisionContext, event: Replied) -> str:
     """Why the reply is not about a current step and key, and changes nothing; else empty."""
     if event.step not in context.plan.steps:
         return f"{event.step}: the plan has no such step"
@@ -190,7 +197,9 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     record = decision.step(step.name)
     timely = operation_of(record) == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
-    counts = current or (timely and _is_open(context, step) and _is_about_the_effect(event))
+    counts = current or (
+        timely and _accepts_earlier_outcome(context, step) and _counts_for_any_attempt(event)
+    )
     if record.waiting and counts and event.callback:
         decision.stop_waiting(step.name)
     if event.outcome is Outcome.SUCCEEDED and counts:
@@ -199,17 +208,17 @@ def _replied(context: DecisionContext, event: Replied) -> None:
         else:
             succeeded(context, step, event.result)
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
-        happened(context, step)
+        late_success(context, step)
     elif counts:
         end_if_overdue(context)  # first: an ending task does not retry
-        _heard(context, step, event)
+        _handle_other_reply(context, step, event)
     else:
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
     end_if_overdue(context)
-    _go_on(context, event.claimant)
+    _claim_all_ready(context, event.claimant)
 
 
-def _is_about_the_effect(event: Replied) -> bool:
+def _counts_for_any_attempt(event: Replied) -> bool:
     """Whether the reply counts for any attempt under its key, and not only for its own.
 
     A success does. A permanent failure does if an outside system sent it with a callback token. Any
@@ -219,12 +228,12 @@ def _is_about_the_effect(event: Replied) -> bool:
     return event.outcome is Outcome.SUCCEEDED or says_no
 
 
-def _heard(context: DecisionContext, step: StepPlan, event: Replied) -> None:
+def _handle_other_reply(context: DecisionContext, step: StepPlan, event: Replied) -> None:
     """Handle a reply other than a success: a failure, a hold, progress or a wait."""
     match event.outcome:
         case Outcome.HELD if context.decision.step(step.name).waiting:
             context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
-        case Outcome.HELD if not is_its_own_fault(context, step, event):
+        case Outcome.HELD if not counts_as_failure(context, step, event):
             returned_by_agent(context, step, event)
         case Outcome.PROGRESS:
             progressed(context, step)
@@ -234,7 +243,7 @@ def _heard(context: DecisionContext, step: StepPlan, event: Replied) -> None:
             failed(context, step, event)
 
 
-def _is_open(context: DecisionContext, step: StepPlan) -> bool:
+def _accepts_earlier_outcome(context: DecisionContext, step: StepPlan) -> bool:
     """Whether the step still accepts the outcome of an earlier attempt: its effect is the same."""
     record = context.decision.step(step.name)
     if operation_of(record) == PERFORM and context.decision.ending:
@@ -257,7 +266,7 @@ def _inspect(context: DecisionContext) -> None:
             overdue(context, step, context.now - record.overdue_at)
     _nudge_what_waits(context)
     begin_undos(context)
-    expect_start(context)
+    set_start_deadlines(context)
     _ask_for_start(context)
 
 
@@ -265,7 +274,7 @@ def _nudge_what_waits(context: DecisionContext) -> None:
     for step in context.plan.steps.values():
         record = context.decision.steps.get(step.name)
         if record and not record.under_way and _waits_to_start(context, record.process_state):
-            nudge(context, step)
+            make_ready_if_due(context, step)
 
 
 def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from roundsman.engine.due import placed, shard_of
+from roundsman.engine.due import shard_of, with_due_entry
 from roundsman.model.plan import Plan
 from roundsman.model.states import TaskState
 from roundsman.model.task import Owed, Task
@@ -60,4 +60,4 @@ def new_task(
         reply_to=options.reply_to,
         correlation_id=options.correlation_id,
     )
-    return placed(task, now)
+    return with_due_entry(task, now)

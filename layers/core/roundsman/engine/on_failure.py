@@ -8,7 +8,7 @@ point of no return the task is always archived. An operator's command overrides 
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.fan_out import leave_out, tolerance
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.instants import clock_time, spoken
+from roundsman.model.instants import clock_time, format_duration
 from roundsman.model.plan import StepPlan, StrategyPlan, UndoPlan, WaitPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import UNDO, Effect, StepError, Termination, operation_of
@@ -53,7 +53,7 @@ def end_if_overdue(context: DecisionContext) -> None:
     task = context.decision.task
     if context.decision.ending or task.complete_by > context.now or context.all_done():
         return
-    late = spoken(context.now - task.complete_by)
+    late = format_duration(context.now - task.complete_by)
     why = f"the task was not complete by {clock_time(task.complete_by)} ({late} ago)"
     error = StepError(NOT_COMPLETE, "the task was not complete in time")
     if context.decision.end(_ending(context, context.plan.on_failure, why, None, error)):

@@ -23,7 +23,7 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.model.instants import SECOND, clock_time, spoken
+from roundsman.model.instants import SECOND, clock_time, format_duration
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Termination
@@ -94,7 +94,7 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
     _check_named(event, failed)
     if event.fresh_key:
         raise Refused("an undo keeps its key: a fresh one might undo twice")
-    _give_time(context)
+    _restart_time_limit(context)
     for step in failed:
         if not event.steps or step.name in event.steps:
             context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
@@ -108,7 +108,7 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
     if rest:
         raise Refused(f"{', '.join(rest)} failed too: name all that failed, or resolve the rest")
     context.decision.ending = None
-    _give_time(context)
+    _restart_time_limit(context)
     for step in failed:
         if event.fresh_key and context.decision.step(step.name).process_state is ProcessState.ERROR:
             _perform_under_fresh_key(context, step)
@@ -162,13 +162,13 @@ def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
     if stands:
         raise Refused(f"{', '.join(stands)} may stand and would happen twice: undo the task first")
     context.decision.ending = None
-    _give_time(context)
+    _restart_time_limit(context)
     for name in list(context.decision.steps):
         context.decision.begin_anew(name)
     context.decision.task = replace(context.decision.task, fan_outs={})
 
 
-def _give_time(context: DecisionContext) -> None:
+def _restart_time_limit(context: DecisionContext) -> None:
     """Start the task's whole time limit again, now."""
     task = context.decision.task
     allowed = task.complete_by - task.start_at
@@ -207,7 +207,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     problem = too_large(context, step, event.result) if event.did else None
     if problem is not None:
         raise Refused(f"{step.name}: {problem}")
-    _go_on(context, step)
+    _continue_if_last_failure(context, step)
     if event.did:
         context.decision.move(
             step.name,
@@ -247,11 +247,11 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
             "undo it by hand after that"
         )
     if context.decision.goes_on_after_undo(record):
-        _go_on(context, step)
+        _continue_if_last_failure(context, step)
     undone(context, step, StepEvent.RESOLVED_DONE)
 
 
-def _go_on(context: DecisionContext, resolved: StepPlan) -> None:
+def _continue_if_last_failure(context: DecisionContext, resolved: StepPlan) -> None:
     """Let a task that was to be archived go on, if no other step has failed.
 
     The task's whole time limit starts again.
@@ -262,7 +262,7 @@ def _go_on(context: DecisionContext, resolved: StepPlan) -> None:
     failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     if all(step is resolved for step in failed):
         context.decision.ending = None
-        _give_time(context)
+        _restart_time_limit(context)
 
 
 # --- Extend and RunNow -------------------------------------------------------------------------
@@ -286,13 +286,14 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     if record.waiting:
         context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
         context.decision.note(
-            f"{step.name}: {spoken(more)} more for its callback, until {clock_time(by)}"
+            f"{step.name}: {format_duration(more)} more for its callback, until {clock_time(by)}"
         )
         return
     # The agent stops at the end of its current request; the next request has the added time.
     context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
     context.decision.note(
-        f"{step.name}: {spoken(more)} more: asked again at {clock_time(record.complete_by)}, "
+        f"{step.name}: {format_duration(more)} more: "
+        f"asked again at {clock_time(record.complete_by)}, "
         "should nothing be heard by then; no attempt counted"
     )
 
@@ -300,7 +301,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
 def _run_now(context: DecisionContext) -> None:
     """End a wait now: for the task's start time, or for the next attempt of its steps."""
     if context.decision.before.state is TaskState.SCHEDULED:
-        _give_time(context)
+        _restart_time_limit(context)
         return
     for step in context.plan.steps.values():
         record = context.decision.step(step.name)

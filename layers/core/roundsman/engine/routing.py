@@ -11,7 +11,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import UNDO, Effect, StepRecord, operation_of
 
-BEHIND = 10 * SECOND
+MAX_LAG_DIFFERENCE = 10 * SECOND
 """How much longer an agent's lag may be than the shortest before the next agent is chosen, in
 ms."""
 
@@ -22,7 +22,7 @@ def route(context: DecisionContext, step: StepPlan) -> str | None:
     if len(taking) <= 1:
         return taking[0] if taking else None
     least = min(lag(context, agent) for agent in taking)
-    return next(agent for agent in taking if lag(context, agent) <= least + BEHIND)
+    return next(agent for agent in taking if lag(context, agent) <= least + MAX_LAG_DIFFERENCE)
 
 
 def candidates(context: DecisionContext, step: StepPlan) -> tuple[str, ...]:
@@ -50,12 +50,12 @@ def agent_now(step: StepPlan, record: StepRecord) -> str:
     return record.agent or step.agent
 
 
-def stored(step: StepPlan, agent: str) -> str | None:
+def stored_agent_name(step: StepPlan, agent: str) -> str | None:
     """The agent as it is stored in a record: None for the plan's first agent."""
     return None if agent == step.agent else agent
 
 
-def left(step: StepPlan, record: StepRecord, agent: str) -> tuple[str, ...]:
+def tried_after_claim(step: StepPlan, record: StepRecord, agent: str) -> tuple[str, ...]:
     """The new value of `StepRecord.tried` when the step is claimed at `agent`."""
     now = agent_now(step, record)
     moves = agent != now and record.started_at is not None

@@ -2,11 +2,11 @@
 
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
-from roundsman.engine.fan_out import Unusable, fan_out
+from roundsman.engine.fan_out import UnusableList, fan_out
 from roundsman.engine.on_failure import give_up
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import Claimant
-from roundsman.model.expressions import holds
+from roundsman.model.expressions import is_true
 from roundsman.model.json import Json, canonical_json, parse_json, size_in_bytes
 from roundsman.model.plan import StepPlan
 from roundsman.model.states import DONE, ProcessState
@@ -24,7 +24,7 @@ def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
     return [step for step in context.plan.steps.values() if _is_ready(context, step)]
 
 
-def expect_start(context: DecisionContext) -> None:
+def set_start_deadlines(context: DecisionContext) -> None:
     """Give each ready step that has none a time by which it should be started.
 
     A command may make steps ready that were never claimed, and the Start that follows may be lost.
@@ -75,7 +75,7 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
     context.decision.note(f"{step.name}: processed")
 
 
-def happened(context: DecisionContext, step: StepPlan) -> None:
+def late_success(context: DecisionContext, step: StepPlan) -> None:
     """Record that a failed step succeeded after all, by another copy of its request.
 
     The operator who repairs the task must know that: under another key it would happen twice.
@@ -108,7 +108,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     if step.when is None or record.started_at is not None or waited or record.tried:
         return True
     try:
-        if holds(step.when, context.order, context.decision.results()):
+        if is_true(step.when, context.order, context.decision.results()):
             return True
     except ValueError as problem:
         error = StepError("ConditionFailed", str(problem))
@@ -122,7 +122,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
 def _fan_out(context: DecisionContext, step: StepPlan) -> None:
     try:
         fan_out(context, step)
-    except Unusable as problem:
+    except UnusableList as problem:
         why = f"{step.name}: {problem}"
         give_up(context, step, StepEvent.CONDITION_FAILED, problem.error, why)
 

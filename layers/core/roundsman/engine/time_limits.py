@@ -20,7 +20,7 @@ from roundsman.model.task import UNDO, StepRecord, operation_of
 PATIENCE = 10
 """How long a request may wait in its queue, as a multiple of the time limit of its attempt."""
 
-BEHIND_SHARE = 4
+BEHIND_DIVISOR = 4
 """A queue is behind if its lag is at least a quarter of the time limit of an attempt."""
 
 
@@ -33,7 +33,7 @@ def time_of(step: StepPlan, operation: str) -> int:
 
 def patience_of(step: StepPlan, operation: str) -> int:
     """How long after its record's complete-by any request of the operation ends, in ms."""
-    return PATIENCE * time_of(step, operation) if _is_waited_for_by_none(step, operation) else 0
+    return PATIENCE * time_of(step, operation) if _nothing_waits_for_end(step, operation) else 0
 
 
 def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
@@ -45,7 +45,7 @@ def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
     within = time_of(step, operation)
     if len(step.agents) > 1 or step.heartbeat_within is not None:
         return 0
-    if _is_waited_for_by_none(step, operation) or lag * BEHIND_SHARE < within:
+    if _nothing_waits_for_end(step, operation) or lag * BEHIND_DIVISOR < within:
         return 0
     return PATIENCE * within
 
@@ -63,7 +63,7 @@ def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> i
     return max(by, min(at, task_ends_at), record.acts_until or 0)
 
 
-def _is_waited_for_by_none(step: StepPlan, operation: str) -> bool:
+def _nothing_waits_for_end(step: StepPlan, operation: str) -> bool:
     """Whether nothing waits until no request of the operation can act any more."""
     if operation == UNDO:
         return True

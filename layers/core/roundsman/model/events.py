@@ -95,7 +95,7 @@ class Inspect:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class CommandSource:
     """The sender of a command, the reason, and the version of the task that the sender saw."""
 
     command_id: str
@@ -111,7 +111,7 @@ class Asked:
 class Resubmit:
     """Continue a task that a failure ended: attempt its failed steps again."""
 
-    asked: Asked
+    asked: CommandSource
     steps: tuple[str, ...] = ()
     """The failed steps to attempt again; empty for all of them."""
     fresh_key: bool = False
@@ -124,14 +124,14 @@ class Resubmit:
 class UndoAsked:
     """Compensate every step that may have had an effect."""
 
-    asked: Asked
+    asked: CommandSource
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
     """Stop the task."""
 
-    asked: Asked
+    asked: CommandSource
     undo: bool = True
     """First compensate every step that may have had an effect."""
 
@@ -140,7 +140,7 @@ class Cancel:
 class Resolve:
     """A person states the outcome of a step."""
 
-    asked: Asked
+    asked: CommandSource
     step: str
     did: bool
     """True if the step happened, False if it did not."""
@@ -155,7 +155,7 @@ class Resolve:
 class Extend:
     """Give more time to a step whose request is at its agent, or to the task."""
 
-    asked: Asked
+    asked: CommandSource
     seconds: int
     """The additional time in seconds."""
     step: str | None = None
@@ -166,7 +166,7 @@ class Extend:
 class RunNow:
     """Start a scheduled task now, or make the next attempt of every waiting step now."""
 
-    asked: Asked
+    asked: CommandSource
 
 
 OperatorEvent: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow

@@ -69,7 +69,7 @@ def compile_condition(where: str, expression: object) -> None:
         raise DefinitionError(f"{refused}: {problem}")
 
 
-def holds(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
+def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     """Whether the expression is true for `{"input": order, "results": results}`.
 
     The truth rules are those of JMESPath: null, false, and empty strings, lists and objects are
@@ -83,10 +83,10 @@ def holds(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
     return found is not None and found is not False and found not in ("", [], {})
 
 
-def listed(expression: str, order: Json, results: Mapping[str, Json]) -> list[Json]:
+def evaluate_list(expression: str, order: Json, results: Mapping[str, Json]) -> list[Json]:
     """Return the list that the expression selects from `{"input": order, "results": results}`.
 
-    Raises NotAList if the value is not a list, and ValueError like `holds`.
+    Raises NotAList if the value is not a list, and ValueError like `is_true`.
     """
     found = _evaluate("for_each", expression, order, results)
     if not isinstance(found, list):

@@ -139,7 +139,7 @@ class Group:
     """The agent of the step; empty if there is none."""
     version: int = 1
     """Counts the writes of the group; each write is conditional on it."""
-    telling_until: int = 0
+    alerting_until: int = 0
     """Until then another process may be sending an alert about the group; 0 if none is."""
     told_at: int | None = None
     """When the last alert about the group was sent; None if none was sent yet."""

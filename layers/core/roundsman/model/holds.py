@@ -31,7 +31,7 @@ class Hold:
 OPERATOR, BREAKER = "operator", "breaker"
 
 
-UNREADABLE_FOR = 5 * MINUTE
+UNREADABLE_HOLD_LASTS = 5 * MINUTE
 """The `until` of an unreadable hold is this many ms after each read. So the hold stays in force
 until somebody replaces or releases it."""
 
@@ -43,7 +43,7 @@ def unreadable_hold(agent: str, kind: str, problem: str, now: int) -> Hold:
     is that an operator or a circuit breaker wanted no calls to the service.
     """
     reason = f"its hold cannot be read ({problem}); release {agent}, or hold it anew"
-    return Hold(agent, kind, now, now + UNREADABLE_FOR, reason, "somebody", unreadable=True)
+    return Hold(agent, kind, now, now + UNREADABLE_HOLD_LASTS, reason, "somebody", unreadable=True)
 
 
 def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
@@ -53,7 +53,7 @@ def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
     )
 
 
-def why_held(hold: Hold) -> str:
+def describe_hold(hold: Hold) -> str:
     """Describe a hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
     if hold.unreadable:
         return f"on hold: {hold.reason}"
@@ -77,7 +77,7 @@ def with_holds(
         by_agent.setdefault(hold.agent, []).append(hold)
     for agent, its_holds in by_agent.items():
         until = max(hold.until for hold in its_holds)
-        why = "; ".join(why_held(hold) for hold in its_holds)
+        why = "; ".join(describe_hold(hold) for hold in its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
             known = found.get(queue, UNREAD)

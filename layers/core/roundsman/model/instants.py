@@ -27,7 +27,7 @@ def clock_time(instant: int) -> str:
     return (EPOCH + timedelta(milliseconds=instant)).strftime("%H:%M:%S")
 
 
-def spoken(duration: int) -> str:
+def format_duration(duration: int) -> str:
     """Format a duration (ms) for people: `250 ms`, `12 s`, `3 min`, `2 h 5 min`."""
     if duration < SECOND:
         return f"{duration} ms"

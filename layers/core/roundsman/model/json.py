@@ -9,7 +9,7 @@ from typing import Never, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-MOST_LEVELS = 24  # DynamoDB allows 32 levels in an item; a result is nested some levels deep in it
+MAX_DEPTH = 24  # DynamoDB allows 32 levels in an item; a result is nested some levels deep in it
 
 
 def canonical_json(value: Json) -> str:
@@ -30,7 +30,7 @@ def parse_json(text: str) -> Json:
     """Parse strict JSON. Raises ValueError for invalid JSON and for these values:
 
     - NaN, Infinity, floating-point numbers that exceed the range of a float, and values nested
-      deeper than MOST_LEVELS: every later write of a record that contains one would fail.
+      deeper than MAX_DEPTH: every later write of a record that contains one would fail.
     - An object in which a key is repeated. The parser of the standard library silently takes the
       last value; in a message that moves money, the intention of the sender is then unknown.
     """
@@ -42,9 +42,9 @@ def parse_json(text: str) -> Json:
             object_pairs_hook=_object,
         )
     except RecursionError as error:
-        raise ValueError(f"nested deeper than {MOST_LEVELS} levels") from error
-    if text.count("[") + text.count("{") > MOST_LEVELS and _levels(value) > MOST_LEVELS:
-        raise ValueError(f"nested deeper than {MOST_LEVELS} levels")
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
+    if text.count("[") + text.count("{") > MAX_DEPTH and _levels(value) > MAX_DEPTH:
+        raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from roundsman.model.instants import SECOND
 
-LEASE_FOR = 20 * SECOND
+LEASE_DURATION = 20 * SECOND
 """How long a lease lasts without renewal, in ms. The timer starts a supervisor every minute, and a
 lease is much shorter than that, so that the next supervisor takes over the shards of one that
 died. A lease is much longer than the difference between clocks and than a single visit."""
@@ -35,14 +35,14 @@ class Lease:
         """
         if self.owner in (None, owner):
             return False
-        return now < self.until <= now + 2 * LEASE_FOR
+        return now < self.until <= now + 2 * LEASE_DURATION
 
     def visited_since(self, instant: int, now: int) -> bool:
         """Whether a visit of the shard began after `instant` (epoch ms).
 
-        A `visited_at` further in the future than LEASE_FOR is ignored.
+        A `visited_at` further in the future than LEASE_DURATION is ignored.
         """
-        return instant < self.visited_at <= now + LEASE_FOR
+        return instant < self.visited_at <= now + LEASE_DURATION
 
 
 FREE = Lease()

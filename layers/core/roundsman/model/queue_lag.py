@@ -1,34 +1,34 @@
 """Read marks: how far the agents have read their queues, and what the engine concludes from that.
 
 Before an agent acts on a request, it stores a read mark: when the request was sent and when it was
-read. Each instance stores at most one mark per queue every NOTE_EVERY. A mark (sent at S, read at
-R) gives two results.
+read. Each instance stores at most one mark per queue every MARK_INTERVAL. A mark (sent at S, read
+at R) gives two results.
 
 *Lag* is R - S: how long the request waited in its queue. The lag is used only for a limited time
-after R (`news_for`), because the mark of an idle queue gets old although there is no backlog. The
-time is NEWS_FOR, or longer if a call takes longer than that: a reader stores its next mark only
-after the call. So the time is twice the interval between this read and the previous read of the
-same instance. If the request waited for less than that interval, the reader was idle in between;
-then the time is twice the waiting time. The time is never shorter than NEWS_FOR, and never longer
-than NEWS_FOR_AT_MOST.
+after R (`lag_valid_for`), because the mark of an idle queue gets old although there is no backlog.
+The time is LAG_VALID_FOR, or longer if a call takes longer than that: a reader stores its next mark
+only after the call. So the time is twice the interval between this read and the previous read of
+the same instance. If the request waited for less than that interval, the reader was idle in
+between; then the time is twice the waiting time. The time is never shorter than LAG_VALID_FOR, and
+never longer than LAG_VALID_AT_MOST.
 
 *Requests that were never read*: if a step is overdue but nobody has read its request, the attempt
 has not failed and is not counted. A wrong "never read" is dangerous: if the agent crashes at every
 attempt and no attempt is counted, the engine sends the step forever. So every doubtful case counts
 as "may have been read":
 
-- The mark is older than DOUBT. For NOTE_EVERY after its mark, an instance may read requests without
-  storing a new one. Such a request was sent before it was read. So only a request sent after
-  R + DOUBT was never read. (Reads without a mark by another instance follow an earlier mark of that
-  instance, so they end earlier.)
+- The mark is older than UNCERTAINTY. For MARK_INTERVAL after its mark, an instance may read
+  requests without storing a new one. Such a request was sent before it was read. So only a request
+  sent after R + UNCERTAINTY was never read. (Reads without a mark by another instance follow an
+  earlier mark of that instance, so they end earlier.)
 - The mark is younger. The queue is being read now, and its reader is at about S. The requests that
-  it has read since then without a mark were sent soon after S. So only a request sent after
-  S + DOUBT was never read. In a backlog, this rule prevents orders from failing because they
-  waited. It can be wrong if a backlog shrinks by more than DOUBT within NOTE_EVERY; the next
-  attempt then counts.
+  it has read since then without a mark were sent soon after S. So only a request sent after S +
+  UNCERTAINTY was never read. In a backlog, this rule prevents orders from failing because they
+  waited. It can be wrong if a backlog shrinks by more than UNCERTAINTY within MARK_INTERVAL; the
+  next attempt then counts.
 - There is no mark. Nothing is known.
 
-DOUBT is NOTE_EVERY, plus the same time again for clock differences and slow writes.
+UNCERTAINTY is MARK_INTERVAL, plus the same time again for clock differences and slow writes.
 """
 
 from dataclasses import dataclass
@@ -40,10 +40,10 @@ from roundsman.model.instants import MINUTE, SECOND
 if TYPE_CHECKING:
     from roundsman.model.plan import Plan
 
-NOTE_EVERY = 5 * SECOND
-DOUBT = 2 * NOTE_EVERY
-NEWS_FOR = MINUTE
-NEWS_FOR_AT_MOST = 30 * MINUTE
+MARK_INTERVAL = 5 * SECOND
+UNCERTAINTY = 2 * MARK_INTERVAL
+LAG_VALID_FOR = MINUTE
+LAG_VALID_AT_MOST = 30 * MINUTE
 """Twice the longest call that a Lambda function can make (15 minutes)."""
 
 
@@ -58,7 +58,7 @@ class ReadMark:
     """When the request was sent, in epoch ms."""
     read_at: int
     """When the request was read, in epoch ms."""
-    news_for: int = NEWS_FOR
+    lag_valid_for: int = LAG_VALID_FOR
     """How long after `read_at` the lag of this request is used as the lag of the queue, in ms."""
     lock: str | None = None
     """The lock of the claim whose request was read; None in a mark that older code wrote."""
@@ -70,7 +70,7 @@ class ReadNotes(Protocol):
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
         """Note that a request sent at `sent_at` (epoch ms) was read now.
 
-        Call this before you act on the request. A mark is written at most every NOTE_EVERY for
+        Call this before you act on the request. A mark is written at most every MARK_INTERVAL for
         each queue. A transient failure is ignored: the only effect is that a backlog is noticed
         later. Raises CallRefused if the agent has no permission to write marks.
         """
@@ -81,14 +81,16 @@ def queue_key(agent: str, priority: str) -> str:
     return f"{agent}/{priority}"
 
 
-def view(mark: ReadMark, now: int) -> AgentView:
+def view_of_mark(mark: ReadMark, now: int) -> AgentView:
     """Return the view of a queue that follows from its mark at `now` (epoch ms)."""
     age = now - mark.read_at
-    known = mark.sent_at if age <= DOUBT else mark.read_at
-    if age > mark.news_for:
-        return AgentView(read_up_to=known + DOUBT, read_lock=mark.lock)
+    known = mark.sent_at if age <= UNCERTAINTY else mark.read_at
+    if age > mark.lag_valid_for:
+        return AgentView(read_up_to=known + UNCERTAINTY, read_lock=mark.lock)
     lag = max(0, mark.read_at - mark.sent_at)
-    return AgentView(lag=lag, reads=mark.sent_at, read_up_to=known + DOUBT, read_lock=mark.lock)
+    return AgentView(
+        lag=lag, reads=mark.sent_at, read_up_to=known + UNCERTAINTY, read_lock=mark.lock
+    )
 
 
 def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
@@ -116,11 +118,11 @@ class ReadMarkWriter:
         self._latest_sent = max(self._latest_sent, min(sent_at, now))
         apart = 0 if self._read_at is None else now - self._read_at
         self._read_at = now
-        if self._written_at is not None and now - self._written_at < NOTE_EVERY:
+        if self._written_at is not None and now - self._written_at < MARK_INTERVAL:
             return None
         waited = now - self._latest_sent
-        news_for = min(max(NEWS_FOR, 2 * min(apart, waited)), NEWS_FOR_AT_MOST)
-        return ReadMark(self._latest_sent, now, news_for, lock)
+        lag_valid_for = min(max(LAG_VALID_FOR, 2 * min(apart, waited)), LAG_VALID_AT_MOST)
+        return ReadMark(self._latest_sent, now, lag_valid_for, lock)
 
     def written(self, mark: ReadMark) -> None:
         """Note that the mark was stored; the next mark covers the reads from now on."""

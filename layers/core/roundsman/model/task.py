@@ -95,8 +95,9 @@ class StepRecord:
     """The attempt waits for a callback."""
     uncounted_timeouts: int = 0
     """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
-    breaker_rejections: int = 0
-    """Calls in a row that the circuit breaker rejected and that were not counted as attempts."""
+    uncounted_calls: int = 0
+    """`held` replies in a row, each after a call whose outcome is unknown, that did not count as
+    attempts."""
     tried: tuple[str, ...] = ()
     """The agents that were tried before `agent`."""
     after_undo: "AfterUndo | None" = None

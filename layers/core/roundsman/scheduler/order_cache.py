@@ -12,18 +12,18 @@ from roundsman.model.json import Json, size_in_bytes
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow, OrderStore
 
-MOST_KEPT = 32
+MAX_ORDERS = 32
 """The largest number of orders in the cache."""
 
-MOST_TEXT = 1024 * 1024
+MAX_BYTES = 1024 * 1024
 """The largest total size of the cached orders, in bytes of JSON.
 
 The parsed values take about 6 times as much memory, and 25 times in the worst case; an instance
 has no more memory to spare."""
 
 
-class OrderRows:
-    """Reads orders, and caches the most recently used: at most MOST_KEPT and MOST_TEXT bytes.
+class OrderCache:
+    """Reads orders, and caches the most recently used: at most MAX_ORDERS and MAX_BYTES bytes.
 
     The last order is cached even if it is larger.
     """
@@ -56,4 +56,4 @@ class OrderRows:
             del self._lengths[oldest]
 
     def _is_too_much(self) -> bool:
-        return len(self._kept) > MOST_KEPT or sum(self._lengths.values()) > MOST_TEXT
+        return len(self._kept) > MAX_ORDERS or sum(self._lengths.values()) > MAX_BYTES

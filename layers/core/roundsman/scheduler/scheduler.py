@@ -52,12 +52,12 @@ from roundsman.ports import (
     TaskStore,
 )
 from roundsman.scheduler.lookahead import delay_until
-from roundsman.scheduler.order_cache import OrderRows
+from roundsman.scheduler.order_cache import OrderCache
 from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.wire.commands import INSPECT, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
-RACES = 30
+MAX_WRITE_ATTEMPTS = 30
 """Attempts to store a decision before the message is returned to its queue (TryAgain).
 
 The replies to the items of a fan-out arrive at once, and all change one record. With 100 items and
@@ -134,7 +134,7 @@ class Scheduler:
         instance: str,
     ) -> None:
         self._tasks = tasks
-        self._orders = OrderRows(orders)
+        self._orders = OrderCache(orders)
         self._plans = plans
         self._board = board
         self._outbox = outbox
@@ -168,7 +168,7 @@ class Scheduler:
         # need a second, consistent read.
         mostly_written = isinstance(event, Start | Replied)
         handled = self._by_a_cheap_read(task_id, event, claimant) if mostly_written else None
-        for _ in range(RACES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             if handled is not None:
                 return handled
             task = self._tasks.load(task_id, self._clock())
@@ -181,7 +181,7 @@ class Scheduler:
                 return self._refused(task, event, str(refused))
             handled = self._commit(plan, task, decision, claimant)
         if handled is None:
-            raise TryAgain(f"{task_id}: lost the race {RACES} times")
+            raise TryAgain(f"{task_id}: lost the race {MAX_WRITE_ATTEMPTS} times")
         return handled
 
     def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from roundsman.engine.new_task import RECEIVED, ProcessingOptions, new_task
 from roundsman.errors import Problem, RejectedOrder, TryAgain
-from roundsman.model.events import Asked, Cancel
+from roundsman.model.events import Cancel, CommandSource
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Owed, Task
@@ -112,7 +112,7 @@ class Submission:
         """
         if self._tasks.load(asked.order_id, self._clock()) is None:
             raise RejectedOrder([NO_TASK], order_id=asked.order_id)
-        event = Cancel(Asked(message_id, APPLICATION, asked.reason), asked.undo)
+        event = Cancel(CommandSource(message_id, APPLICATION, asked.reason), asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
         return Submitted(False, "its cancellation was passed on to the scheduler")
 

@@ -9,8 +9,8 @@ the number of shards:
   shards that it has finished in the same write. Another pass that begins meanwhile takes free
   shards, so two or more supervisors share the work.
 - A pass does not visit a shard that another pass has finished since this pass began.
-- A lease ends LEASE_FOR after its last write, by the holder's clock. A live holder renews it; the
-  shards of a dead holder become free. If clocks differ by some seconds, a lease is shorter or
+- A lease ends LEASE_DURATION after its last write, by the holder's clock. A live holder renews it;
+  the shards of a dead holder become free. If clocks differ by some seconds, a lease is shorter or
   longer by that difference.
 - The record also keeps the highest number of shards ever configured. A task keeps its shard, so a
   task that was created before the number was lowered is still found.
@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman.model.leases import LEASE_FOR, Leases
+from roundsman.model.leases import LEASE_DURATION, Leases
 from roundsman.ports import Clock, LeaseStore
 
 AT_ONCE = 4
@@ -31,7 +31,7 @@ PARTS = 16
 
 A pass may run for 15 minutes (Lambda's longest timeout), and each minute another one starts."""
 
-RACES = 5
+MAX_WRITE_ATTEMPTS = 5
 """Attempts to write the leases when other supervisors write first."""
 
 
@@ -74,12 +74,12 @@ class ShardPass:
 
         Without leases, all remaining shards are returned. Raises nothing.
         """
-        for _ in range(RACES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             chosen = self._choose()
             if not chosen or self._goes_without() or self._take(chosen):
                 break
         else:
-            self.unleased = f"lost the race for the leases {RACES} times"
+            self.unleased = f"lost the race for the leases {MAX_WRITE_ATTEMPTS} times"
             chosen = self._choose()
         self.left = [shard for shard in self.left if shard not in chosen]
         return chosen
@@ -88,7 +88,7 @@ class ShardPass:
         return self.unleased is not None
 
     def _take(self, shards: Sequence[int]) -> bool:
-        until = self._clock() + LEASE_FOR
+        until = self._clock() + LEASE_DURATION
         return self._write(self._without_mine().taken(self._owner, shards, until))
 
     def _choose(self) -> list[int]:
@@ -103,23 +103,23 @@ class ShardPass:
     def still_held(self, shard: int) -> bool:
         """Whether this pass still holds the shard's lease, or goes on without leases.
 
-        Renews the leases when half of LEASE_FOR has passed. If the renewal loses RACES races, the
-        answer is True: a second supervisor in the shard does no harm.
+        Renews the leases when half of LEASE_DURATION has passed. If the renewal loses
+        MAX_WRITE_ATTEMPTS races, the answer is True: a second supervisor in the shard does no harm.
         """
-        for _ in range(RACES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             now = self._clock()
-            if self._goes_without() or now - self._written_at < LEASE_FOR // 2:
+            if self._goes_without() or now - self._written_at < LEASE_DURATION // 2:
                 break
             mine = self._mine()
             if shard not in mine:
                 return False
-            if self._write(self._leases.taken(self._owner, mine, now + LEASE_FOR)):
+            if self._write(self._leases.taken(self._owner, mine, now + LEASE_DURATION)):
                 break
         return True
 
     def close(self) -> None:
         """Release the leases of this pass. A lease that cannot be released expires."""
-        for _ in range(RACES):
+        for _ in range(MAX_WRITE_ATTEMPTS):
             if self._goes_without() or not self._mine() or self._write(self._without_mine()):
                 return
 

@@ -134,7 +134,7 @@ class Supervisor:
         outbox: Outbox,
         clock: Clock,
         jitter: Callable[[], float],
-        beat: SupervisorConfig,
+        config: SupervisorConfig,
         on_trouble: Callable[[str, Exception], None],
     ) -> None:
         self._tasks = tasks
@@ -143,9 +143,9 @@ class Supervisor:
         self._outbox = outbox
         self._clock = clock
         self._jitter = jitter
-        self._beat = beat
+        self._beat = config
         self._on_trouble = on_trouble
-        self._ahead = LookAhead(outbox, interval=beat.interval, clock=clock)
+        self._ahead = LookAhead(outbox, interval=config.interval, clock=clock)
         self._put_off: set[DueEntry] = set()
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
         self._group_rounds = GroupCensus(
@@ -155,7 +155,7 @@ class Supervisor:
             board=board,
             outbox=outbox,
             clock=clock,
-            undone_count=beat.undone_count,
+            undone_count=config.undone_count,
         )
 
     def make_pass(self, *, stop_at: int) -> PassReport:
@@ -167,7 +167,7 @@ class Supervisor:
         """
         report = PassReport()
         until = self._ahead.until(self._clock())
-        way = ShardPass(
+        shard_pass = ShardPass(
             self._beat.leases,
             owner=self._beat.instance,
             clock=self._clock,
@@ -176,18 +176,18 @@ class Supervisor:
         )
         # Groups come first, because their cost is bounded: under overload, the shards would use up
         # the time of every pass.
-        report.groups = self._group_rounds.make(way.shards, lambda: self._clock() < stop_at)
-        while way.left and self._has_time(stop_at, report):
-            shards = way.next_shards()
+        report.groups = self._group_rounds.make(shard_pass.shards, lambda: self._clock() < stop_at)
+        while shard_pass.left and self._has_time(stop_at, report):
+            shards = shard_pass.next_shards()
             if not shards:
-                report.left_to_others = len(way.left)
+                report.left_to_others = len(shard_pass.left)
                 break
             for shard in shards:
                 began_at = self._clock()
-                if self._visit_shard(shard, until, stop_at, way, report):
-                    way.visited(shard, began_at)
-        way.close()
-        report.unleased = way.unleased
+                if self._visit_shard(shard, until, stop_at, shard_pass, report):
+                    shard_pass.visited(shard, began_at)
+        shard_pass.close()
+        report.unleased = shard_pass.unleased
         self._put_off = report.put_off if report.finished else self._put_off | report.put_off
         return report
 
@@ -198,12 +198,12 @@ class Supervisor:
         return False
 
     def _visit_shard(
-        self, shard: int, until: int, stop_at: int, way: ShardPass, report: PassReport
+        self, shard: int, until: int, stop_at: int, shard_pass: ShardPass, report: PassReport
     ) -> bool:
         """Visit the due entries, then send look-ahead Inspects; True if the shard is complete."""
 
         def go_on() -> bool:
-            return self._has_time(stop_at, report) and way.still_held(shard)
+            return self._has_time(stop_at, report) and shard_pass.still_held(shard)
 
         if not go_on():
             return False

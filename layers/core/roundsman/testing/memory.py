@@ -20,7 +20,7 @@ from roundsman.model.holds import BREAKER, Hold, in_force, with_holds
 from roundsman.model.instants import SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
-from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, queue_key, view
+from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, queue_key, view_of_mark
 from roundsman.model.task import Task
 from roundsman.ports import (
     Clock,
@@ -301,7 +301,7 @@ class MemoryAgentBoard:
         A queue that was never read is missing, unless its agent is on hold.
         """
         now = self._clock()
-        views = {queue: view(mark, now) for queue, mark in self._marks.items()}
+        views = {queue: view_of_mark(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds.holds() if self._holds else (), now)
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:

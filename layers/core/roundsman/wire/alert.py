@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from roundsman.model.instants import clock_time, iso, spoken
+from roundsman.model.instants import clock_time, format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert_text import AlertText, sanitize
 
@@ -75,7 +75,7 @@ def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
 
     `since` is when it opened, None if that is not known. Instants are epoch ms.
     """
-    lasted = f" after {spoken(now - since)}" if since is not None else ""
+    lasted = f" after {format_duration(now - since)}" if since is not None else ""
     return agent_alert(
         "breaker_closed",
         agent,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 
 from roundsman.model.events import (
     COMMAND_KINDS,
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     OperatorEvent,
     Resolve,
@@ -62,8 +62,8 @@ def read_command(body: str) -> Command:
     return Command(kind, task_id, event)
 
 
-def _read_asked(fields: Fields) -> Asked:
-    return Asked(
+def _read_asked(fields: Fields) -> CommandSource:
+    return CommandSource(
         command_id=fields.text("commandId"),
         by=fields.text("by"),
         reason=fields.optional_text("reason") or "",
@@ -71,7 +71,7 @@ def _read_asked(fields: Fields) -> Asked:
     )
 
 
-def _asked_fields(asked: Asked) -> dict[str, Json]:
+def _asked_fields(asked: CommandSource) -> dict[str, Json]:
     found: dict[str, Json] = {"commandId": asked.command_id, "by": asked.by}
     if asked.reason:
         found["reason"] = asked.reason
@@ -97,14 +97,14 @@ def _payload(event: OperatorEvent) -> dict[str, Json]:
             return {}
 
 
-def _read_resubmit(fields: Fields, asked: Asked) -> Resubmit:
+def _read_resubmit(fields: Fields, asked: CommandSource) -> Resubmit:
     if fields.optional("input") is not None:
         # An ignored field would let the sender believe that the correction was made.
         fields.problem("input", "corrections of the order are not taken; send a new order")
     return Resubmit(asked, fields.texts("steps"), fields.flag("freshKey"), fields.flag("again"))
 
 
-def _read_resolve(fields: Fields, asked: Asked) -> Resolve:
+def _read_resolve(fields: Fields, asked: CommandSource) -> Resolve:
     did = fields.one_of("outcome", OUTCOMES) == "did"
     fresh_key = fields.flag("freshKey")
     if did and fresh_key:
@@ -113,14 +113,14 @@ def _read_resolve(fields: Fields, asked: Asked) -> Resolve:
     return Resolve(asked, fields.text("step"), did, result, fresh_key)
 
 
-def _read_extend(fields: Fields, asked: Asked) -> Extend:
+def _read_extend(fields: Fields, asked: CommandSource) -> Extend:
     seconds = fields.number("seconds")
     if not 1 <= seconds <= LONGEST_EXTENSION:
         fields.problem("seconds", f"must be 1 to {LONGEST_EXTENSION}")
     return Extend(asked, seconds, fields.optional_text("step"))
 
 
-READERS: Mapping[str, Callable[[Fields, Asked], OperatorEvent]] = {
+READERS: Mapping[str, Callable[[Fields, CommandSource], OperatorEvent]] = {
     "resubmit": _read_resubmit,
     "undo": lambda _, asked: UndoAsked(asked),
     "cancel": lambda fields, asked: Cancel(asked, fields.flag("undo", absent=True)),

@@ -172,8 +172,8 @@ def _step(step: StepRecord) -> Item:
         item["Waiting"] = {"BOOL": True}
     if step.uncounted_timeouts:
         item["Spared"] = number(step.uncounted_timeouts)
-    if step.breaker_rejections:
-        item["InVain"] = number(step.breaker_rejections)
+    if step.uncounted_calls:
+        item["InVain"] = number(step.uncounted_calls)
     if step.tried:
         item["Tried"] = {"L": [text(agent) for agent in step.tried]}
     _put(item, "AfterUndo", step.after_undo)
@@ -286,7 +286,7 @@ def _read_step(reader: ItemReader) -> StepRecord:
         heard_at=reader.optional_number("HeardAt"),
         waiting=reader.flag("Waiting"),
         uncounted_timeouts=reader.number("Spared", 0),
-        breaker_rejections=reader.number("InVain", 0),
+        uncounted_calls=reader.number("InVain", 0),
         tried=reader.texts("Tried"),
         after_undo=_read_after_undo(reader),
         effect=_read_effect(reader),

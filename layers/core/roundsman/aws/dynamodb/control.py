@@ -25,7 +25,13 @@ from roundsman.model.holds import Hold, with_holds
 from roundsman.model.instants import SECOND
 from roundsman.model.leases import Lease, Leases
 from roundsman.model.plan import Plan, read_plan
-from roundsman.model.queue_lag import NEWS_FOR, ReadMark, ReadMarkWriter, queue_key, view
+from roundsman.model.queue_lag import (
+    LAG_VALID_FOR,
+    ReadMark,
+    ReadMarkWriter,
+    queue_key,
+    view_of_mark,
+)
 from roundsman.ports import Clock
 
 if TYPE_CHECKING:
@@ -136,7 +142,7 @@ class DynamoAgentBoard:
         if self._read_at is None or now - self._read_at >= self._keep_for:
             self._marks, self._holds = self._read_marks(), self._hold_store.stored()
             self._read_at = now
-        views = {queue: view(mark, now) for queue, mark in self._marks.items()}
+        views = {queue: view_of_mark(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds, now)
 
     def _read_marks(self) -> dict[str, ReadMark]:
@@ -157,10 +163,12 @@ class DynamoAgentBoard:
 
 def _mark(queue: str, value: "Value") -> ReadMark:
     reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
-    news_for = reader.optional_number("NewsFor")  # marks written by older code have none
+    lag_valid_for = reader.optional_number("NewsFor")  # marks written by older code have none
     sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
     lock = reader.optional_text("Lock")
-    return ReadMark(sent_at, read_at, NEWS_FOR if news_for is None else news_for, lock)
+    return ReadMark(
+        sent_at, read_at, LAG_VALID_FOR if lag_valid_for is None else lag_valid_for, lock
+    )
 
 
 class DynamoReadNotes:
@@ -192,7 +200,7 @@ class DynamoReadNotes:
     def _write(self, queue: str, mark: ReadMark) -> None:
         """Store the mark unless a newer one is stored; an invalid one is replaced."""
         sent, read = number(mark.sent_at), number(mark.read_at)
-        stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.news_for)}
+        stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.lag_valid_for)}
         if mark.lock is not None:
             stored["Lock"] = text(mark.lock)
         try:

@@ -205,7 +205,7 @@ def _value(group: Group) -> "Value":
     }
     numbers = {
         "Since": group.since,
-        "TellingUntil": group.telling_until,
+        "TellingUntil": group.alerting_until,
         "ToldCount": group.told_count,
         "Count": group.count,
         "LastAt": group.last_at,
@@ -251,7 +251,7 @@ def _group(name: str, value: "Value") -> Group:
         since=reader.number("Since", 0),
         agent=reader.text("Agent", ""),
         version=reader.number("Version"),
-        telling_until=reader.number("TellingUntil", 0),
+        alerting_until=reader.number("TellingUntil", 0),
         told_at=reader.optional_number("ToldAt"),
         told_count=reader.number("ToldCount", 0),
         count=reader.number("Count", 0),

@@ -35,7 +35,7 @@ from aws_lambda_powertools.utilities.circuit_breaker.persistence import (
     CircuitBreakerDynamoDBPersistence,
 )
 
-from roundsman.agents.guard import HeldBack, NotCalled
+from roundsman.agents.guard import CallHeld, NotCalled
 from roundsman.aws.observability import count, logger, where
 from roundsman.errors import Busy, PermanentError, TransientError
 from roundsman.model.instants import SECOND
@@ -204,7 +204,7 @@ class Breaker:
             case _:
                 self._news.closed()
 
-    def _held_back(self, circuit: CircuitInfo, *, called: bool = False) -> HeldBack:
+    def _held_back(self, circuit: CircuitInfo, *, called: bool = False) -> CallHeld:
         now = self._clock()
         recovers_at = self._recovers_at(circuit.opened_at)
         if circuit.state is not CircuitState.OPEN or recovers_at is None:
@@ -212,7 +212,7 @@ class Breaker:
         else:
             why, until = self.why_open(circuit.failure_count), recovers_at
         self._news.held(until, why)
-        return HeldBack(f"{self._agent}'s circuit is open: {why}", until=until, called=called)
+        return CallHeld(f"{self._agent}'s circuit is open: {why}", until=until, called=called)
 
     def _recovers_at(self, opened_at: int | None) -> int | None:
         """When (epoch ms) a circuit opened at `opened_at` (epoch s) may be tried; None if now."""

@@ -11,14 +11,14 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING, TypeVar
 
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.guard.breaker import Breaker
 from roundsman.aws.guard.circuit_events import CircuitEvents
-from roundsman.aws.guard.rate_limit import LONGEST_WAIT, Rate
+from roundsman.aws.guard.rate_limit import LONGEST_WAIT, RateLimit
 from roundsman.aws.observability import count, logger, where
 from roundsman.aws.settings import AgentSettings
-from roundsman.model.holds import OPERATOR, Hold, in_force, why_held
+from roundsman.model.holds import OPERATOR, Hold, describe_hold, in_force
 from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman.wire.alert import Alert
@@ -55,7 +55,7 @@ class OperatorsHold:
             self._read()
         for hold in in_force(self._known, now):
             if (hold.agent, hold.kind) == (self._agent, OPERATOR):
-                raise HeldBack(f"{self._agent} is {why_held(hold)}", until=hold.until)
+                raise CallHeld(f"{self._agent} is {describe_hold(hold)}", until=hold.until)
 
     def _read(self) -> None:
         try:
@@ -69,7 +69,7 @@ class AgentGuard:
     """The Guard of one agent's service, for all instances together."""
 
     def __init__(
-        self, *, hold: OperatorsHold, breaker: Breaker, rate: Rate | None, news: CircuitEvents
+        self, *, hold: OperatorsHold, breaker: Breaker, rate: RateLimit | None, news: CircuitEvents
     ) -> None:
         self._hold = hold
         self._breaker = breaker
@@ -128,7 +128,7 @@ def guard_of(
     )
     rate = None
     if settings.calls_per_second is not None:
-        rate = Rate(
+        rate = RateLimit(
             agent,
             client,
             control_table=table,

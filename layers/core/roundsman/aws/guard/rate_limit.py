@@ -14,7 +14,7 @@ can be served, and not all at once every two seconds.
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
-from roundsman.agents.guard import HeldBack, NoPlace
+from roundsman.agents.guard import CallHeld, RateLimited
 from roundsman.aws.dynamodb.codec import Item, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
@@ -37,7 +37,7 @@ IS_SOON = "NextAt >= :now AND NextAt <= :latest"
 RETURN_IS_AHEAD = "ReturnAt >= :first AND ReturnAt <= :latest"
 
 
-class Rate:
+class RateLimit:
     """At most `calls_per_second` for all instances that share the table. `sleep` takes ms."""
 
     def __init__(
@@ -70,7 +70,7 @@ class Rate:
         """
         try:
             place = self._place(ends_at, longest)
-        except HeldBack:
+        except CallHeld:
             raise
         except Exception as error:  # noqa: BLE001  # it must not cause an outage
             count("RateFailed")
@@ -93,7 +93,7 @@ class Rate:
                 return place
             if self._next_at > latest:
                 break
-        raise NoPlace(
+        raise RateLimited(
             f"more than {self._said} calls a second of {self._agent}", until=self._return_at()
         )
 

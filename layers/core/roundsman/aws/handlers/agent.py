@@ -147,7 +147,7 @@ class AgentFunction:
             event,
             handle=handle_message,
             outbox=self.outbox,
-            mailbag=self._mailbag,
+            send_buffer=self._mailbag,
             sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
             dead_letters=self._dead_letters,

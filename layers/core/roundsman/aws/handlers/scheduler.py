@@ -51,7 +51,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
         event,
         handle=handle,
         outbox=parts.outbox,
-        mailbag=parts.outbox.mailbag,
+        send_buffer=parts.outbox.send_buffer,
         sqs=parts.sqs,
         queue_url_beside=settings.scheduler_queue_url,
         dead_letters=dead_letters,

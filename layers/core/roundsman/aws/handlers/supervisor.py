@@ -33,7 +33,7 @@ def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
         outbox=parts.outbox,
         clock=now,
         jitter=random.random,
-        beat=SupervisorConfig(
+        config=SupervisorConfig(
             leases=parts.leases,
             instance=secrets.token_hex(4),
             shards=settings.due_shards,

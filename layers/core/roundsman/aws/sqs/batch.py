@@ -58,7 +58,7 @@ def handle_batch(
     *,
     handle: Callable[[Message], None],
     outbox: Outbox,
-    mailbag: SendBuffer,
+    send_buffer: SendBuffer,
     sqs: "SQSClient",
     queue_url_beside: str,
     dead_letters: DeadLetters,
@@ -82,12 +82,12 @@ def handle_batch(
     batch = _Batch(
         handle=handle,
         outbox=outbox,
-        mailbag=mailbag,
+        send_buffer=send_buffer,
         dead_letters=dead_letters,
         delete=partial(_delete, sqs) if crashed else None,
         beside=queue_url_beside.rpartition("/")[0],
     )
-    with mailbag.opened():
+    with send_buffer.opened():
         for record in records:
             batch.handle_one(record)
             if crashed:
@@ -110,7 +110,7 @@ class _Batch:
         *,
         handle: Callable[[Message], None],
         outbox: Outbox,
-        mailbag: SendBuffer,
+        send_buffer: SendBuffer,
         dead_letters: DeadLetters,
         delete: Callable[[str, SqsRecord], None] | None,
         beside: str,
@@ -118,7 +118,7 @@ class _Batch:
         self.failed: list[str] = []
         self._handle = handle
         self._outbox = outbox
-        self._mailbag = mailbag
+        self._mailbag = send_buffer
         self._dead_letters = dead_letters
         self._delete = delete
         self._beside = beside

@@ -33,7 +33,7 @@ RequestQueues = Mapping[str, Mapping[str, str]]
 class AwsOutbox:
     """Outbox over SQS and SNS.
 
-    While a batch of messages is handled, requests and start commands are buffered in `mailbag` and
+    While a batch of messages is handled, requests and start commands wait in `send_buffer` and
     sent together; `handle_batch` sends them and learns from the buffer which were not accepted.
     Everything else is sent at once. Buffered requests are sent before a status or an alert, so that
     a reply queue that hangs delays no step.
@@ -54,7 +54,7 @@ class AwsOutbox:
         rejected_queue: str | None = None,
         alert_topic: str | None = None,
     ) -> None:
-        self.mailbag = SendBuffer(sqs)
+        self.send_buffer = SendBuffer(sqs)
         self._sqs = sqs
         self._sns = sns
         self._scheduler_queue = scheduler_queue
@@ -83,7 +83,7 @@ class AwsOutbox:
                 post = OutgoingMessage(wire_text(request.body()), request.tenant)
                 posts.setdefault(url, []).append(post)
         for url, found in posts.items():
-            failures += self.mailbag.send(url, found)
+            failures += self.send_buffer.send(url, found)
         raise_most_retryable(failures)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
@@ -91,7 +91,7 @@ class AwsOutbox:
         post = OutgoingMessage(
             wire_text(Command(START, task_id).body()), delay=_delay_seconds(delay)
         )
-        raise_most_retryable(self.mailbag.send(self._scheduler_queue, [post]))
+        raise_most_retryable(self.send_buffer.send(self._scheduler_queue, [post]))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
         """Send the command to find overdue steps, delayed by `delay` ms (at most 15 minutes)."""
@@ -177,7 +177,7 @@ class AwsOutbox:
 
         Submission sends an order's status before its start command anyway.
         """
-        self.mailbag.flush(but=self._scheduler_queue)
+        self.send_buffer.flush(but=self._scheduler_queue)
 
 
 def _delay_seconds(delay: int) -> int:

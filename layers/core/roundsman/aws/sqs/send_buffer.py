@@ -21,7 +21,7 @@ from roundsman.ports import Clock
 
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
-from roundsman.model.instants import SECOND, spoken
+from roundsman.model.instants import SECOND, format_duration
 
 
 class _Kept(NamedTuple):
@@ -148,7 +148,7 @@ def why_sent_first(*, since: int, until: int, attempt_ends_at: int, now: int) ->
     sent. All instants are in epoch ms.
     """
     if now - since >= WAITS_FOR:
-        return f"a reply has waited for {spoken(now - since)}"
+        return f"a reply has waited for {format_duration(now - since)}"
     if attempt_ends_at + SENT_WITHIN > until:
         return "the next attempt may end too late for a reply that waits"
     return None

@@ -18,7 +18,7 @@ UNDO_SPARED_AT_MOST = 3
 """The timeouts of an undo may count once this many of them were not counted."""
 
 
-class Operation(NamedTuple):
+class ClaimedOperation(NamedTuple):
     """The operation that a claim assigns."""
 
     task_id: str
@@ -36,14 +36,14 @@ class Claims:
 
     def __init__(self) -> None:
         """Start without claims."""
-        self._given: dict[Operation, set[str]] = {}
-        self._accepted: set[tuple[Operation, str]] = set()
-        self._spared: dict[Operation, bool] = {}
+        self._given: dict[ClaimedOperation, set[str]] = {}
+        self._accepted: set[tuple[ClaimedOperation, str]] = set()
+        self._uncounted_timeouts_after: dict[ClaimedOperation, bool] = {}
         self._failed: Counter[str] = Counter()
 
     def accepted(self, request: AgentRequest) -> None:
         """Note that a queue accepted this request, even if it loses it later."""
-        of = Operation(request.task_id, request.step, request.operation)
+        of = ClaimedOperation(request.task_id, request.step, request.operation)
         self._accepted.add((of, request.lock))
 
     def handling_failed(self, nonce: str) -> None:
@@ -66,7 +66,7 @@ class Claims:
 
     def _claimed(self, task: Task, name: str, lock: str) -> Iterator[Broken]:
         """Check a new claim: its lock must never have been given before."""
-        of = Operation(task.task_id, name, operation_of(task.step(name)))
+        of = ClaimedOperation(task.task_id, name, operation_of(task.step(name)))
         given = self._given.setdefault(of, set())
         if lock in given:
             what = f"{name}: the lock {lock} was given before"
@@ -85,10 +85,10 @@ class Claims:
           an undo that never starts needs a person.
         """
         earlier, record = before.step(name), after.step(name)
-        of = Operation(after.task_id, name, operation_of(earlier))
+        of = ClaimedOperation(after.task_id, name, operation_of(earlier))
         counted = _is_counted_as_overdue(earlier, record)
-        spared_before = self._spared.pop(of, False)
-        self._spared[of] = not counted and _is_let_pass(earlier, record, now)
+        spared_before = self._uncounted_timeouts_after.pop(of, False)
+        self._uncounted_timeouts_after[of] = not counted and _is_let_pass(earlier, record, now)
         if not counted or spared_before or _ends_anyway(before, after, name):
             return
         if of.operation == UNDO and earlier.uncounted_timeouts >= UNDO_SPARED_AT_MOST:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from roundsman.model.instants import MINUTE, spoken
+from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman.testing.invariants.needs import needs
@@ -53,5 +53,5 @@ class Looks:
             return
         since = max(needed, self._looked.get(task_id, 0), self._quiet_since)
         if now - since > self._bound:
-            what = f"nobody looked at it for {spoken(now - since)}"
+            what = f"nobody looked at it for {format_duration(now - since)}"
             yield Broken(Invariant.LOOKED_AT, task_id, what)

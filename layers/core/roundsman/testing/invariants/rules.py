@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from roundsman.alerts.group import News
+from roundsman.alerts.group import AlertKind
 from roundsman.engine.decision import STATUSES
 from roundsman.engine.due import Lane, lane_key, settled
 from roundsman.model.failure import Group
@@ -294,7 +294,7 @@ def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -
     group, news = alert.attributes.get("group"), alert.attributes.get("news")
     if group is None or alert.attributes["kind"] == "task_unreadable":
         return
-    if news == News.CLEAR and standing:
+    if news == AlertKind.CLEAR and standing:
         yield Broken(Invariant.CAUSED, " ".join(sorted(standing)), f"{group} is told as cleared")
     elif not failed:
         yield Broken(Invariant.CAUSED, group, f"{alert.subject}: nothing failed so")

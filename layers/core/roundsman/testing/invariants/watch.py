@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 
-from roundsman.alerts.group import News
+from roundsman.alerts.group import AlertKind
 from roundsman.engine.due import settled
 from roundsman.model.failure import Group
 from roundsman.model.plan import Plan
@@ -28,7 +28,7 @@ BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
 """The end states that only `resubmit --again` reopens."""
 
 
-class Watch:
+class InvariantWatch:
     """Follows the tasks of a world and collects broken invariants.
 
     `tasks` holds the last record of each task; `due` the due entries of open tasks (epoch ms);
@@ -104,7 +104,7 @@ class Watch:
         """Check an alert when it is published, because the stored tasks may change right after."""
         group = alert.attributes.get("group", "")
         self.broken += of_alert(alert, self._failed.get(group, ()), self._standing_in(group))
-        if alert.attributes.get("news") == News.CLEAR:
+        if alert.attributes.get("news") == AlertKind.CLEAR:
             self._alerted.discard(group)
         else:
             self._alerted.add(group)

@@ -5,7 +5,7 @@ They never return the contents of orders: the ledger keeps only ids, keys and co
 
 from collections.abc import Callable, Mapping
 
-from roundsman.testing.remote_services.application import Application, NotJson, parse_json
+from roundsman.testing.remote_services.application import ExampleServices, NotJson, parse_json
 from roundsman.testing.remote_services.contract import OPERATIONS
 from roundsman.testing.remote_services.fault_rules import FaultsInvalid
 from roundsman.testing.remote_services.values import Answer, Json, refused
@@ -20,7 +20,7 @@ _FILTERED = ("/_ledger", "/_calls")
 
 
 def handle(
-    application: Application,
+    application: ExampleServices,
     method: str,
     path: str,
     query: Mapping[str, list[str]],
@@ -41,7 +41,7 @@ def handle(
 
 
 def _answer(
-    application: Application, method: str, path: str, order_id: str | None, body: bytes
+    application: ExampleServices, method: str, path: str, order_id: str | None, body: bytes
 ) -> Answer:
     if method == "DELETE":
         if path == "/_ledger":
@@ -65,7 +65,7 @@ def _index() -> Json:
     return {"calls": [operation.name for operation in OPERATIONS], "admin": [*admin]}
 
 
-def _set_faults(application: Application, body: bytes) -> Answer:
+def _set_faults(application: ExampleServices, body: bytes) -> Answer:
     try:
         application.set_faults(parse_json(body))
     except NotJson as problem:

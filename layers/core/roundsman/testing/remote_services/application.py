@@ -16,20 +16,20 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.testing.remote_services.contract import Operation, Route, route
+from roundsman.testing.remote_services.contract import Route, ServiceOperation, route
 from roundsman.testing.remote_services.fault_rules import read_rules
 from roundsman.testing.remote_services.faults import (
-    Fault,
-    Faults,
+    ActiveFaults,
     ForgetKey,
     Hang,
     LoseAnswer,
     Refuse,
+    ServiceFault,
     Spoil,
     Target,
 )
-from roundsman.testing.remote_services.hold import Hold, TooManyHanging
-from roundsman.testing.remote_services.ledger import Call, Ledger
+from roundsman.testing.remote_services.hold import TooManyHanging, WaitingRoom
+from roundsman.testing.remote_services.ledger import ServiceCall, ServiceLedger
 from roundsman.testing.remote_services.values import Answer, Body, Json, refused
 
 MAX_KEY = 512  # twice the longest key: an order id of 128, a step name and an agent's name
@@ -37,7 +37,7 @@ CALL_LOG_LENGTH = 10_000
 
 
 @dataclass(frozen=True)
-class Request:
+class ServiceRequest:
     """A request that was read completely. `path` has no query."""
 
     method: str
@@ -62,19 +62,19 @@ class Spoiled:
 Reply: TypeAlias = Answer | Silence | Spoiled
 
 
-class Application:
+class ExampleServices:
     """The four services, with one ledger, one set of fault rules and one log of calls."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         """`clock` returns epoch milliseconds."""
         self._clock = clock
-        self._ledger = Ledger()
-        self._faults = Faults()
+        self._ledger = ServiceLedger()
+        self._faults = ActiveFaults()
         self._calls: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
         self._calls_lock = threading.Lock()
-        self.hold = Hold()
+        self.hold = WaitingRoom()
 
-    def handle(self, request: Request) -> Reply:
+    def handle(self, request: ServiceRequest) -> Reply:
         """Handle one request to a service, with its effect and its faults. Returns the reply."""
         ticket, ledger, faults = self.hold.ticket(), self._ledger, self._faults
         read = _read(request, ledger)
@@ -104,14 +104,14 @@ class Application:
 
     def reset(self) -> None:
         """Remove all effects, keys and calls. Requests in progress end in the old ledger."""
-        self._ledger = Ledger()
+        self._ledger = ServiceLedger()
         with self._calls_lock:
             self._calls.clear()
         self.hold.release()
 
     def set_faults(self, document: Json) -> None:
         """Replace all fault rules and release the waiting requests. Raises FaultsInvalid."""
-        self._faults = Faults(read_rules(document))
+        self._faults = ActiveFaults(read_rules(document))
         self.hold.release()
 
     def faults(self) -> Body:
@@ -120,7 +120,12 @@ class Application:
         return {**self._faults.described(), **waiting}
 
     def _with_fault(
-        self, call: Call, refusal: Answer | None, fault: Fault, ledger: Ledger, ticket: int
+        self,
+        call: ServiceCall,
+        refusal: Answer | None,
+        fault: ServiceFault,
+        ledger: ServiceLedger,
+        ticket: int,
     ) -> Reply:
         match fault.failure:
             case Hang(seconds=seconds):
@@ -148,7 +153,12 @@ class Application:
                 return settled
 
     def _effect(
-        self, call: Call, refusal: Answer | None, fault: Fault, ledger: Ledger, ticket: int
+        self,
+        call: ServiceCall,
+        refusal: Answer | None,
+        fault: ServiceFault,
+        ledger: ServiceLedger,
+        ticket: int,
     ) -> Answer | None:
         """Wait for the latency of the call, then settle it. None means that the server stops."""
         known = ledger.begin(call)
@@ -158,11 +168,11 @@ class Application:
             return None
         return known if known is not None else ledger.settle(call, refusal, self._clock())
 
-    def _delayed(self, fault: Fault, ticket: int) -> bool:
+    def _delayed(self, fault: ServiceFault, ticket: int) -> bool:
         seconds = fault.latency_seconds
         return self.hold.delay(ticket, seconds) if seconds else True
 
-    def _logged(self, request: Request, order_id: str, reply: Reply) -> Reply:
+    def _logged(self, request: ServiceRequest, order_id: str, reply: Reply) -> Reply:
         answer = reply.answer if isinstance(reply, Spoiled) else reply
         logged: Body = {
             "at": self._clock(),
@@ -178,7 +188,9 @@ class Application:
         return reply
 
 
-def _read(request: Request, ledger: Ledger) -> tuple[Call, Answer | None] | Answer:
+def _read(
+    request: ServiceRequest, ledger: ServiceLedger
+) -> tuple[ServiceCall, Answer | None] | Answer:
     """Read a request as a call.
 
     Returns the call, with the refusal that the contents of its order lead to (None if they do not),
@@ -202,7 +214,7 @@ def _read(request: Request, ledger: Ledger) -> tuple[Call, Answer | None] | Answ
     return _call(found, key, body, ledger), found.operation.refusal(body)
 
 
-def _call(found: Route, key: str, body: Body, ledger: Ledger) -> Call:
+def _call(found: Route, key: str, body: Body, ledger: ServiceLedger) -> ServiceCall:
     operation = found.operation
     perform_key = found.perform_key or str(body.get("chargeKey") or key)
     if operation.kind == "perform":
@@ -210,10 +222,12 @@ def _call(found: Route, key: str, body: Body, ledger: Ledger) -> Call:
     else:
         order_id = ledger.order_of(operation.service, perform_key)
     bound = json.dumps([perform_key, body], sort_keys=True)
-    return Call(operation, key, perform_key, order_id, hashlib.sha256(bound.encode()).hexdigest())
+    return ServiceCall(
+        operation, key, perform_key, order_id, hashlib.sha256(bound.encode()).hexdigest()
+    )
 
 
-def _body(operation: Operation, raw: bytes) -> Body | Answer:
+def _body(operation: ServiceOperation, raw: bytes) -> Body | Answer:
     if operation.is_addressed:
         return {}  # a DELETE or GET has all its data in the path
     try:

@@ -14,7 +14,7 @@ from roundsman.testing.remote_services.values import Answer, Body, Kind, refused
 
 
 @dataclass(frozen=True)
-class Operation:
+class ServiceOperation:
     """One call of one service."""
 
     method: str
@@ -42,26 +42,26 @@ class Operation:
 
 
 OPERATIONS = (
-    Operation(
+    ServiceOperation(
         "POST", "reservations", "inventory", "perform", 201,
         bodies.reservation_problems, bodies.reservation_refusal, "reservationId", "rs",
     ),
-    Operation("DELETE", "reservations", "inventory", "undo", 204),
-    Operation(
+    ServiceOperation("DELETE", "reservations", "inventory", "undo", 204),
+    ServiceOperation(
         "POST", "charges", "payment", "perform", 201,
         bodies.charge_problems, bodies.charge_refusal, "chargeId", "ch",
     ),
-    Operation("GET", "charges", "payment", "probe", 200),
-    Operation(
+    ServiceOperation("GET", "charges", "payment", "probe", 200),
+    ServiceOperation(
         "POST", "refunds", "payment", "undo", 201,
         bodies.refund_problems, bodies.never_refused, "refundId", "rf",
     ),
-    Operation(
+    ServiceOperation(
         "POST", "shipments", "shipping", "perform", 201,
         bodies.shipment_problems, bodies.shipment_refusal, "shipmentId", "sh",
     ),
-    Operation("DELETE", "shipments", "shipping", "undo", 204),
-    Operation("POST", "messages", "mail", "perform", 202, bodies.message_problems),
+    ServiceOperation("DELETE", "shipments", "shipping", "undo", 204),
+    ServiceOperation("POST", "messages", "mail", "perform", 202, bodies.message_problems),
 )  # fmt: skip
 
 SERVICES = frozenset(operation.service for operation in OPERATIONS)
@@ -73,7 +73,7 @@ OPERATION_NAMES = frozenset(operation.name for operation in OPERATIONS)
 class Route:
     """The operation of a request."""
 
-    operation: Operation
+    operation: ServiceOperation
     perform_key: str = ""
     """The key of the perform in the path; empty if the path has none."""
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from roundsman.testing.remote_services.contract import Operation
+from roundsman.testing.remote_services.contract import ServiceOperation
 from roundsman.testing.remote_services.values import Answer, Body, Json
 
 
@@ -60,7 +60,7 @@ Failure: TypeAlias = Refuse | Hang | LoseAnswer | Spoil | ForgetKey
 class Target:
     """The properties of a call that rules match."""
 
-    operation: Operation
+    operation: ServiceOperation
     order_id: str
     key: str
 
@@ -88,7 +88,7 @@ class Rule:
     after: int = 0
     """The number of matching calls before the first to which the rule applies."""
 
-    def fits(self, operation: Operation) -> bool:
+    def fits(self, operation: ServiceOperation) -> bool:
         """Whether this rule matches calls of an operation, for some order."""
         of_service = self.service in (None, operation.service, operation.resource)
         return of_service and self.operation in (None, operation.name, operation.kind)
@@ -99,7 +99,7 @@ class Rule:
 
 
 @dataclass(frozen=True)
-class Fault:
+class ServiceFault:
     """What the rules do to one call: its latency and its failure, if any."""
 
     latency_seconds: float = 0.0
@@ -132,14 +132,14 @@ class _Counted:
         return True
 
 
-class Faults:
+class ActiveFaults:
     """A set of rules with their counters. Thread-safe."""
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self._lock = threading.Lock()
         self._counted = [_Counted(rule) for rule in rules]
 
-    def meet(self, target: Target) -> Fault:
+    def meet(self, target: Target) -> ServiceFault:
         """Count this call and return its latency and failure."""
         latency_ms = 0
         with self._lock:
@@ -149,8 +149,8 @@ class Faults:
                     continue
                 latency_ms += rule.latency_ms
                 if rule.failure is not None and counted.strikes(target.key):
-                    return Fault(latency_ms / 1000, rule.failure)
-        return Fault(latency_ms / 1000)
+                    return ServiceFault(latency_ms / 1000, rule.failure)
+        return ServiceFault(latency_ms / 1000)
 
     def described(self) -> Body:
         """Return the rules as they were set, and their counters."""

@@ -12,7 +12,7 @@ class TooManyHanging(Exception):
     """Raised if the largest number of requests hangs already."""
 
 
-class Hold:
+class WaitingRoom:
     """Lets requests wait. A release wakes all requests whose ticket is older. Thread-safe."""
 
     def __init__(self, max_hanging: int = MAX_HANGING) -> None:

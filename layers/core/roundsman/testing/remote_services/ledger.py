@@ -15,15 +15,15 @@ stored as hashes only. This module uses neither HTTP nor a clock, and is thread-
 import threading
 from dataclasses import dataclass, field
 
-from roundsman.testing.remote_services.contract import Operation
+from roundsman.testing.remote_services.contract import ServiceOperation
 from roundsman.testing.remote_services.values import Answer, Body, Json, Kind, refused
 
 
 @dataclass(frozen=True)
-class Call:
+class ServiceCall:
     """One valid request to a service."""
 
-    operation: Operation
+    operation: ServiceOperation
     key: str
     perform_key: str
     """The key of the perform that this call is, undoes or looks up."""
@@ -33,7 +33,7 @@ class Call:
 
 @dataclass
 class _Entry:
-    call: Call
+    call: ServiceCall
     calls: int = 0
     effects: int = 0
     at: list[int] = field(default_factory=list)
@@ -45,7 +45,7 @@ class _Entry:
     in_progress: bool = False
 
 
-class Ledger:
+class ServiceLedger:
     """The effects of all services since the ledger was created. Each service has its own keys."""
 
     def __init__(self) -> None:
@@ -63,14 +63,14 @@ class Ledger:
             entry = self._entries.get((service, "perform", perform_key))
         return entry.call.order_id if entry else perform_key.split("/", 1)[0]
 
-    def received(self, call: Call) -> None:
+    def received(self, call: ServiceCall) -> None:
         """Count a request, independently of its result."""
         if call.operation.kind == "probe":
             return
         with self._lock:
             self._entry(call).calls += 1
 
-    def begin(self, call: Call) -> Answer | None:
+    def begin(self, call: ServiceCall) -> Answer | None:
         """Begin a call. Returns its answer if there is one already, else None.
 
         After None the caller must call `settle` or `abandon`.
@@ -88,7 +88,7 @@ class Ledger:
             entry.in_progress = True
             return None
 
-    def settle(self, call: Call, refusal: Answer | None, now: int) -> Answer:
+    def settle(self, call: ServiceCall, refusal: Answer | None, now: int) -> Answer:
         """Perform the effect of the call once, at `now` (epoch ms), unless it is refused.
 
         Returns the answer.
@@ -108,12 +108,12 @@ class Ledger:
             entry.body_hash = call.body_hash
             return entry.answer
 
-    def abandon(self, call: Call) -> None:
+    def abandon(self, call: ServiceCall) -> None:
         """End, without an effect, a call that was begun and will not be settled."""
         with self._lock:
             self._entry(call).in_progress = False
 
-    def forget(self, call: Call) -> None:
+    def forget(self, call: ServiceCall) -> None:
         """Forget the key of the call, as a service does when the lifetime of a key ends."""
         with self._lock:
             if call.operation.kind != "probe":
@@ -132,7 +132,7 @@ class Ledger:
                 if order_id is None or entry.call.order_id == order_id
             ]
 
-    def _found(self, call: Call) -> Answer:
+    def _found(self, call: ServiceCall) -> Answer:
         """The answer to a probe: whether the effect of the perform's key stands.
 
         While the perform is in progress, the answer is InProgress.
@@ -145,18 +145,18 @@ class Ledger:
             return _NOT_CHARGED
         return Answer(call.operation.ok_status, performed.result)
 
-    def _performed(self, call: Call) -> _Entry | None:
+    def _performed(self, call: ServiceCall) -> _Entry | None:
         return self._entries.get((call.operation.service, "perform", call.perform_key))
 
-    def _entry(self, call: Call) -> _Entry:
+    def _entry(self, call: ServiceCall) -> _Entry:
         place = (call.operation.service, call.operation.kind, call.key)
         return self._entries.setdefault(place, _Entry(call))
 
-    def _is_spent(self, call: Call) -> bool:
+    def _is_spent(self, call: ServiceCall) -> bool:
         is_perform = call.operation.kind == "perform"
         return is_perform and (call.operation.service, call.key) in self._spent
 
-    def _takes_effect(self, call: Call) -> bool:
+    def _takes_effect(self, call: ServiceCall) -> bool:
         if call.operation.kind == "perform":
             return True
         place = (call.operation.service, call.perform_key)
@@ -165,7 +165,7 @@ class Ledger:
         self._spent.add(place)
         return undoes
 
-    def _result(self, operation: Operation) -> Body:
+    def _result(self, operation: ServiceOperation) -> Body:
         if not operation.id_prefix:
             return {}
         self._issued += 1

@@ -20,9 +20,9 @@ from urllib.parse import parse_qs
 
 from roundsman.testing.remote_services import admin
 from roundsman.testing.remote_services.application import (
-    Application,
+    ExampleServices,
     Reply,
-    Request,
+    ServiceRequest,
     Silence,
     Spoiled,
 )
@@ -55,7 +55,7 @@ class RemoteServices:
     """
 
     def __init__(self, port: int = 0, clock: Callable[[], int] = epoch_milliseconds) -> None:
-        self.application = Application(clock)
+        self.application = ExampleServices(clock)
         self._port = port
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
@@ -120,7 +120,7 @@ class _Server(socketserver.ThreadingMixIn, HTTPServer):
     block_on_close = False  # else a keep-alive connection would delay the stop until it is closed
     request_queue_size = 256  # many agents connect at once; the default, 5, would refuse some
 
-    def __init__(self, port: int, application: Application) -> None:
+    def __init__(self, port: int, application: ExampleServices) -> None:
         self.application = application
         self._connections: set[socket.socket] = set()
         self._connections_lock = threading.Lock()
@@ -200,7 +200,7 @@ class _Handler(BaseHTTPRequestHandler):
         if path == "/" or path.startswith("/_"):
             return admin.handle(application, self.command, path, parse_qs(query, True), body)
         return application.handle(
-            Request(self.command, path, self.headers.get("Idempotency-Key"), body)
+            ServiceRequest(self.command, path, self.headers.get("Idempotency-Key"), body)
         )
 
     def _read_body(self) -> bytes | Answer | None:

@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from roundsman._lazy import names_from
 
 if TYPE_CHECKING:
-    from roundsman.testing.stack.calls import AwsFault, Call, Killed, Strike
-    from roundsman.testing.stack.deployment import Message, Stack, deployed
+    from roundsman.testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
+    from roundsman.testing.stack.deployment import QueueMessage, Stack, deployed
     from roundsman.testing.stack.environment import MORNING, Clock
     from roundsman.testing.stack.functions import Context
     from roundsman.testing.stack.services import Services
@@ -14,15 +14,15 @@ if TYPE_CHECKING:
 
 _HOMES = {
     "AwsFault": "roundsman.testing.stack.calls",
-    "Call": "roundsman.testing.stack.calls",
+    "AwsCall": "roundsman.testing.stack.calls",
     "Clock": "roundsman.testing.stack.environment",
     "Context": "roundsman.testing.stack.functions",
     "Killed": "roundsman.testing.stack.calls",
     "MORNING": "roundsman.testing.stack.environment",
-    "Message": "roundsman.testing.stack.deployment",
+    "QueueMessage": "roundsman.testing.stack.deployment",
     "Services": "roundsman.testing.stack.services",
     "Stack": "roundsman.testing.stack.deployment",
-    "Strike": "roundsman.testing.stack.calls",
+    "InjectedFault": "roundsman.testing.stack.calls",
     "Template": "roundsman.testing.stack.template",
     "TemplateProblem": "roundsman.testing.stack.template",
     "deployed": "roundsman.testing.stack.deployment",
@@ -30,15 +30,15 @@ _HOMES = {
 
 __all__ = [
     "MORNING",
+    "AwsCall",
     "AwsFault",
-    "Call",
     "Clock",
     "Context",
+    "InjectedFault",
     "Killed",
-    "Message",
+    "QueueMessage",
     "Services",
     "Stack",
-    "Strike",
     "Template",
     "TemplateProblem",
     "deployed",

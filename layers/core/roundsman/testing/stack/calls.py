@@ -57,7 +57,7 @@ class Killed(BaseException):
 
 
 @dataclass(frozen=True)
-class Call:
+class AwsCall:
     """One call to AWS."""
 
     function: str
@@ -70,7 +70,7 @@ class Call:
 
 
 @dataclass
-class Strike:
+class InjectedFault:
     """One fault that waits for its call. It hits a single call and is then removed."""
 
     fault: AwsFault
@@ -83,7 +83,7 @@ class Strike:
     tries: int | None = None
     """How many of botocore's tries of the call fail; None means all, so that the call fails."""
 
-    def meets(self, call: Call) -> bool:
+    def meets(self, call: AwsCall) -> bool:
         """Whether this call is the one to hit. Counts the call if it matches."""
         if self.function not in (None, call.function):
             return False
@@ -97,15 +97,15 @@ class Strike:
 class AwsCalls:
     """Records the calls of the functions to AWS and injects the waiting faults."""
 
-    calls: list[Call] = field(default_factory=list)
+    calls: list[AwsCall] = field(default_factory=list)
     """The calls so far, in order."""
-    strikes: list[Strike] = field(default_factory=list)
+    strikes: list[InjectedFault] = field(default_factory=list)
     """The faults that have not hit a call yet."""
     running: str = ""
     """The function that is being called now; empty while the test itself acts."""
     struck: int = 0
     """The number of calls that a fault has hit so far."""
-    _striking: Strike | None = None
+    _striking: InjectedFault | None = None
 
     def listen(self, session: "Session") -> None:
         """Register for the calls of all clients that this session creates from now on."""
@@ -120,7 +120,7 @@ class AwsCalls:
         if not self.running:  # a call of the test itself
             return
         _, service, operation = event_name.split(".")
-        call = Call(self.running, service, operation, dict(params))
+        call = AwsCall(self.running, service, operation, dict(params))
         self.calls.append(call)
         self._striking = next((strike for strike in self.strikes if strike.meets(call)), None)
         if self._striking is not None:

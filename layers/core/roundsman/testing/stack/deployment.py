@@ -26,7 +26,7 @@ from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.task import Task
-from roundsman.testing.stack.calls import AwsFault, Call, Killed, Strike
+from roundsman.testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.environment import (
     MORNING,
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "MORNING",
+    "AwsCall",
     "AwsFault",
-    "Call",
     "Clock",
     "Context",
+    "InjectedFault",
     "Killed",
-    "Message",
+    "QueueMessage",
     "Services",
     "Stack",
-    "Strike",
     "Template",
     "TemplateProblem",
     "deployed",
@@ -137,7 +137,7 @@ class Stack(Driver):
         if function not in self.stack.functions:
             known = ", ".join(self.stack.functions)
             raise ValueError(f"the template has no function {function}, but {known}")
-        self.aws.strikes.append(Strike(how, function, at, after, tries))
+        self.aws.strikes.append(InjectedFault(how, function, at, after, tries))
 
     def run(self) -> None:
         """Handle messages until no queue has a visible one. Delayed messages stay in the queue."""
@@ -257,7 +257,7 @@ class Stack(Driver):
         full = f"{self.stack.outputs['ReplyQueuePrefix']}{name}"
         return self.sqs.create_queue(QueueName=full)["QueueUrl"]
 
-    def resend(self, calls: Sequence[Call]) -> None:
+    def resend(self, calls: Sequence[AwsCall]) -> None:
         """Send again all messages that these calls sent, since SQS delivers at least once."""
         for call in calls:
             if call.operation == "SendMessage":
@@ -285,11 +285,11 @@ class Stack(Driver):
 
     # ---- results ----------------------------------------------------------------------------
 
-    def messages(self, queue_url: str) -> list["Message"]:
+    def messages(self, queue_url: str) -> list["QueueMessage"]:
         """Take every visible message of a queue, each read as JSON."""
-        return [Message(json.loads(body)) for body in self.bodies(queue_url)]
+        return [QueueMessage(json.loads(body)) for body in self.bodies(queue_url)]
 
-    def rejected(self) -> list["Message"]:
+    def rejected(self) -> list["QueueMessage"]:
         """Take every message of the RejectedQueue."""
         return self.messages(self.stack.outputs["RejectedQueueUrl"])
 
@@ -344,7 +344,7 @@ class Stack(Driver):
 
 
 @dataclass(frozen=True)
-class Message:
+class QueueMessage:
     """A JSON message that was read from a queue."""
 
     fields: Mapping[str, object] = field(default_factory=dict)

@@ -18,9 +18,9 @@ from moto.core.models import DEFAULT_ACCOUNT_ID
 from moto.dynamodb.models import dynamodb_backends
 from moto.sqs.models import sqs_backends
 
-from roundsman.testing.stack.calls import AwsCalls, Call, Killed
+from roundsman.testing.stack.calls import AwsCall, AwsCalls, Killed
 from roundsman.testing.stack.environment import circuits_known, forget_circuits, new_session
-from roundsman.testing.stack.functions import Context, Event, Instance
+from roundsman.testing.stack.functions import Context, Event, FunctionInstance
 from roundsman.testing.stack.resources import EventSource, StackOnMoto
 
 if TYPE_CHECKING:
@@ -35,13 +35,13 @@ class Driver:
     def __init__(self, stack: StackOnMoto) -> None:
         self.stack = stack
         self.aws = AwsCalls()
-        self._instances: dict[str, Instance] = {}
+        self._instances: dict[str, FunctionInstance] = {}
         self._circuits: dict[str, frozenset[str]] = {}
         # The handlers' clients use the default session; a new one has no hooks of earlier tests.
         self.aws.listen(new_session())
 
     @property
-    def calls(self) -> list[Call]:
+    def calls(self) -> list[AwsCall]:
         """Every call that a function has made to AWS so far."""
         return self.aws.calls
 
@@ -66,7 +66,7 @@ class Driver:
             known = ", ".join(self.stack.functions)
             raise ValueError(f"the template has no function {function}, but {known}")
         instance = self._instances.setdefault(
-            function, Instance(function, self.stack.functions[function])
+            function, FunctionInstance(function, self.stack.functions[function])
         )
         context = context or Context(self.stack.function_timeouts[function])
         known_before = circuits_known()

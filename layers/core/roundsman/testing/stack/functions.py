@@ -33,7 +33,7 @@ class Context:
 
 
 @dataclass
-class Instance:
+class FunctionInstance:
     """One instance of a function. A new instance has no imported modules and no state."""
 
     name: str

@@ -9,7 +9,7 @@ from typing import Protocol
 from roundsman.testing.stack.template import Json
 
 
-class Ledger(Protocol):
+class LedgerOfServices(Protocol):
     """The effects and the fault rules of remote services."""
 
     def effects(self, order_id: str | None = None) -> list[Json]:
@@ -33,5 +33,5 @@ class Services(Protocol):
         """The base URL of the services."""
 
     @property
-    def application(self) -> Ledger:
+    def application(self) -> LedgerOfServices:
         """The ledger of the services."""

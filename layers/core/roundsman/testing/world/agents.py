@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, TypeVar
 from roundsman.agents.agent import Agent, Answer, answer_again
 from roundsman.agents.call_notes import CallNotes
 from roundsman.agents.callbacks import Callback
-from roundsman.agents.guard import HeldBack
+from roundsman.agents.guard import CallHeld
 from roundsman.agents.request import Perform, StepRequest
 from roundsman.errors import PermanentError
-from roundsman.model.holds import Hold, in_force, why_held
+from roundsman.model.holds import Hold, describe_hold, in_force
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
@@ -19,7 +19,7 @@ from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
 from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.services import PROBE, CallEnd, Services
+from roundsman.testing.world.services import PROBE, CallEnd, ScriptedServices
 from roundsman.wire.messages import AgentRequest
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ def _bind(agent: Agent, step: Step) -> None:
 
 
 @dataclass
-class Visit:
+class RequestRun:
     """One request while its agent handles it.
 
     Each visit has its own clock, so a slow call or a wait does not delay other messages.
@@ -83,7 +83,7 @@ class Visit:
     agent: Agent
     request: AgentRequest
     plan: Plan
-    services: Services
+    services: ScriptedServices
     holds: Callable[[], Iterable[Hold]]
     call_notes: CallNotes
     world_clock: Callable[[], int]
@@ -172,7 +172,7 @@ class Visit:
     def _check_holds(self) -> None:
         for hold in in_force(self.holds(), self.clock()):
             if hold.agent == self.agent.name:
-                raise HeldBack(f"{self.agent.name} is {why_held(hold)}", until=hold.until)
+                raise CallHeld(f"{self.agent.name} is {describe_hold(hold)}", until=hold.until)
 
     def leave_effect(self) -> None:
         """Enter the effect of the call in the ledger.

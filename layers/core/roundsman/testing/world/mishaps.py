@@ -9,7 +9,7 @@ from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import SECOND, milliseconds
 from roundsman.model.task import PERFORM
 from roundsman.testing.faults import CONDITIONAL_WRITES, MESSAGES, Fault, Faults
-from roundsman.testing.world.services import DOES_IT, CallEnd, Services
+from roundsman.testing.world.services import DOES_IT, CallEnd, ScriptedServices
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -110,7 +110,7 @@ class RandomFaults(Faults):
         return Fault.STALE if eventual and lot < mishaps.stale_reads else None
 
 
-class RandomServices(Services):
+class RandomServices(ScriptedServices):
     """Services whose calls end as their scripts say, or else at random."""
 
     def __init__(self, chance: Random, mishaps: Mishaps) -> None:

@@ -5,8 +5,8 @@ from datetime import timedelta
 from itertools import count
 
 from roundsman.model.events import (
-    Asked,
     Cancel,
+    CommandSource,
     Extend,
     OperatorEvent,
     Resolve,
@@ -39,9 +39,9 @@ class Operator:
         self._ledger = ledger
         self._numbers = count(1)
 
-    def asked(self, reason: str = "", *, seen: int | None = None) -> Asked:
+    def asked(self, reason: str = "", *, seen: int | None = None) -> CommandSource:
         """The sender of a command, with a new command id."""
-        return Asked(f"command-{next(self._numbers)}", "operator", reason, seen)
+        return CommandSource(f"command-{next(self._numbers)}", "operator", reason, seen)
 
     def ask(self, order_id: str, event: OperatorEvent) -> None:
         """Send any command."""

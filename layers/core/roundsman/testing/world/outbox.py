@@ -30,7 +30,7 @@ class Status:
 
 
 @dataclass(frozen=True, slots=True)
-class PutAside:
+class RejectedMessage:
     """A message in the RejectedQueue."""
 
     queue: str
@@ -53,7 +53,7 @@ class WorldOutbox:
     """The URLs of reply queues that no longer exist and never accept a status."""
     statuses: list[Status] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
-    put_aside: list[PutAside] = field(default_factory=list)
+    put_aside: list[RejectedMessage] = field(default_factory=list)
     told: dict[str, set[str]] = field(default_factory=dict)
     """The names of the statuses sent since the task was last reopened, by task."""
     on_alert: Callable[[Alert], None] = lambda _: None
@@ -112,4 +112,4 @@ class WorldOutbox:
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Keep the rejected message."""
-        self.put_aside.append(PutAside(queue, body, tuple(problems)))
+        self.put_aside.append(RejectedMessage(queue, body, tuple(problems)))

@@ -35,7 +35,7 @@ from roundsman.testing.faults import (
     FaultyPlans,
     FaultyStore,
 )
-from roundsman.testing.invariants.watch import Watch
+from roundsman.testing.invariants.watch import InvariantWatch
 from roundsman.testing.ledger import EffectKey
 from roundsman.testing.memory import (
     MemoryAgentBoard,
@@ -47,10 +47,10 @@ from roundsman.testing.memory import (
     MemoryStore,
 )
 from roundsman.testing.world import queues
-from roundsman.testing.world.agents import Visit
+from roundsman.testing.world.agents import RequestRun
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import EFFECTS, REPLIES, QueuedMessage
-from roundsman.testing.world.services import Services
+from roundsman.testing.world.services import ScriptedServices
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 
@@ -112,7 +112,7 @@ class Processes:
         self,
         *,
         agents: Mapping[str, Agent],
-        services: Services,
+        services: ScriptedServices,
         faults: Faults,
         chance: Random,
         clock: Clock,
@@ -125,7 +125,9 @@ class Processes:
         self.plans = MemoryPlans()
         apart = max((abs(ahead) for ahead in skew.values()), default=0)
         slack = START_WITHIN + 2 * apart if apart else 0
-        self.watch = Watch(self.plans.plan, services.ledger, clock, interval=interval, slack=slack)
+        self.watch = InvariantWatch(
+            self.plans.plan, services.ledger, clock, interval=interval, slack=slack
+        )
         self.store = MemoryStore(self.watch.on_write)
         self.holds = MemoryHolds(clock)
         self.board = MemoryAgentBoard(clock, self.holds)
@@ -240,7 +242,9 @@ class Processes:
             outbox=FaultyOutbox(post, self.faults),
             clock=self._clock_of("supervisor"),
             jitter=self._chance.random,
-            beat=SupervisorConfig(leases, f"u{next(self._instances):04x}", SHARDS, self._interval),
+            config=SupervisorConfig(
+                leases, f"u{next(self._instances):04x}", SHARDS, self._interval
+            ),
             on_trouble=lambda task_id, problem: self.troubles.append((task_id, problem)),
         )
 
@@ -254,7 +258,7 @@ class Processes:
         task = min(self.watch.due.values(), default=None)
         instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
         instants += [
-            group.look_at if _is_counted(group) else group.telling_until
+            group.look_at if _is_counted(group) else group.alerting_until
             for group in self.groups.groups()
             if bounded or not _is_counted(group)
         ]
@@ -276,7 +280,7 @@ class Processes:
         plan = self.plans.plan(self.watch.tasks[request.task_id].plan)
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
-        visit = Visit(
+        visit = RequestRun(
             agent=self._agents[agent],
             request=request,
             plan=plan,
@@ -313,7 +317,7 @@ class Processes:
             why += f"\n{_where(visit.unforeseen)}"
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
 
-    def _note_asked(self, visit: Visit, token: str, until: int) -> None:
+    def _note_asked(self, visit: RequestRun, token: str, until: int) -> None:
         """Keep the callback of this attempt; a redelivered request has the same one."""
         request = visit.request
         asked = self.tokens.setdefault((request.task_id, request.step), [])

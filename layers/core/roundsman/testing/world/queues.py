@@ -52,7 +52,7 @@ class QueuedMessage:
         return f"{self.message_id} of {self.to or self.queue}"
 
 
-class Fate:
+class DeliveryRule:
     """A rule that says how the next messages are delivered. Each method adds to it, in order.
 
     `times` is the number of messages to which an addition applies.
@@ -62,22 +62,22 @@ class Fate:
         """Start without additions: every message is delivered normally."""
         self._copies: deque[tuple[int, ...]] = deque()
 
-    def is_lost(self, times: int = 1) -> "Fate":
+    def is_lost(self, times: int = 1) -> "DeliveryRule":
         """Never deliver the message."""
         self._copies.extend([()] * times)
         return self
 
-    def is_late(self, by: timedelta, times: int = 1) -> "Fate":
+    def is_late(self, by: timedelta, times: int = 1) -> "DeliveryRule":
         """Deliver the message late, by `by`."""
         self._copies.extend([(milliseconds(by),)] * times)
         return self
 
-    def comes_twice(self, after: timedelta = timedelta(), times: int = 1) -> "Fate":
+    def comes_twice(self, after: timedelta = timedelta(), times: int = 1) -> "DeliveryRule":
         """Deliver the message, and a copy of it `after` later."""
         self._copies.extend([(0, milliseconds(after))] * times)
         return self
 
-    def arrives(self, times: int = 1) -> "Fate":
+    def arrives(self, times: int = 1) -> "DeliveryRule":
         """Deliver the message normally; additions after this one apply to later messages."""
         self._copies.extend([(0,)] * times)
         return self
@@ -92,14 +92,14 @@ class Fate:
         return self._copies.popleft() if self._copies else (0,)
 
 
-class Queues:
+class WorldQueues:
     """All queues of one world. `dead` lists the dead letters."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
         self._numbers = 0
         self._mail: list[QueuedMessage] = []
-        self._fates: list[tuple[str, str, Fate]] = []
+        self._fates: list[tuple[str, str, DeliveryRule]] = []
         self.dead: list[QueuedMessage] = []
 
     @property
@@ -107,7 +107,7 @@ class Queues:
         """All messages that are not deleted or dead, hidden ones included, earliest first."""
         return tuple(sorted(self._mail))
 
-    def fate(self, queue: str, containing: str = "") -> Fate:
+    def fate(self, queue: str, containing: str = "") -> DeliveryRule:
         """Add a rule for the messages that are sent to a queue from now on.
 
         It applies to messages whose text contains `containing`. If several rules apply to a
@@ -115,7 +115,7 @@ class Queues:
         """
         if queue not in VISIBILITY:
             raise ValueError(f"queue must be one of {', '.join(VISIBILITY)}, not {queue!r}")
-        self._fates.append((queue, containing, fate := Fate()))
+        self._fates.append((queue, containing, fate := DeliveryRule()))
         return fate
 
     def send(self, queue: str, body: str, *, delay: int = 0, to: str = "") -> None:

@@ -158,7 +158,7 @@ class _Endless(deque[CallEnd]):
 
 
 @dataclass
-class Services:
+class ScriptedServices:
     """All remote services of a world: their scripts and their ledger."""
 
     ledger: Ledger = field(default_factory=Ledger)

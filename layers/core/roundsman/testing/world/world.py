@@ -40,9 +40,9 @@ from roundsman.testing.world.queues import (
     MOST_RECEIVES,
     ORDERS,
     REPLIES,
-    Fate,
+    DeliveryRule,
     QueuedMessage,
-    Queues,
+    WorldQueues,
 )
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
@@ -104,7 +104,7 @@ class World:
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
         self.trace = Trace(self.now)
-        self.queues = Queues(self.clock)
+        self.queues = WorldQueues(self.clock)
         known = all_agents(workflows, agents)
         self.post = WorldOutbox(self._post, known)
         self.events = 0
@@ -144,7 +144,7 @@ class World:
         self._application.check_step(step, operation)
         return self.services.script(step, operation)
 
-    def mail(self, queue: str, containing: str = "") -> Fate:
+    def mail(self, queue: str, containing: str = "") -> DeliveryRule:
         """A new rule that says how the next messages to a queue are delivered.
 
         `queue` is `orders`, `commands`, `requests` or `replies`. The rule applies to messages whose
