@@ -33,6 +33,7 @@ DECISIONS = (
     ("0050", "Alerts, dead letters, bulk runs"),
     ("0060", "Cost and speed"),
     ("0067", "Time and effects"),
+    ("0072", "Code"),
 )
 """The groups of the list of decisions, by the first number of each."""
 
