@@ -82,5 +82,14 @@ def test_the_files_that_the_page_on_architecture_names_exist() -> None:
 @pytest.mark.parametrize("page", ["README.md", "CONTRIBUTING.md", "events/README.md"])
 def test_links_of_the_pages_beside_the_site_lead_somewhere(page: str) -> None:
     text = (ROOT / page).read_text(encoding="utf-8")
-    for target in re.findall(r"\]\(([^)#\s]+)", text):
-        assert "://" in target or (ROOT / page).parent.joinpath(target).exists(), target
+    for target, anchor in re.findall(r"\]\(([^)#\s]+)(?:#([^)\s]+))?\)", text):
+        if "://" not in target:
+            file = (ROOT / page).parent / target
+            assert file.exists(), target
+            assert not anchor or anchor in anchors(file), f"{target}#{anchor}"
+
+
+def anchors(file: Path) -> set[str]:
+    """The anchors of a page's headings."""
+    headings = re.findall(r"^#+ (.+)$", file.read_text(encoding="utf-8"), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
