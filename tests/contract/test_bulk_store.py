@@ -16,12 +16,12 @@ from roundsman.model.events import (
     RunNow,
 )
 from roundsman_console.bulk.run import (
+    InFlightOrder,
     OrderGroup,
     OrderResult,
     Run,
     RunProgress,
     RunState,
-    InFlightOrder,
     Terms,
 )
 from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder

@@ -35,7 +35,7 @@ from roundsman_console.bulk.judging import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder, Terms
+from roundsman_console.bulk.run import InFlightOrder, OrderResult, Run, Terms
 from tests.unit.machine_world import T0, step, workflow
 
 RESERVE = step("reserve", agent="inventory")

@@ -7,11 +7,11 @@ from roundsman.errors import InvalidMessage, UnreadableRecord
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.wire.commands import command_of, read_command
 from roundsman_console.bulk.run import (
+    InFlightOrder,
     OrderGroup,
     OrderResult,
     Run,
     RunProgress,
-    InFlightOrder,
     Terms,
 )
 

@@ -16,7 +16,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman_console.agents import hold_words
-from roundsman_console.bulk.run import OrderResult, Run, InFlightOrder
+from roundsman_console.bulk.run import InFlightOrder, OrderResult, Run
 from roundsman_console.commanding import REFUSED_ROW, decided
 
 GONE = "its task is over, and its retention too"

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from roundsman.model.instants import format_duration
-from roundsman_console.bulk.run import Run, RunProgress, InFlightOrder
+from roundsman_console.bulk.run import InFlightOrder, Run, RunProgress
 
 LEAST = 3
 BATCH = 10  # what one request to SQS takes

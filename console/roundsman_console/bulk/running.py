@@ -42,9 +42,9 @@ from roundsman_console.bulk.judging import (
 from roundsman_console.bulk.moves import CheckOrders, Finish, Send, Stop, WaitUntil, next_move
 from roundsman_console.bulk.run import (
     TRIES,
+    InFlightOrder,
     RunProgress,
     RunState,
-    InFlightOrder,
     nothing_new,
     settled,
     taken_up,

@@ -39,7 +39,7 @@ from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, 
 from roundsman.agents.request import Perform, StepRequest, step_request
 from roundsman.engine.time_limits import PATIENCE
 from roundsman.errors import DefinitionError
-from roundsman.model._checks import check_name, check_type
+from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.task import PERFORM, step_of

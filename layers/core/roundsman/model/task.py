@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from roundsman.model._checks import LONGEST_ERROR_TYPE
+from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.json import Json
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 

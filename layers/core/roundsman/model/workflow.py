@@ -13,7 +13,7 @@ from graphlib import CycleError, TopologicalSorter
 from typing import TypeAlias
 
 from roundsman.errors import DefinitionError
-from roundsman.model._checks import (
+from roundsman.model.checks import (
     LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,

@@ -35,10 +35,19 @@ def imported(path: Path) -> Iterator[str]:
             yield str(node.module)
 
 
-@pytest.mark.parametrize("path", sorted(CORE.glob("*.py")), ids=lambda path: path.stem)
+ADAPTERS = CORE / "aws"
+PURE = sorted(path for path in CORE.rglob("*.py") if not {ADAPTERS, TESTING} & set(path.parents))
+"""What neither touches AWS nor is a part of the test kit."""
+
+
+def name_of(path: Path) -> str:
+    return str(path.relative_to(CORE))
+
+
+@pytest.mark.parametrize("path", PURE, ids=name_of)
 def test_the_core_imports_the_standard_library_and_jmespath_only(path: Path) -> None:
     known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
-    if path.name == "tries.py":
+    if name_of(path) == "agents/attempt.py":
         known.add("tenacity")
     assert {name.partition(".")[0] for name in imported(path)} <= known
 
@@ -80,21 +89,19 @@ def test_a_function_imports_nothing_heavy_that_only_others_need(function: str) -
 
 def test_the_core_knows_one_adapter_only_so_that_an_author_can_name_a_handler() -> None:
     found = {
-        (path.name, name)
-        for path in CORE.glob("*.py")
+        (name_of(path), name)
+        for path in PURE
         for name in imported(path)
         if name.startswith("roundsman.aws")
     }
-    assert found == {("agent.py", "roundsman.aws.handlers.agent")}
+    assert found == {("agents/agent.py", "roundsman.aws.handlers.agent")}
 
 
 def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_line() -> None:
     files = [path for folder in ENGINE for path in folder.rglob("*.py")]
-    assert len(files) > len(list(CORE.glob("*.py")))
+    assert len(files) > len(PURE)
     for path in files:
         heads = {name.partition(".")[0] for name in imported(path)}
-        if path == TESTING / "plugin.py":  # one fixture starts the example's remote services
-            heads -= {"roundsman_console"}
         assert not heads & {"workflows", "roundsman_console"}, path
 
 
@@ -106,15 +113,15 @@ def test_what_runs_on_lambda_imports_nothing_of_the_test_kit() -> None:
             assert not [n for n in imported(path) if n.startswith("roundsman.testing")], path
 
 
-@pytest.mark.parametrize("path", sorted(TESTING.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(TESTING.rglob("*.py")), ids=name_of)
 def test_of_the_test_kit_only_what_runs_a_template_knows_aws_and_only_the_plugin_knows_pytest(
     path: Path,
 ) -> None:
     known = {*sys.stdlib_module_names, "jmespath", "roundsman"}
-    if path.stem.startswith("stack"):
+    if path.parent.name == "stack":
         known |= STACK_KIT
-    if path.stem == "plugin":
-        known |= {"pytest", "roundsman_console"}
+    if path.name == "plugin.py":
+        known.add("pytest")
     assert {name.partition(".")[0] for name in imported(path)} <= known
 
 
@@ -134,12 +141,16 @@ def test_pytest_starts_without_what_only_the_fixtures_need() -> None:
 
 
 def test_only_an_agents_function_pays_for_the_import_of_the_circuit_breaker() -> None:
-    aws = CORE / "aws"
-    of_breakers = {"breaker", "circuit_news", "guarding", "rate"}
+    of_breakers = {f"roundsman.aws.guard.{path.stem}" for path in (ADAPTERS / "guard").glob("*.py")}
     importing = {
-        path.stem
-        for path in aws.glob("*.py")
+        str(path.relative_to(ADAPTERS))
+        for path in ADAPTERS.rglob("*.py")
         for name in imported(path)
-        if "circuit_breaker" in name or name in {f"roundsman.aws.{part}" for part in of_breakers}
+        if "circuit_breaker" in name or name in of_breakers
     }
-    assert importing == {"breaker", "circuit_news", "guarding", "agent_lambda"}
+    assert importing == {
+        "guard/breaker.py",
+        "guard/circuit_events.py",
+        "guard/guard.py",
+        "handlers/agent.py",
+    }

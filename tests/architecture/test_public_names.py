@@ -1,0 +1,103 @@
+"""What users may import: the lists of the public packages, and nothing with an underscore."""
+
+import ast
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+CORE = ROOT / "layers" / "core"
+PUBLIC = {
+    "roundsman": {
+        "Agent",
+        "Archive",
+        "Busy",
+        "Callback",
+        "Compensation",
+        "DefinitionError",
+        "DidNotHappen",
+        "Happened",
+        "Json",
+        "PermanentError",
+        "Priority",
+        "Retry",
+        "RoundsmanError",
+        "Step",
+        "StepRequest",
+        "TransientError",
+        "Undo",
+        "Wait",
+        "Workflow",
+    },
+    "roundsman.testing": {
+        "FOR_EVER",
+        "Broken",
+        "Crash",
+        "Fault",
+        "Faults",
+        "Invariant",
+        "InvariantBroken",
+        "Mishaps",
+        "ProcessState",
+        "ProcessingOptions",
+        "StoryBroken",
+        "TaskState",
+        "World",
+        "crash_everywhere",
+    },
+    "roundsman.testing.stack": {
+        "MORNING",
+        "AwsCall",
+        "AwsFault",
+        "Clock",
+        "Context",
+        "InjectedFault",
+        "Killed",
+        "QueueMessage",
+        "Services",
+        "Stack",
+        "Template",
+        "TemplateProblem",
+        "deployed",
+    },
+    "roundsman.testing.remote_services": {"FaultsInvalid", "PortUnavailable", "RemoteServices"},
+}
+"""A name that leaves one of these lists breaks somebody's import: say so in the changelog."""
+
+
+@pytest.mark.parametrize("package", PUBLIC)
+def test_a_public_package_offers_the_names_that_are_listed(package: str) -> None:
+    assert set(import_module(package).__all__) == PUBLIC[package]
+
+
+@pytest.mark.parametrize(
+    ("package", "name"), [(package, name) for package, names in PUBLIC.items() for name in names]
+)
+def test_a_public_name_can_be_imported_and_says_what_it_is(package: str, name: str) -> None:
+    found = getattr(import_module(package), name)
+    if isinstance(found, type):
+        assert found.__doc__
+
+
+def private_imports() -> Iterator[tuple[Path, str]]:
+    """Each import of a module with an underscore, by the file that has it."""
+    for folder in ("layers", "functions", "console", "tests", "tools", "benchmarks"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("roundsman"):
+                    names = [f"{node.module}.{alias.name}" for alias in node.names]
+                    for module in (str(node.module), *names):
+                        if any(part.startswith("_") for part in module.split(".")):
+                            yield path, module
+
+
+def test_a_private_module_is_imported_by_its_own_package_and_its_tests_only() -> None:
+    checked = list(private_imports())
+    assert checked
+    for path, module in checked:
+        if (ROOT / "tests") in path.parents:
+            continue
+        package = module[: module.index("._")].replace(".", "/")
+        assert (CORE / package) in path.parents, f"{path} imports {module}"
