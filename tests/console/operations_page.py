@@ -1,4 +1,4 @@
-"""Pages with console blocks: the runbook and others, with each of their console blocks run again on a deployment of its own.
+"""Pages with console blocks; each block is run again on a deployment of its own.
 
 A block stands behind a comment that names its story: `<!-- run: declined -->`. In it, lines that
 begin with `$` are typed, and lines that begin with `#` let happen what THINGS says. Everything

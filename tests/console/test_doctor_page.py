@@ -1,4 +1,4 @@
-"""docs/runbook/findings.md has an entry for each kind of finding, in the words that the doctor prints."""
+"""docs/runbook/findings.md has an entry for each kind of finding, in the doctor's words."""
 
 import os
 import re

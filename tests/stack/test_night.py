@@ -19,7 +19,7 @@ from roundsman_console.local import LocalAws
 from roundsman_console.services import RemoteServices
 from tests.console.operations_page import NIGHT
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
-from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
+from tests.stack.conftest import SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.helpers import FEWEST, PATIENCE, is_in, set_faults, states_of, submit_many
 from tests.stack.projects import WORKFLOWS, copied, replace
 from tests.stack.recording import Recording

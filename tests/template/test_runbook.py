@@ -130,7 +130,7 @@ def test_every_command_in_the_runbook_exists() -> None:
 
 
 def commands_of(page: Path) -> list[str]:
-    """The commands in the page's sentences and shell blocks; console blocks have tests of theirs."""
+    """The commands in the page's sentences and shell blocks; other tests run the console blocks."""
     shown = re.sub(r"^```console\n.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
     blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", shown, re.M | re.S)
     lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
