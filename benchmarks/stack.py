@@ -13,8 +13,8 @@ from unittest.mock import patch
 
 import boto3
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import Clock, Stack, deployed
-from roundsman_console.services import RemoteServices
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

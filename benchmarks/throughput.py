@@ -26,8 +26,8 @@ from benchmarks.step_functions import state_machine
 from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.json import Json
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
-from roundsman_console.services import RemoteServices
 
 SERVICE_MS = 10
 SERVICES = ("inventory", "payment", "shipping", "mail")

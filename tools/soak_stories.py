@@ -23,8 +23,8 @@ from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import PERFORM, idempotency_key
 from roundsman.testing import FOR_EVER, Mishaps, World
+from roundsman.testing.ledger import EffectKey
 from roundsman.testing.world.processes import CallbackRequest
-from roundsman.testing.world.services import EffectKey
 
 ORDERS_AT_MOST = 12
 AGENTS = ("one", "two", "three")

@@ -26,7 +26,7 @@ from roundsman_console.operating import (
 )
 from roundsman_console.overview.stats import stats_command
 from roundsman_console.overview.watch import watch_command
-from roundsman_console.services.command import services_command
+from roundsman_console.serving import services_command
 from roundsman_console.showing import show_command
 from roundsman_console.submitting import submit_command
 from roundsman_console.timeline import timeline_command

@@ -7,8 +7,8 @@ from itertools import pairwise
 import pytest
 
 from roundsman.errors import InvalidMessage
+from roundsman.testing.remote_services.fault_rules import read_rules
 from roundsman_console.demo.scenario import CASES, Case, fault_rules
-from roundsman_console.services.fault_rules import read_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
 from workflows.cancel import CancelEvent
 from workflows.orders import OrderEvent, read_event

@@ -2,7 +2,7 @@
 
 from collections import Counter
 
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 
 ALL_EFFECTS = {
     "inventory perform": 1,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.services.client import Client
 
 

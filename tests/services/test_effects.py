@@ -3,9 +3,9 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 
-from roundsman_console.services import RemoteServices
-from roundsman_console.services.contract import OPERATIONS
-from roundsman_console.services.ledger import Call, Ledger
+from roundsman.testing.remote_services import RemoteServices
+from roundsman.testing.remote_services.contract import OPERATIONS
+from roundsman.testing.remote_services.ledger import Call, Ledger
 from tests.services.client import Client, Got
 
 PERFORM = "ord-1/charge_card/perform"

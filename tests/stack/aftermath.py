@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.request import urlopen
 
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.stack.conftest import DeployedStack
 from tests.stack.fire import Fire, summed
 from tests.stack.helpers import rows

@@ -20,8 +20,8 @@ import boto3
 import pytest
 from boto3.dynamodb.types import TypeDeserializer
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
-from roundsman_console.services import RemoteServices
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch import CloudWatchClient

@@ -6,13 +6,13 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 from roundsman_console.local.deploy import build_and_deploy
 from roundsman_console.local.environment import ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters
 from roundsman_console.local.progress import Quiet
 from roundsman_console.local.state import Instances
-from roundsman_console.services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.helpers import PATIENCE, asks, faults, hanging, is_in, steps_of

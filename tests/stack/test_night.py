@@ -15,8 +15,8 @@ from typing import cast
 
 import pytest
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
-from roundsman_console.services import RemoteServices
 from tests.console.operations_page import NIGHT
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from tests.stack.conftest import SUPERVISOR_INTERVAL, DeployedStack

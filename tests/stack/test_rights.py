@@ -14,12 +14,12 @@ import pytest
 from botocore.exceptions import ClientError
 from rich.console import Console
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.demo.reading import Bench
 from roundsman_console.demo.run import PARAMETERS, pointed_at, send_and_watch
 from roundsman_console.demo.scenario import CASES, fault_rules, read_events
 from roundsman_console.demo.watch import watching
 from roundsman_console.local import LocalAws
-from roundsman_console.services import RemoteServices
 from tests.project import translate
 from tests.stack.conftest import PROJECT, DeployedStack
 from tests.stack.helpers import PATIENCE

@@ -18,9 +18,9 @@ from typing import cast
 import pytest
 
 from roundsman.supervisor.supervisor import UNDONE_COUNT
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import free_port
-from roundsman_console.services import RemoteServices
 from tests.stack.aftermath import Aftermath, Row, gather
 from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.fire import Fire, summed

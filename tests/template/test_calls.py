@@ -14,10 +14,10 @@ from moto import mock_aws
 from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack.calls import Call
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
-from roundsman_console.services import RemoteServices
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
 from tests.template.reading import among, granted, keys_granted

@@ -21,9 +21,9 @@ from roundsman.testing.invariants.claims import Claims
 from roundsman.testing.invariants.looks import WITHIN, Looks
 from roundsman.testing.invariants.needs import SOON, needs
 from roundsman.testing.invariants.rules import Broken, of_knowledge, round_of
+from roundsman.testing.ledger import EffectKey
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import REQUESTS
-from roundsman.testing.world.services import EffectKey
 from roundsman.wire.messages import AgentRequest
 from tests.testing.samples import SHOP, charge
 

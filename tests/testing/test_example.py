@@ -8,7 +8,7 @@ import pytest
 from functions.submission.app import read
 from roundsman import Agent
 from roundsman.testing import TaskState, World
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
 from workflows.order_fulfilment import order_fulfilment
 

@@ -28,10 +28,10 @@ from roundsman.testing import (
     ProcessingOptions,
     World,
 )
+from roundsman.testing.ledger import EffectKey, Ledger
 from roundsman.testing.memory import MemoryStore
 from roundsman.testing.world.agents import Visit
 from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.services import EffectKey, Ledger
 from roundsman.wire.alert import Alert
 from tests.testing.samples import BESIDE, SHOP
 

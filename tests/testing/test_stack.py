@@ -8,10 +8,10 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError, ConnectionClosedError
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
 from roundsman.testing.stack.functions import Context, Instance
 from roundsman.testing.stack.template import FunctionCode, Template, TemplateProblem
-from roundsman_console.services import RemoteServices
 from tests.moto.orders import ALL_EFFECTS, order
 from tests.project import deployed_project
 

@@ -14,9 +14,9 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.instants import SECOND
+from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import Clock, Stack
 from roundsman_console.main import app
-from roundsman_console.services import RemoteServices
 from tests.project import deployed_project
 
 COPY = Path(__file__).parents[2]

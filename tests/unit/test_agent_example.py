@@ -10,7 +10,7 @@ from roundsman.agents.agent import Handler
 from roundsman.aws.clock import now
 from roundsman.aws.settings import SettingMissing
 from roundsman.model.events import Outcome
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.services.client import Client
 from tests.unit.agent_world import (
     TABLE,

@@ -20,7 +20,7 @@ from roundsman.agents.http import LARGEST_ANSWER
 from roundsman.errors import TransientError
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepError
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.unit.certificates import server_context
 from tests.unit.partner_world import Partner
 from tests.unit.remote_server import (

@@ -9,7 +9,7 @@ import pytest
 
 from roundsman.agents.agent import NoReply
 from roundsman.model.task import StepError
-from roundsman_console.services import RemoteServices
+from roundsman.testing.remote_services import RemoteServices
 from tests.services.client import Client
 from tests.unit.partner_world import Partner
 from tests.unit.remote_server import CREATED, Server, answer, calls, refusal, running

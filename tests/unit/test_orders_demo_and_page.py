@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from roundsman.model.json import parse_json
-from roundsman_console.services.fault_rules import read_rules
+from roundsman.testing.remote_services.fault_rules import read_rules
 from tests.unit.orders_samples import read, read_any, rejected
 from workflows.cancel import CancelEvent, CancelSchema, WishSchema
 from workflows.orders import AddressSchema, LineSchema, OrderSchema

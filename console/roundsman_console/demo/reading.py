@@ -11,10 +11,10 @@ from roundsman.aws.dynamodb.codec import read_order, read_task
 from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.demo.alerts import AlertInbox
 from roundsman_console.demo.facts import AlertSeen, Effect, Facts, QueueDepth, Rejection
 from roundsman_console.demo.queues import all_queues, depth, drained
-from roundsman_console.services import RemoteServices
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from rich.console import Console
 
+from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.demo.progress import Snapshot, all_settled, may_follow, still_open
 from roundsman_console.demo.reading import Bench
 from roundsman_console.demo.scenario import CASES, Sent, fault_rules, read_events
@@ -19,7 +20,6 @@ from roundsman_console.local import LocalAws
 from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
 from roundsman_console.sentences import ConsoleError
-from roundsman_console.services import RemoteServices
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues stay empty before the run counts as over

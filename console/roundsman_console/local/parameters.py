@@ -9,7 +9,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from roundsman_console.local.errors import LocalError
-from roundsman_console.services.command import DEFAULT_PORT
+from roundsman_console.serving import DEFAULT_PORT
 
 AGENT_URLS = {
     "inventory": "InventoryUrl",

@@ -116,7 +116,7 @@ def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
 
     Override it with None in a project whose agents call none of them.
     """
-    from roundsman_console.services import RemoteServices
+    from roundsman.testing.remote_services import RemoteServices
 
     with RemoteServices(clock=roundsman_clock.at_the_services) as services:
         yield services

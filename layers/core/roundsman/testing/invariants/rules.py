@@ -17,7 +17,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 from roundsman.model.task import PERFORM, Effect, StepRecord, Task, idempotency_key, step_of
 from roundsman.testing.invariants.needs import Need, needs, undo_is_settled
-from roundsman.testing.world.services import EffectKey
+from roundsman.testing.ledger import EffectKey
 from roundsman.wire.alert import Alert
 
 

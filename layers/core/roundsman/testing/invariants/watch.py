@@ -1,6 +1,6 @@
 """Holds every record against the invariants at the very moment it is written."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
 
 from roundsman.alerts.group import News
@@ -21,8 +21,7 @@ from roundsman.testing.invariants.rules import (
     of_ended,
     of_knowledge,
 )
-from roundsman.testing.world.outbox import WorldOutbox
-from roundsman.testing.world.services import Ledger
+from roundsman.testing.ledger import Ledger
 from roundsman.wire.alert import Alert
 
 BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
@@ -103,18 +102,21 @@ class Watch:
         else:
             self._alerted.add(group)
 
-    def look(self, post: WorldOutbox) -> None:
-        """After an event: hold what was touched against the services and what was said."""
+    def look(self, told: Mapping[str, Collection[str]]) -> None:
+        """After an event: hold what was touched against the services and what was said.
+
+        `told` are the names of the statuses that were sent, by task.
+        """
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}
-        for group in self._open - is_open:
-            self._dirty.update(dict.fromkeys(self._standing_in(group)))
-            self._alerted.discard(group)
+        for closed in self._open - is_open:
+            self._dirty.update(dict.fromkeys(self._standing_in(closed)))
+            self._alerted.discard(closed)
         self._open = is_open
-        for told in groups:
-            if told.id in is_open - self._alerted and told.told_at is not None:
-                what = f"{told.id} counts as told, and no alert was sent"
-                self.broken.append(Broken(Invariant.ALERTED, told.opened_by, what))
+        for group in groups:
+            if group.id in is_open - self._alerted and group.told_at is not None:
+                what = f"{group.id} counts as told, and no alert was sent"
+                self.broken.append(Broken(Invariant.ALERTED, group.opened_by, what))
         for task_id in self._dirty:
             task = self.tasks.get(task_id)
             plan = self._plan_of(task.plan) if task is not None else None
@@ -124,7 +126,7 @@ class Watch:
             self.broken += chain(
                 of_effects(plan, task, standing, self._begun_anew.get(task_id, NEVER)),
                 of_knowledge(task, standing),
-                of_ended(task, post.told.get(task_id, ()), is_open),
+                of_ended(task, told.get(task_id, ()), is_open),
             )
             self.broken += [
                 Broken(Invariant.ONCE, task_id, f"{effect.key} came about {count} times")

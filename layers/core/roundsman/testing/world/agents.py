@@ -18,7 +18,8 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
-from roundsman.testing.world.services import PROBE, CallEnd, EffectKey, Services
+from roundsman.testing.ledger import EffectKey
+from roundsman.testing.world.services import PROBE, CallEnd, Services
 from roundsman.wire.messages import AgentRequest
 
 if TYPE_CHECKING:

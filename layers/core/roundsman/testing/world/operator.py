@@ -17,7 +17,7 @@ from roundsman.model.events import (
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Task, idempotency_key
-from roundsman.testing.world.services import EffectKey, Ledger
+from roundsman.testing.ledger import EffectKey, Ledger
 from roundsman.wire.commands import command_of
 
 UNDOES = (ProcessState.UNDOING, ProcessState.UNDO_ERROR)

@@ -35,6 +35,7 @@ from roundsman.testing.faults import (
     FaultyStore,
 )
 from roundsman.testing.invariants.watch import Watch
+from roundsman.testing.ledger import EffectKey
 from roundsman.testing.memory import (
     MemoryAgentBoard,
     MemoryCallNotes,
@@ -48,7 +49,7 @@ from roundsman.testing.world import queues
 from roundsman.testing.world.agents import Visit
 from roundsman.testing.world.outbox import WorldOutbox
 from roundsman.testing.world.queues import EFFECTS, REPLIES, QueuedMessage
-from roundsman.testing.world.services import EffectKey, Services
+from roundsman.testing.world.services import Services
 from roundsman.wire.commands import read_command
 from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_request
 

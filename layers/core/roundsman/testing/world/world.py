@@ -366,7 +366,7 @@ class World:
 
     def _check(self) -> None:
         watch = self.processes.watch
-        watch.look(self.post)
+        watch.look(self.post.told)
         watch.broken += watch.looks.late(self.now)
         for task_id, problem in self.processes.troubles:
             if not isinstance(problem, CallRefused | TryAgain):

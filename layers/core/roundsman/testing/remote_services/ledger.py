@@ -15,8 +15,8 @@ are kept as hashes only. No HTTP and no clock in here; safe to call from many th
 import threading
 from dataclasses import dataclass, field
 
-from roundsman_console.services.contract import Operation
-from roundsman_console.services.values import Answer, Body, Json, Kind, refused
+from roundsman.testing.remote_services.contract import Operation
+from roundsman.testing.remote_services.values import Answer, Body, Json, Kind, refused
 
 
 @dataclass(frozen=True)

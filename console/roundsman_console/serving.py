@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from roundsman_console.services.server import HOST, PortUnavailable, RemoteServices
+from roundsman.testing.remote_services.server import HOST, PortUnavailable, RemoteServices
 
 DEFAULT_PORT = 8780
 

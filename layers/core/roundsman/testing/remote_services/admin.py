@@ -5,10 +5,10 @@ No order contents leave through here: the ledger keeps ids, keys and counts.
 
 from collections.abc import Callable, Mapping
 
-from roundsman_console.services.application import Application, NotJson, parse_json
-from roundsman_console.services.contract import OPERATIONS
-from roundsman_console.services.fault_rules import FaultsInvalid
-from roundsman_console.services.values import Answer, Json, refused
+from roundsman.testing.remote_services.application import Application, NotJson, parse_json
+from roundsman.testing.remote_services.contract import OPERATIONS
+from roundsman.testing.remote_services.fault_rules import FaultsInvalid
+from roundsman.testing.remote_services.values import Answer, Json, refused
 
 _METHODS = {
     "/": ("GET",),

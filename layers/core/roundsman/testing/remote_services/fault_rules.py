@@ -5,13 +5,13 @@ Pure. `false` and `null` mean that a field is absent.
 
 from collections.abc import Callable, Collection
 
-from roundsman_console.services.contract import (
+from roundsman.testing.remote_services.contract import (
     OPERATION_NAMES,
     OPERATIONS,
     RESOURCES,
     SERVICES,
 )
-from roundsman_console.services.faults import (
+from roundsman.testing.remote_services.faults import (
     Failure,
     ForgetKey,
     Hang,
@@ -20,7 +20,7 @@ from roundsman_console.services.faults import (
     Rule,
     Spoil,
 )
-from roundsman_console.services.values import Answer, Body, Json
+from roundsman.testing.remote_services.values import Answer, Body, Json
 
 MAX_RULES = 1000
 MAX_LATENCY_MS = 600_000

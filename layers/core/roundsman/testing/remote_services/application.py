@@ -15,9 +15,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman_console.services.contract import Operation, Route, route
-from roundsman_console.services.fault_rules import read_rules
-from roundsman_console.services.faults import (
+from roundsman.testing.remote_services.contract import Operation, Route, route
+from roundsman.testing.remote_services.fault_rules import read_rules
+from roundsman.testing.remote_services.faults import (
     Fault,
     Faults,
     ForgetKey,
@@ -27,9 +27,9 @@ from roundsman_console.services.faults import (
     Spoil,
     Target,
 )
-from roundsman_console.services.hold import Hold, TooManyHanging
-from roundsman_console.services.ledger import Call, Ledger
-from roundsman_console.services.values import Answer, Body, Json, refused
+from roundsman.testing.remote_services.hold import Hold, TooManyHanging
+from roundsman.testing.remote_services.ledger import Call, Ledger
+from roundsman.testing.remote_services.values import Answer, Body, Json, refused
 
 MAX_KEY = 512  # twice what an order id of 128, a step name and an agent's name can come to
 CALL_LOG_LENGTH = 10_000

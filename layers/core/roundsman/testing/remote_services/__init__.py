@@ -5,7 +5,7 @@
 `application` joins them for one request, `server` speaks HTTP, `command` is the CLI.
 """
 
-from roundsman_console.services.fault_rules import FaultsInvalid
-from roundsman_console.services.server import PortUnavailable, RemoteServices
+from roundsman.testing.remote_services.fault_rules import FaultsInvalid
+from roundsman.testing.remote_services.server import PortUnavailable, RemoteServices
 
 __all__ = ["FaultsInvalid", "PortUnavailable", "RemoteServices"]

@@ -18,9 +18,15 @@ from types import TracebackType
 from typing import Self
 from urllib.parse import parse_qs
 
-from roundsman_console.services import admin
-from roundsman_console.services.application import Application, Reply, Request, Silence, Spoiled
-from roundsman_console.services.values import Answer, Json, refused
+from roundsman.testing.remote_services import admin
+from roundsman.testing.remote_services.application import (
+    Application,
+    Reply,
+    Request,
+    Silence,
+    Spoiled,
+)
+from roundsman.testing.remote_services.values import Answer, Json, refused
 
 HOST = "127.0.0.1"
 MAX_BODY = 1_048_576  # an order event is at most 200 KiB; nobody sends more than a part of it

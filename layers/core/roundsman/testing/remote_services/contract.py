@@ -8,8 +8,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from urllib.parse import unquote
 
-from roundsman_console.services import bodies
-from roundsman_console.services.values import Answer, Body, Kind, refused
+from roundsman.testing.remote_services import bodies
+from roundsman.testing.remote_services.values import Answer, Body, Kind, refused
 
 
 @dataclass(frozen=True)

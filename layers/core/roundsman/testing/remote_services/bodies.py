@@ -6,7 +6,7 @@ empty list for a good body. Fields that a service does not know are ignored.
 
 import re
 
-from roundsman_console.services.values import Answer, Body, Json, refused
+from roundsman.testing.remote_services.values import Answer, Body, Json, refused
 
 MAX_TEXT = 512
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,4})?", re.ASCII)

@@ -13,8 +13,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
-from roundsman_console.services.contract import Operation
-from roundsman_console.services.values import Answer, Body, Json
+from roundsman.testing.remote_services.contract import Operation
+from roundsman.testing.remote_services.values import Answer, Body, Json
 
 
 @dataclass(frozen=True)
