@@ -1,4 +1,4 @@
-"""The scheduler: the only part that claims and starts steps."""
+"""The scheduler function: the only function that claims and starts steps."""
 
 from collections.abc import Callable
 from functools import cache
@@ -15,5 +15,8 @@ def _parts() -> Callable[[dict[str, object]], object]:
 
 @observed
 def handler(event: dict[str, object], _context: object) -> object:
-    """Handle a batch of commands or replies; answers with those that must come again."""
+    """Handle a batch of commands or replies.
+
+    Returns a partial batch response that lists the messages to deliver again.
+    """
     return _parts()(event)

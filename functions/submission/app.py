@@ -1,4 +1,4 @@
-"""Submission: turns an order event into an order row and a task, both or neither."""
+"""The submission function: stores an order row and a task for each order event, or neither."""
 
 from collections.abc import Callable
 from functools import cache
@@ -16,7 +16,7 @@ from workflows.registry import WORKFLOWS
 def read(
     body: str, now: int, reply_queue_problem: Callable[[str], str | None]
 ) -> NewOrder | CancelAsked:
-    """An order event, or the cancellation of one, as submission takes it. Raises RejectedOrder."""
+    """Read an order event or a cancel event from a message. Raises RejectedOrder."""
     event = read_event(body, now=now, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem)
     if isinstance(event, CancelEvent):
         return CancelAsked(event.order_id, event.undo, event.reason)
@@ -31,7 +31,7 @@ def read(
 
 @cache
 def _plan(workflow: str) -> Plan:
-    """Made once: a workflow does not change while the function runs."""
+    """The plan of a workflow; cached, because workflows do not change while the function runs."""
     return plan_of(WORKFLOWS[workflow])
 
 
@@ -42,5 +42,8 @@ def _parts() -> Callable[[dict[str, object]], object]:
 
 @observed
 def handler(event: dict[str, object], _context: object) -> object:
-    """Handle a batch of order events; answers with those that must come again."""
+    """Handle a batch of order events.
+
+    Returns a partial batch response that lists the messages to deliver again.
+    """
     return _parts()(event)

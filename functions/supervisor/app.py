@@ -1,4 +1,4 @@
-"""The supervisor: makes the rounds of what may be overdue."""
+"""The supervisor function: checks the tasks that may be overdue."""
 
 from collections.abc import Callable
 from functools import cache
@@ -10,10 +10,10 @@ from roundsman.aws.settings import SupervisorSettings
 
 
 class Context(Protocol):
-    """What the supervisor asks of its Lambda context."""
+    """The part of Lambda's context object that the supervisor uses."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """The time left to this invocation."""
+        """The time left before Lambda ends this invocation, in ms."""
 
 
 @cache
@@ -23,5 +23,5 @@ def _parts() -> Callable[[int], None]:
 
 @observed
 def handler(_event: object, context: Context) -> None:
-    """Make the passes of one tick of the timer."""
+    """Make the passes that belong to one tick of the timer."""
     _parts()(context.get_remaining_time_in_millis())

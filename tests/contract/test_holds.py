@@ -203,7 +203,7 @@ def test_an_agent_on_hold_is_held_with_both_its_queues_though_none_was_ever_read
     board, _ = world.board(clock)
     world.holds(clock).hold(BY_ANNA)
     why = f"on hold by anna until {clock_time(BY_ANNA.until)}: acquirer maintenance"
-    held = AgentView(held_until=BY_ANNA.until, held_why=why)
+    held = AgentView(unread=True, held_until=BY_ANNA.until, held_why=why)
     assert board.agents() == {"payment/normal": held, "payment/urgent": held}
 
 

@@ -46,13 +46,13 @@ SHARDS = 4
 AGENTS = ("worker", "other")
 
 
-class WellReadBoard(MemoryAgentBoard):
-    """Of every queue is known that it was read to its end, so that every time-out counts."""
+class LittleKnownBoard(MemoryAgentBoard):
+    """Of no queue is known how far it was read, so that every time-out counts."""
 
     def agents(self) -> Agents:
         """By agent and priority."""
-        read = AgentView(read_up_to=10 * T0)
-        return {**{f"{agent}/{p}": read for agent in AGENTS for p in Priority}, **super().agents()}
+        unknown = {f"{agent}/{p}": AgentView() for agent in AGENTS for p in Priority}
+        return {**unknown, **super().agents()}
 
 
 @dataclass
@@ -76,7 +76,7 @@ class Shells:
     board: MemoryAgentBoard = field(init=False)
 
     def __post_init__(self) -> None:
-        self.board = WellReadBoard(self.clock)
+        self.board = LittleKnownBoard(self.clock)
 
     def clock(self) -> int:
         return self.now

@@ -4,20 +4,9 @@ NOTED is the request whose reading was noted; THE_STEP's request is the one in q
 supervisor finds overdue. The machine takes it for never read where it was sent after `read_up_to`.
 """
 
-from dataclasses import replace
-
-from roundsman.model.events import AgentView
+from roundsman.model.holds import OPERATOR, Hold, with_holds
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.queue_lag import (
-    DOUBT,
-    NOTE_EVERY,
-    ReadMark,
-    ReadMarkWriter,
-    queue_key,
-    view,
-    with_unread,
-)
-from tests.unit.machine_world import plan, step
+from roundsman.model.queue_lag import DOUBT, NOTE_EVERY, ReadMark, ReadMarkWriter, queue_key, view
 
 READ = 1_790_000_000_000
 
@@ -118,13 +107,10 @@ def test_no_lag_is_news_for_longer_than_twice_the_longest_call() -> None:
 
 def test_a_queue_of_which_only_a_hold_is_known_was_never_read() -> None:
     """A hold makes a view without a mark; of an agent that was read, the mark says otherwise."""
-    held = AgentView(held_until=READ + MINUTE, held_why="on hold")
     read = view(ReadMark(sent_at=READ, read_at=READ), READ)
-    two = plan(step("a", agents=("kitchen", "oven")), step("b", agents=("bell",)))
-    known = {queue_key("kitchen", "normal"): held, queue_key("oven", "normal"): read}
-    views = with_unread(known, two, "normal")
-    assert views == {
-        "kitchen/normal": replace(held, unread=True),
-        "oven/normal": read,
-        "bell/normal": AgentView(unread=True),
+    held = [Hold(agent, OPERATOR, READ, READ + MINUTE, "", "ann") for agent in ("kitchen", "oven")]
+    views = with_holds({queue_key("oven", "normal"): read}, held, READ)
+    assert {queue: found.unread for queue, found in views.items() if queue.endswith("/normal")} == {
+        "kitchen/normal": True,
+        "oven/normal": False,
     }

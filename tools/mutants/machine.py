@@ -281,9 +281,9 @@ MACHINE = (
     ),
     Mutant(
         name="a-hold-does-not-say-that-a-queue-was-read",
-        file="layers/core/roundsman/model/queue_lag.py",
-        old="if view.read_up_to is None}",
-        new="if q not in agents}",
+        file="layers/core/roundsman/model/holds.py",
+        old="known = found.get(queue, UNREAD)",
+        new="known = found.get(queue, AgentView())",
         tests=(
             "tests/unit/test_marks.py::test_a_queue_of_which_only_a_hold_is_known_was_never_read",
         ),

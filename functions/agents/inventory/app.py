@@ -1,4 +1,4 @@
-"""The inventory agent: reserves an order's stock, and lets a reservation go."""
+"""The inventory agent: reserves stock for an order and releases reservations."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ service = cache(RemoteService.from_env)
 
 @inventory.performs(reserve_stock)
 def reserve(request: StepRequest) -> Json:
-    """Reserve every line of the order. Permanent: OutOfStock."""
+    """Reserve the stock of every order line. Permanent error: OutOfStock."""
     return service().call(
         "POST",
         "reservations",
@@ -25,7 +25,7 @@ def reserve(request: StepRequest) -> Json:
 
 @inventory.compensates(reserve_stock)
 def release(request: StepRequest) -> None:
-    """Release what that key reserved, also where it reserved nothing."""
+    """Release the reservation of the perform's key. Also succeeds if there is no reservation."""
     service().call(
         "DELETE",
         "reservations",

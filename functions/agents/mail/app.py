@@ -1,4 +1,4 @@
-"""The mail agent: tells the customer that the order is on its way."""
+"""The mail agent: sends the order confirmation to the customer."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ service = cache(RemoteService.from_env)
 
 @mail.performs(send_confirmation)
 def confirm(request: StepRequest) -> None:
-    """Have the confirmation sent. A mail cannot be taken back, so nothing compensates it."""
+    """Send the confirmation. It has no compensation, because a sent mail cannot be recalled."""
     service().call(
         "POST",
         "messages",

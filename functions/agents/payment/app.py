@@ -1,4 +1,4 @@
-"""The payment agent: charges an order's card, and refunds a charge."""
+"""The payment agent: charges the card of an order and refunds charges."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ service = cache(RemoteService.from_env)
 
 @payment.performs(charge_card)
 def charge(request: StepRequest) -> Json:
-    """Charge the order's total. Permanent: CardDeclined."""
+    """Charge the order's total. Permanent error: CardDeclined."""
     return service().call(
         "POST",
         "charges",
@@ -30,7 +30,7 @@ def charge(request: StepRequest) -> Json:
 
 @payment.probes(charge_card)
 def charged(request: StepRequest) -> Happened | DidNotHappen:
-    """Whether that key was charged, where an earlier answer was lost."""
+    """Look up whether the perform's key was charged; used when an earlier answer was lost."""
     try:
         charge = service().call(
             "GET",
@@ -50,7 +50,7 @@ def charged(request: StepRequest) -> Happened | DidNotHappen:
 
 @payment.compensates(charge_card)
 def refund(request: StepRequest) -> Json:
-    """Refund what that key charged, also where it charged nothing."""
+    """Refund the charge of the perform's key. Also succeeds if there is no charge."""
     return service().call(
         "POST",
         "refunds",

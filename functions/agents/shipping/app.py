@@ -1,4 +1,4 @@
-"""The shipping agent: creates an order's shipment, and cancels one."""
+"""The shipping agent: creates the shipment of an order and cancels shipments."""
 
 from functools import cache
 
@@ -12,7 +12,7 @@ service = cache(RemoteService.from_env)
 
 @shipping.performs(create_shipment)
 def create(request: StepRequest) -> Json:
-    """Create the shipment of every line. Permanent: AddressUndeliverable."""
+    """Create one shipment of all order lines. Permanent error: AddressUndeliverable."""
     return service().call(
         "POST",
         "shipments",
@@ -29,7 +29,7 @@ def create(request: StepRequest) -> Json:
 
 @shipping.compensates(create_shipment)
 def cancel(request: StepRequest) -> None:
-    """Cancel what that key shipped, also where it shipped nothing."""
+    """Cancel the shipment of the perform's key. Also succeeds if there is no shipment."""
     service().call(
         "DELETE",
         "shipments",

@@ -1,7 +1,7 @@
-"""Roundsman: multi-step tasks on AWS that complete, or are undone, as a whole.
+"""Roundsman runs multi-step tasks on AWS. Each task completes or is undone as a whole.
 
-These are the names that authors of workflows and agents use. Each is imported when it is first
-asked for: a scheduler never pays at its cold start for what only agents need.
+This package exports the names that authors of workflows and agents use. Each name is imported at
+its first use, so that the scheduler's cold start does not load modules that only agents need.
 """
 
 from typing import TYPE_CHECKING

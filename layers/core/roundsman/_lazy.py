@@ -1,4 +1,4 @@
-"""Names that a package offers and imports only when they are first used."""
+"""Lazy imports: a package exports names and imports each one at its first use."""
 
 import sys
 from collections.abc import Callable, Mapping
@@ -6,9 +6,10 @@ from importlib import import_module
 
 
 def names_from(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """A package's `__getattr__`: imports a name of `homes` from its module at first use.
+    """Return a module-level `__getattr__` that imports a name of `package` at its first use.
 
-    A cold start then never pays for names that its function does not use.
+    `homes` maps each name to the module that defines it. Lazy imports shorten the cold start: a
+    function loads only the modules that it uses.
     """
 
     def get(name: str) -> object:

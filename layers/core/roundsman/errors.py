@@ -1,4 +1,4 @@
-"""Errors, named by what happens next."""
+"""The exceptions of Roundsman. Each type stands for one reaction of the caller."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,18 +6,23 @@ from datetime import timedelta
 
 
 class RoundsmanError(Exception):
-    """The base of everything that Roundsman raises on purpose."""
+    """The base class of all exceptions that Roundsman defines."""
 
 
 class DefinitionError(RoundsmanError):
-    """A workflow or an agent that could never run; raised at import, says what to change."""
+    """A workflow or an agent is defined in a way that can never run.
+
+    Raised when the module that contains the definition is imported. The message says what to
+    change.
+    """
 
 
 class TransientError(RoundsmanError):
-    """Raised by an agent's code: this attempt failed, another may succeed.
+    """Raised by an agent's code: this attempt failed, but another attempt may succeed.
 
-    `retry_after` is the wait that the remote service asked for; without it the step's own
-    backoff decides. Any exception that is neither this nor PermanentError counts as transient.
+    `retry_after` is the wait that the remote service requested; if it is None, the step's
+    exponential backoff applies. Any exception that is neither a TransientError nor a
+    PermanentError counts as transient. Raises TypeError if `retry_after` is not a timedelta.
     """
 
     def __init__(self, message: str, *, retry_after: timedelta | None = None) -> None:
@@ -28,17 +33,18 @@ class TransientError(RoundsmanError):
 
 
 class Busy(TransientError):
-    """The service answered, and asked to come again later: 429, 425, the same key in progress.
+    """The service answered and asked the caller to retry later.
 
-    It is no sign that the service is down, so it is not held against it.
+    Examples are HTTP 429, HTTP 425, and 409 because a request with the same idempotency key is in
+    progress. The service is up, so the circuit breaker does not count this as a failure.
     """
 
 
 class PermanentError(RoundsmanError):
-    """Raised by an agent's code: no repetition will help.
+    """Raised by an agent's code: a retry cannot succeed.
 
-    `error_type` is a short name that plans and alerts refer to (`CardDeclined`); `message` is
-    for people and must carry no secret and no order contents.
+    `error_type` is a short name that plans and alerts refer to, for example `CardDeclined`.
+    `message` is for people. It must not contain secrets or order contents.
     """
 
     def __init__(self, error_type: str, message: str = "") -> None:
@@ -48,22 +54,27 @@ class PermanentError(RoundsmanError):
 
 
 class InvalidToken(RoundsmanError):
-    """What was given as a callback's token is none; copy it whole, as the agent was given it."""
+    """The text is not a callback token. Copy the complete token that the agent received."""
 
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """One thing wrong with a message: where (`lines[0].quantity`), and what."""
+    """One problem in a message."""
 
     path: str
+    """The field that is wrong, for example `lines[0].quantity`; empty for the whole message."""
     message: str
+    """What is wrong with the field."""
 
     def __str__(self) -> str:
         return f"{self.path}: {self.message}" if self.path else self.message
 
 
 class InvalidMessage(RoundsmanError):
-    """A message that can never be handled; it belongs in the RejectedQueue with its problems."""
+    """A message that can never be handled.
+
+    The caller sends it to the RejectedQueue together with its problems.
+    """
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__("; ".join(map(str, problems)))
@@ -71,7 +82,11 @@ class InvalidMessage(RoundsmanError):
 
 
 class RejectedOrder(InvalidMessage):
-    """An order event that is put aside; says whom to tell, as far as the event said it usably."""
+    """An order event that is rejected.
+
+    `order_id`, `reply_to` and `correlation_id` say where to send the `rejected` status. Each is
+    None if the event has no usable value for it.
+    """
 
     def __init__(
         self,
@@ -88,26 +103,30 @@ class RejectedOrder(InvalidMessage):
 
 
 class NoTransition(RoundsmanError):
-    """A pair of state and event that the transition table does not have: a defect, not a race."""
+    """The transition table has no entry for this state and event: a defect, not a race."""
 
 
 class Refused(RoundsmanError):
-    """A command that makes no sense for the task as it is; says why, and changes nothing."""
+    """A command that does not apply to the task in its current state.
+
+    The message says why. The task is not changed.
+    """
 
 
 class SchemaTooNew(RoundsmanError):
-    """A record written by newer code than this; left alone for a newer instance."""
+    """A record that newer code wrote. This code leaves it unchanged for a newer instance."""
 
 
 class TryAgain(RoundsmanError):
-    """Nothing was decided or nothing is known of it; the message must be delivered again."""
+    """No decision was made, or its result is not known; the message must be redelivered."""
 
 
 class CallRefused(RoundsmanError):
-    """AWS refused a call and will again: missing rights, a missing table or queue, a bad request.
+    """AWS refused a call, and would refuse a retry.
 
-    Nothing was decided. The message comes again and ends in its dead-letter queue, with an
-    alarm, unless someone repairs the stack first. `code` is AWS's name for the refusal.
+    The cause is a missing permission, a missing table or queue, or an invalid request. No decision
+    was made. The message is redelivered and ends in its dead-letter queue, with an alarm, unless
+    somebody repairs the stack first. `code` is the AWS error code.
     """
 
     def __init__(self, message: str, code: str = "") -> None:
@@ -116,9 +135,9 @@ class CallRefused(RoundsmanError):
 
 
 class UnreadableRecord(RoundsmanError):
-    """A stored record that cannot be what this code wrote; only a person can repair it.
+    """A stored record that this code cannot have written. Only a person can repair it.
 
-    `record` is the task's, order's or plan's id, `field` the path of the field that is wrong.
+    `record` is the id of the task, order or plan. `field` is the path of the field that is wrong.
     """
 
     def __init__(self, record: str, field: str, problem: str) -> None:
@@ -129,7 +148,7 @@ class UnreadableRecord(RoundsmanError):
 
 
 class UnknownAgent(RoundsmanError):
-    """A request for an agent that the stack has no queue for; sending it again cannot help."""
+    """The stack has no request queue for this agent and priority; a retry cannot succeed."""
 
     def __init__(self, agent: str, priority: str) -> None:
         super().__init__(f"the stack has no {priority} request queue for the agent {agent!r}")

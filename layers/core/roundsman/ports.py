@@ -1,7 +1,8 @@
-"""What the core needs of the world, as protocols; the adapters are in `roundsman.aws`.
+"""The ports of the core: the protocols that the adapters in `roundsman.aws` implement.
 
-An adapter raises TryAgain for anything that may pass (throttling, a time-out, a conflict of
-transactions): the message is then delivered again. Losing a race is a value, not an error.
+An adapter raises TryAgain for a transient failure (throttling, a timeout, a transaction conflict):
+the message is then redelivered. It raises CallRefused if AWS would refuse a retry too. A lost race
+is a return value, not an exception.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,230 +23,264 @@ from roundsman.wire.commands import Command
 from roundsman.wire.messages import AgentRequest
 
 Clock: TypeAlias = Callable[[], int]
-"""The present in epoch ms."""
+"""Returns the current time in epoch ms."""
 
 LONGEST_DELAY = 15 * MINUTE
-"""SQS's longest DelaySeconds; what is later is found through the due index."""
+"""The largest DelaySeconds of SQS, in ms. The due index finds what starts later than that."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderRow:
-    """An order as stored: its JSON as validated (with `total`), and the hash of the event."""
+    """An order as stored."""
 
     order_id: str
     content: Json
+    """The order's JSON after validation, with `total` added."""
     content_hash: str
+    """Identifies the order event; a duplicate of the event has the same hash."""
     created_at: int
+    """Epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class Created:
-    """Order and task are stored, both of them."""
+    """The order and its task were both stored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Exists:
-    """An order with this id is there already, and nothing was written.
-
-    `task` is None where the task is gone (its retention is over); it is never created again.
-    """
+    """An order with this id already exists. Nothing was written."""
 
     order: OrderRow
     task: Task | None
+    """None if the task's retention is over. Such a task is not created again."""
 
 
 @dataclass(frozen=True, slots=True)
 class Saved:
-    """The record is stored as given."""
+    """The record was stored as given."""
 
 
 @dataclass(frozen=True, slots=True)
 class Superseded:
-    """Another decision came first (or this very write, its answer lost): load and decide again."""
+    """The write failed because the record has changed: load it and decide again.
+
+    Another decision was stored first. Or this write itself succeeded, its response was lost, and
+    the client's retry failed on the condition.
+    """
 
 
 @dataclass(frozen=True, slots=True)
 class DueEntry:
-    """A task that may have something overdue since `due_at` (epoch ms)."""
+    """An entry of the due index: a task in which something may be overdue."""
 
     task_id: str
     due_at: int
+    """Epoch ms; something may be overdue since then."""
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """A task that stands in a failure group since `failed_at`; instants are epoch ms.
-
-    `complete_by` is the task's, 0 where its record has none. `expires_at` is set where the record
-    may go by itself.
-    """
+    """A task that is a member of a failure group. Instants are epoch ms."""
 
     task_id: str
     failed_at: int
+    """When the task joined the group."""
     complete_by: int
+    """The task's own `complete_by`; 0 if its record has none."""
     expires_at: int | None = None
+    """When the record may be removed; None if it does not expire."""
 
 
 class TaskStore(Protocol):
-    """Orders and tasks. Reads of a task are consistent, but where it is said that they need not."""
+    """Stores orders and tasks. Reads of a task are consistent unless the method says otherwise."""
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
-        """Store order and task in one operation, or nothing where the order's id is taken.
+        """Store the order and its task in one operation; store neither if the order id exists.
 
-        A write whose answer was lost and that is repeated by the client finds itself: it is
-        reported as Exists with the same content.
+        If the response to a successful write was lost, a repeated call returns Exists with the
+        same content.
         """
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
-        """The task; None where there is none, or where its retention is over.
+        """Return the task; None if there is none, or if its retention is over at `now` (epoch ms).
 
-        Not `latest` is half the price, and may be the record, or the absence, of a moment ago:
-        enough for a write on the version that was seen, for nothing else.
+        With `latest=False` the read is eventually consistent and costs half as much. Its result,
+        also None, may be stale. It is good enough only for a write that is conditional on the
+        version that was read.
 
-        Raises SchemaTooNew for a record that newer code wrote.
+        Raises SchemaTooNew for a record that newer code wrote, and UnreadableRecord for one that
+        cannot be read.
         """
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
-        """Store a decision on the version that was seen, with its history rows, or nothing.
+        """Store a decision and its history rows together, if the stored version is `seen`.
 
-        A record that is `due.removed_at_once` is removed in place of being stored.
+        A record for which `due.removed_at_once` is true is removed instead of stored.
         """
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
-        """Store a row that no decision goes with; storing it again is harmless."""
+        """Store a history row that belongs to no decision. The call is idempotent."""
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        """Store that what this version owed was sent.
+        """Store that owed statuses and alerts were sent.
 
-        `task` is the record with only what it still owes, placed anew (`due.without_owed`).
-        Writes only what that changes, on the same version: the version is not raised. A record
-        that is then `due.removed_at_once` is removed. The `failure` of one that ended in one is
-        stored with it.
+        `task` is the record as `due.without_owed` returns it: `owed` holds only what is still
+        owed. The write changes only the attributes that follow from this. It is conditional on
+        `task.version` and does not increase it. A record for which `due.removed_at_once` is then
+        true is removed. The `failure` of a failed task is stored too.
         """
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
-        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        """Move the due entry of an open task to `due_at` (epoch ms), if its version is unchanged.
+
+        Ends the membership in a failure group that `trouble` began.
+        """
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
-        """Count one more time that this record could not be handled; the count so far.
+        """Count a failure to handle this record, and return the count so far.
 
-        It stands in this failure group (and shard) from then on, until a decision on it is stored
-        or it is rearmed.
+        The task is a member of the failure group and shard `member_of` from then on, until a
+        decision on it is stored or `rearm` is called. The next stored decision resets the count.
         """
 
     def postpone(self, task_id: str, due_at: int) -> None:
-        """Move the due entry of a record that cannot be handled, whatever it holds."""
+        """Move the due entry of a record that cannot be handled to the later instant `due_at`.
+
+        Does not read the record, so it works for any content. Changes nothing if the record is
+        gone, is not in the open lane, or is already due later.
+        """
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
-        """The entries of one lane shard (`open#7`) due at or before `until`, earliest first.
+        """Yield the entries of one lane shard (`open#7`) due at or before `until`, earliest first.
 
-        The index lags behind the records; an entry is a reason to look, not a fact.
+        The index is eventually consistent: load the record before you act on an entry.
         """
 
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
-        """The tasks of one shard that stand in this failure group, by when they failed.
+        """Yield the members of a failure group in one shard, ordered by `failed_at`.
 
-        Those that failed at `since` (epoch ms) or later. The index lags behind the records.
+        Only those that failed at `since` (epoch ms) or later. The index is eventually consistent.
         """
 
 
 class OrderStore(Protocol):
-    """The rows of OrdersTable."""
+    """Reads the rows of OrdersTable."""
 
     def order(self, order_id: str) -> OrderRow | None:
-        """The order; None where there is none."""
+        """Return the order; None if there is none."""
 
 
 class PlanStore(Protocol):
-    """Plans by hash. They never change and never expire, so an instance may keep them."""
+    """Stores plans by hash. A plan never changes or expires, so an instance may cache it."""
 
     def put_plan(self, plan: Plan) -> None:
-        """Store the plan under its hash; storing it again is harmless."""
+        """Store the plan under its hash. The call is idempotent."""
 
     def plan(self, plan_hash: str) -> Plan | None:
-        """The plan; None where it is not stored."""
+        """Return the plan; None if it is not stored. Raises UnreadableRecord if it was altered."""
 
 
 class AgentBoard(Protocol):
-    """What is known of the agents' queues; may be some seconds old."""
+    """The state of the agents' queues: backlog and holds. It may be some seconds old."""
 
     def agents(self) -> Agents:
-        """By agent and priority (`payment/normal`)."""
+        """Return the views, keyed by agent and priority (`payment/normal`)."""
 
 
 class HoldStore(Protocol):
-    """The holds on agents, in ControlTable."""
+    """Stores the holds on agents, in ControlTable."""
 
     def holds(self) -> Sequence[Hold]:
-        """Those that are in force, by agent and kind."""
+        """Return the holds in force, ordered by agent and kind."""
 
     def hold(self, hold: Hold) -> bool:
-        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+        """Store a hold; it replaces the agent's earlier hold of the same kind.
 
-        A breaker's hold never takes the place of a longer one.
+        Returns True if no such hold was in force before. A circuit breaker's hold never replaces a
+        longer one: then nothing is stored, and the method returns False.
         """
 
     def release(self, agent: str, kind: str) -> bool:
-        """End it now; whether there was one in force."""
+        """End the hold now. Returns True if it was in force."""
 
 
 class GroupStore(Protocol):
-    """The failure groups that are open, in ControlTable. See `roundsman.alerts.group`."""
+    """Stores the open failure groups, in ControlTable. See `roundsman.alerts.group`."""
 
     def groups(self) -> Sequence[Group]:
-        """All of them, read consistently, the oldest first. What is no group is left out."""
+        """Return all open groups, read consistently, the oldest first.
+
+        An attribute that cannot be read as a group is left out.
+        """
 
     def open(self, group: Group) -> Group | None:
-        """Store a group that is not there; the group as it stands in the store.
+        """Store the group if it is not open yet, and return the stored group.
 
-        That is the very one that was given where it was stored (also where the answer to that was
-        lost), another one where it was open already, and None where there is no room for it.
+        That is the given group if this call stored it (also if the response was lost and the write
+        was retried), the existing group if it was open already, and None if too many groups are
+        open.
         """
 
     def change(self, group: Group, *, seen: int) -> bool:
-        """Store it on the version that was seen; False where another write came first."""
+        """Store the group if the stored version is `seen`. Returns False if it is not."""
 
     def remove(self, group: Group) -> bool:
-        """Forget it, if it is still at that version."""
+        """Remove the group if the stored version is `group.version`. Returns False if it is not."""
 
 
 class LeaseStore(Protocol):
-    """The supervisors' leases: one record for all shards."""
+    """Stores the supervisors' leases, in one record for all shards."""
 
     def read(self) -> Leases:
-        """The leases, read consistently; empty ones of version 0 where there is no record yet."""
+        """Return the leases, read consistently; `Leases()` (version 0) if there is no record."""
 
     def write(self, leases: Leases, *, seen: int) -> bool:
-        """Store them on the version that was seen; False where another write came first."""
+        """Store the leases if the stored version is `seen`. Returns False if it is not."""
 
 
 class Outbox(Protocol):
-    """Sending. Each call returns once everything is accepted, and raises TryAgain otherwise."""
+    """Sends messages and alerts.
+
+    Each method returns when everything is accepted; otherwise it raises TryAgain or CallRefused.
+    """
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        """Send each (agent, priority, request) to its agent's queue."""
+        """Send each (agent, priority, request) to the agent's request queue.
+
+        Raises UnknownAgent if the stack has no such queue.
+        """
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
+        """Send a `start` command to the scheduler, delayed by `delay` ms (at most 15 minutes).
+
+        The scheduler starts the task's steps that are ready.
+        """
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
-        """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+        """Send an `inspect` command to the scheduler, delayed by `delay` ms (at most 15 minutes).
+
+        The scheduler looks for anything overdue in the task.
+        """
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        """Send an inspect for each (task id, delay in ms), at few requests."""
+        """Send an `inspect` command for each (task id, delay in ms), in batches."""
 
     def send_command(self, command: Command) -> None:
-        """Pass on to the scheduler what somebody asks of a task."""
+        """Send a command to the scheduler."""
 
     def send_status(self, queue_url: str, body: str) -> bool:
-        """Tell the application. False where that can never succeed (the queue is gone)."""
+        """Send a status to the application. Returns False if the queue can never accept it."""
 
     def publish(self, alert: Alert) -> None:
-        """Tell the operators."""
+        """Publish an alert to the operators."""
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        """Put a message that can never be handled aside, with all that is wrong with it."""
+        """Send a message that can never be handled to the RejectedQueue, with its problems.
+
+        `queue` is the name of the queue that the message came from.
+        """

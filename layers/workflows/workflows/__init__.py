@@ -1,1 +1,1 @@
-"""The application's own part: its workflows and its order event."""
+"""The application's part of the system: its workflows and its order event."""

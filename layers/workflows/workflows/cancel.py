@@ -1,7 +1,7 @@
-"""The cancel event: an application takes back an order that it sent before.
+"""The cancel event: an application cancels an order that it sent earlier.
 
-It is a message of its own: what cancels an order describes none. Whether the task can still be
-cancelled is not known here; the scheduler decides that.
+A cancel event is a separate message and contains no order fields except `orderId`. The scheduler
+decides whether the task can still be cancelled.
 """
 
 from collections.abc import Mapping
@@ -26,14 +26,14 @@ LONGEST_REASON = 500
 
 
 class WishSchema(ObjectSchema):
-    """Both are optional, and null is the same as absent."""
+    """The `cancel` object. Both fields are optional; null means the same as absent."""
 
     undo = Value(truth, optional=True)
     reason = Value(text(LONGEST_REASON), optional=True)
 
 
 class CancelSchema(ObjectSchema):
-    # Named as in the event, so that what is checked needs no second list of names.
+    # Attributes have the names of the event's fields, so no mapping of names is needed.
     orderId = Value(identifier)
     cancel = ObjectField(WishSchema)
 
@@ -43,15 +43,16 @@ SCHEMA = CancelSchema()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CancelEvent:
-    """A cancellation that was found valid. With `undo`, what may have happened is undone."""
+    """A valid cancel event."""
 
     order_id: str
     undo: bool
-    reason: str = field(repr=False)  # an application's own words, which may name its customer
+    """Whether the steps that may have had an effect are undone."""
+    reason: str = field(repr=False)  # free text that may name the customer, so not for logs
 
 
 def read_cancel_event(event: Mapping[str, Json]) -> CancelEvent:
-    """The cancellation in a message's object. Raises RejectedOrder with all that is wrong."""
+    """Read a cancel event from a message's JSON object. Raises RejectedOrder with all problems."""
     valid, problems = load(SCHEMA, event)
     order_id = valid.get("orderId")
     if problems:
@@ -65,7 +66,7 @@ def read_cancel_event(event: Mapping[str, Json]) -> CancelEvent:
 
 
 def mixed(event: Mapping[str, Json], order_fields: Mapping[str, object]) -> list[Problem]:
-    """The problem of an event that gives an order and cancels it at once."""
+    """The problem of an event that has both `cancel` and other order fields; empty if none."""
     if not (set(event) & set(order_fields)) - {"orderId"}:
         return []
     sentence = (

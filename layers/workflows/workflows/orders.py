@@ -1,10 +1,11 @@
-"""The order event: what an application puts on the SubmissionQueue to have an order processed.
+"""The order event: the message on the SubmissionQueue that asks to process an order.
 
-The same queue takes cancellations, which are told apart here and read in `cancel`.
+The same queue receives cancel events. This module distinguishes the two and passes cancel events
+to `workflows.cancel`.
 
-An event is valid as a whole or not at all, and one that is not is told everything that is wrong
-with it at once. Unknown fields are refused: a typo in `processing` would otherwise be ignored
-without a word, and an order would be processed in another way than was asked for.
+An event is accepted or rejected as a whole, and a rejection lists every problem. Unknown fields
+are rejected: otherwise a typo in `processing` would be ignored silently, and the order would be
+processed differently from what the application asked for.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -30,17 +31,17 @@ from workflows.validation import (
     whole,
 )
 
-LARGEST_EVENT = 200 * 1024  # with its results, a task and its order stay below an item's 400 KB
+LARGEST_EVENT = 200 * 1024  # bytes; keeps order and task, with results, below 400 KB per item
 MOST_LINES = 200
 LONGEST_ID = 128
-MOST_TOTAL_DIGITS = 12  # before the point; what the payment service takes
+MOST_TOTAL_DIGITS = 12  # before the decimal point; the limit of the payment service
 
 
 class LineSchema(ObjectSchema):
     sku = Value(text(128))
     quantity = Value(whole(1, 1_000_000))
-    # Text, since a binary fraction cannot hold most prices. Four decimals are the most that any
-    # currency has.
+    # Text, because a binary floating-point number cannot hold most prices exactly. No currency
+    # has more than four decimals.
     unitPrice = Value(
         matching(
             r"(0|[1-9][0-9]{0,8})(\.[0-9]{1,4})?",
@@ -59,7 +60,7 @@ class AddressSchema(ObjectSchema):
 
 
 class OrderSchema(ObjectSchema):
-    # Named as in the event, so that what was checked is what is stored.
+    # Attributes have the names of the event's fields, so the checked object is stored as it is.
     orderId = Value(identifier)
     customerId = Value(text(128))
     currency = Value(matching("[A-Z]{3}", "three capital letters (ISO 4217), such as EUR"))
@@ -74,15 +75,13 @@ SCHEMA = OrderSchema()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderEvent:
-    """An order that was found valid.
-
-    `content` is the order without `processing` and with its `total`. `content_hash` is the same
-    for the same order whatever its key order, white space and `processing`.
-    """
+    """A valid order event."""
 
     order_id: str
-    content: Json = field(repr=False)  # a log that shows the event must not show the customer
+    content: Json = field(repr=False)  # contains customer data, which must not appear in logs
+    """The order without `processing` and with its `total`."""
     content_hash: str
+    """A hash of the order that does not depend on key order, white space or `processing`."""
     workflow: Workflow
     options: ProcessingOptions
 
@@ -94,11 +93,11 @@ def read_event(
     workflows: Mapping[str, Workflow],
     reply_queue_problem: Callable[[str], str | None],
 ) -> OrderEvent | CancelEvent:
-    """The order in a message's text, or the cancellation of one.
+    """Read an order event or a cancel event from the text of a message.
 
-    Raises RejectedOrder with everything that is wrong. `now` is in epoch ms.
-    `reply_queue_problem` says in a sentence why a queue's URL may not be sent to, or None where
-    it may.
+    `now` is in epoch ms. `reply_queue_problem` takes the URL of a queue and returns None if
+    statuses may be sent to it, else a sentence with the reason. Raises RejectedOrder with all
+    problems.
     """
     event = _json_object(body)
     too_large = _too_large(body)
@@ -112,7 +111,7 @@ def read_event(
         workflows=workflows,
         reply_queue_problem=reply_queue_problem,
     )
-    if both:  # makes all that is wrong with the order beside the point
+    if both:  # the other problems of the order are irrelevant then
         problems = [*both, *(p for p in problems if p.path == "orderId")]
     else:
         problems = [*problems, *processing.problems]
@@ -122,7 +121,7 @@ def read_event(
 def _order(
     valid: Mapping[str, object], processing: Processing, problems: list[Problem]
 ) -> OrderEvent:
-    """The order in what was found valid of an event. Raises RejectedOrder."""
+    """The order event of the checked fields. Raises RejectedOrder if there are problems."""
     order = cast("dict[str, Json]", {k: v for k, v in valid.items() if k != "processing"})
     if processing.run and "orderId" in order:
         order["orderId"] = f"{order['orderId']}-{processing.run}"
@@ -151,7 +150,7 @@ def _json_object(body: str) -> Mapping[str, Json]:
     try:
         value = parse_json(body)
     except ValueError as error:
-        # The parser's sentence may quote a key, of any length; it quotes no value.
+        # The parser's message may quote a key of any length; it never quotes a value.
         reason = str(error)
         if len(reason) > 200:
             reason = f"{reason[:100]}...{reason[-50:]}"
@@ -169,7 +168,7 @@ def _too_large(body: str) -> list[Problem]:
 
 
 def _too_long(order_id: Json) -> list[Problem]:
-    """An id that its run's time makes longer than ids may be."""
+    """The problem of an order id that is too long with the time of its run; empty if none."""
     length = len(str(order_id))
     if length <= LONGEST_ID:
         return []
@@ -181,7 +180,7 @@ _Line = Mapping[str, int | str]
 
 
 def _total(lines: Sequence[_Line]) -> str:
-    """The sum of quantity times price, exact, with as many decimals as the finest price."""
+    """The exact sum of quantity times price, with as many decimals as the price with the most."""
     prices = [str(line["unitPrice"]).partition(".") for line in lines]
     places = max(len(decimals) for _, _, decimals in prices)
     units = sum(

@@ -1,4 +1,4 @@
-"""The `processing` part of an order event: what the application wishes for this order."""
+"""The `processing` object of an order event: the application's options for this order."""
 
 import re
 from collections.abc import Callable, Mapping
@@ -16,9 +16,9 @@ from workflows.validation import ObjectSchema, Value, matching, text, whole
 
 DEFAULT_WORKFLOW = "order_fulfilment"
 DAY = 86_400
-FARTHEST_AHEAD = 366 * DAY  # a year; a later start is more likely a wrong unit than a wish
+FARTHEST_AHEAD = 366 * DAY  # a later start is more likely a wrong unit than intended
 LONGEST_TASK = 366 * DAY
-LONGEST_RETENTION = 3_660 * DAY  # ten years, the longest that books are commonly kept
+LONGEST_RETENTION = 3_660 * DAY  # ten years, the longest common retention of accounting records
 LONGEST_URL = 512
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ _EXAMPLE = "2026-12-01T09:00:00Z or 2026-12-01T10:00:00+01:00"
 
 
 def instant(value: object) -> int:
-    """An instant in ISO 8601, with its offset, as epoch ms. Raises ValidationError."""
+    """Convert an ISO 8601 instant with a UTC offset to epoch ms. Raises ValidationError."""
     found = _INSTANT.fullmatch(value) if isinstance(value, str) else None
     if found is None:
         raise ValidationError(f"must be an instant such as {_EXAMPLE}")
@@ -46,9 +46,9 @@ def instant(value: object) -> int:
 
 
 class ProcessingSchema(ObjectSchema):
-    """All fields are optional, and null is the same as absent."""
+    """The `processing` object. All fields are optional; null means the same as absent."""
 
-    # Named as in the event, so that what is checked needs no second list of names.
+    # Attributes have the names of the event's fields, so no mapping of names is needed.
     workflow = Value(text(128), optional=True)
     priority = Value(matching("|".join(Priority), " or ".join(Priority)), optional=True)
     processAt = Value(instant, optional=True)
@@ -57,9 +57,10 @@ class ProcessingSchema(ObjectSchema):
     completeWithin = Value(whole(1, LONGEST_TASK), optional=True)
     replyTo = Value(text(LONGEST_URL), optional=True)
     correlationId = Value(text(128), optional=True)
-    # A schedule sends the same event each time; this tells its runs apart (see `Processing.run`).
+    # A schedule sends the same event each time; `run` distinguishes them (see `Processing.run`).
     run = Value(instant, optional=True)
-    # It becomes the message group of the order's requests, and these are SQS's characters.
+    # The tenant becomes the SQS message group id of the order's requests, so it is limited to the
+    # characters that SQS allows there.
     tenant = Value(
         matching(r"[!-~]{1,128}", "1 to 128 ASCII letters, digits or punctuation, no spaces"),
         optional=True,
@@ -74,19 +75,17 @@ class ProcessingSchema(ObjectSchema):
 
 @dataclass(frozen=True, slots=True)
 class Processing:
-    """What was read. `workflow` is None only where `problems` says why.
-
-    `run` is what the time of a schedule's run adds to the order's id (`20261201T090000Z`), empty
-    for an order that no schedule sent. A run that is delivered twice is so the same order.
-
-    The wishes hold what is valid even where something else is not, so that a rejection can be
-    told to the queue that was named.
-    """
+    """The result of reading a `processing` object."""
 
     workflow: Workflow | None
+    """None only if the workflow is unknown; `problems` then says so."""
     options: ProcessingOptions
+    """The valid options, also if others are invalid, so that the rejection can be sent to the
+    reply queue that the event names."""
     problems: list[Problem]
     run: str = ""
+    """The suffix of the order's id for one run of a schedule (`20261201T090000Z`); empty for an
+    order that no schedule sent. Two deliveries of one run therefore have the same order id."""
 
 
 def read_processing(
@@ -96,7 +95,11 @@ def read_processing(
     workflows: Mapping[str, Workflow],
     reply_queue_problem: Callable[[str], str | None],
 ) -> Processing:
-    """What ProcessingSchema let pass, checked against what the stack has and what time it is."""
+    """Check the fields that ProcessingSchema accepted against the stack and the time.
+
+    The workflow must exist, the reply queue must be usable, and the start must not be too far
+    ahead. `now` is in epoch ms. Problems are returned, not raised.
+    """
     problems: list[Problem] = []
     workflow = workflows.get(_taken(valid, "workflow", str) or DEFAULT_WORKFLOW)
     if workflow is None:
@@ -124,12 +127,12 @@ def read_processing(
 
 
 def _compact(at: int) -> str:
-    """An instant to the second, in characters that an id may have."""
+    """An instant (epoch ms) as text to the second, in characters that an order id may have."""
     return f"{_EPOCH + timedelta(milliseconds=at):%Y%m%dT%H%M%SZ}"
 
 
 def _start_at(valid: Mapping[str, object], now: int) -> int | None:
-    """When to start in epoch ms; what is past means now."""
+    """When to start, in epoch ms; now for an instant in the past, None if the event has none."""
     wait = _taken(valid, "processIn", int)
     if wait is not None:
         return now + wait * SECOND
@@ -142,6 +145,6 @@ def _milliseconds(seconds: int | None) -> int | None:
 
 
 def _taken(valid: Mapping[str, object], name: str, kind: type[T]) -> T | None:
-    """A field that the schema has checked already; None where it is absent, null or wrong."""
+    """The value of a field after the schema's check; None if it is absent, null or invalid."""
     value = valid.get(name)
     return value if isinstance(value, kind) else None

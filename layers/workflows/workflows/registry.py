@@ -1,4 +1,4 @@
-"""The workflows that an order event may ask for, by name."""
+"""The registry of workflows: the names that an order event may use in `processing.workflow`."""
 
 from collections.abc import Mapping
 

@@ -1,7 +1,7 @@
-"""Schemas that report every problem by its path, in sentences that name no value.
+"""Schemas that report every problem of an event with its path and never quote a value.
 
-Values are never repeated: they may be payment tokens or addresses, and problems are logged and
-put into the RejectedQueue. Only the name of a field that does not belong is, shortened.
+Values may be payment tokens or addresses, and problems are logged and sent to the RejectedQueue.
+Only the name of an unknown field is quoted, shortened.
 """
 
 import json
@@ -16,7 +16,7 @@ from marshmallow.types import ErrorMessages
 from roundsman.errors import Problem
 from roundsman.model.json import Json
 
-MOST_PROBLEMS = 1_000  # more than the known fields of 200 lines; keeps a rejection sendable
+MOST_PROBLEMS = 1_000  # more than the known fields of 200 lines; keeps a rejection small enough
 LONGEST_NAME = 64
 
 T = TypeVar("T")
@@ -25,8 +25,8 @@ _PRESENCE: ErrorMessages = {"required": "missing", "null": "must not be null"}
 _UNKNOWN = "there is no such field; the fields here are "
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
-# Control characters and halves of surrogate pairs are no text; U+FFFE and U+FFFF are besides
-# these what SQS refuses, so an order that held one could never be sent to an agent.
+# Control characters and unpaired surrogates are not text. SQS also rejects U+FFFE and U+FFFF, so
+# an order that contains one could never be sent to an agent.
 _NOT_TEXT = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
 
 
@@ -42,9 +42,9 @@ class ObjectSchema(Schema):
 
 
 class Value(fields.Field[T], Generic[T]):
-    """A field read by a function that returns the value or raises ValidationError.
+    """A field that is read by a function, which returns the value or raises ValidationError.
 
-    An optional one that is absent or null is None.
+    The value of an optional field that is absent or null is None.
     """
 
     def __init__(self, read: Callable[[object], T], *, optional: bool = False) -> None:
@@ -59,7 +59,7 @@ class Value(fields.Field[T], Generic[T]):
 
 
 class ObjectField(fields.Nested):
-    """An object of a schema. An optional one that is absent or null is None."""
+    """A field that holds an object with a schema; None if it is optional and absent or null."""
 
     def __init__(self, schema: type[ObjectSchema], *, optional: bool = False) -> None:
         if optional:
@@ -69,7 +69,7 @@ class ObjectField(fields.Nested):
 
 
 class ListField(fields.List[object]):
-    """A list of 1 to `most` objects. Beyond `most`, no item is looked at."""
+    """A field that holds a list of 1 to `most` objects. The items of a longer list are not read."""
 
     def __init__(self, schema: type[ObjectSchema], *, most: int) -> None:
         super().__init__(fields.Nested(schema()), required=True, error_messages=_PRESENCE)
@@ -88,7 +88,7 @@ class ListField(fields.List[object]):
 
 
 def text(most: int) -> Callable[[object], str]:
-    """Text of 1 to `most` characters that is not blank."""
+    """A reader of text of 1 to `most` characters that is not blank."""
 
     def read(value: object) -> str:
         if not isinstance(value, str):
@@ -107,7 +107,7 @@ def text(most: int) -> Callable[[object], str]:
 
 
 def matching(pattern: str, wanted: str) -> Callable[[object], str]:
-    """Text of one shape; `wanted` completes "must be ..."."""
+    """A reader of text that matches a regular expression; `wanted` completes "must be ..."."""
     shape = re.compile(pattern)
 
     def read(value: object) -> str:
@@ -119,7 +119,7 @@ def matching(pattern: str, wanted: str) -> Callable[[object], str]:
 
 
 def whole(least: int, most: int) -> Callable[[object], int]:
-    """A whole number. Neither true nor 1.0 is one."""
+    """A reader of a whole number from `least` to `most`. It rejects true and 1.0."""
 
     def read(value: object) -> int:
         if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
@@ -130,18 +130,18 @@ def whole(least: int, most: int) -> Callable[[object], int]:
 
 
 def truth(value: object) -> bool:
-    """True or false, and nothing that only counts as one of them."""
+    """Read a boolean. Raises ValidationError for any other value, also 0, 1 and null."""
     if not isinstance(value, bool):
         raise ValidationError("must be true or false")
     return value
 
 
 identifier = matching("[A-Za-z0-9._~-]{1,128}", "1 to 128 letters, digits or any of . _ ~ -")
-"""An order's id, which is its task's id too."""
+"""Reads the id of an order, which is also the id of its task."""
 
 
 def load(schema: ObjectSchema, value: Json) -> tuple[Mapping[str, object], list[Problem]]:
-    """What of the value is valid, and all that is not, ordered by path."""
+    """The valid fields of the value, and the problems of the others, ordered by path."""
     try:
         return cast("dict[str, object]", schema.load(cast("dict[str, object]", value))), []
     except ValidationError as error:
@@ -150,7 +150,7 @@ def load(schema: ObjectSchema, value: Json) -> tuple[Mapping[str, object], list[
 
 
 def shortened(problems: list[Problem]) -> list[Problem]:
-    """The first thousand problems, and how many more there are."""
+    """The first MOST_PROBLEMS problems, followed by one that says how many are left out."""
     more = len(problems) - MOST_PROBLEMS
     if more <= 0:
         return problems
@@ -159,7 +159,7 @@ def shortened(problems: list[Problem]) -> list[Problem]:
 
 def _problems(found: object, path: str) -> Iterator[Problem]:
     if isinstance(found, Mapping):
-        # Lists have numbers for keys, objects have text: each is ordered, and so reproducible.
+        # The keys of a list are numbers, those of an object are text, so sorting always works.
         for key in sorted(found):
             yield from _under(path, key, found[key])
     elif isinstance(found, list):
@@ -177,12 +177,18 @@ def _under(path: str, key: str | int, found: object) -> Iterator[Problem]:
 
 
 def _is_unknown(found: object) -> bool:
-    """Whether the object has a field of just the name that marks problems of the object itself."""
+    """Whether these messages are about an unknown field.
+
+    An unknown field may have the very name that marshmallow uses for problems of a whole object.
+    """
     return isinstance(found, list) and any(str(message).startswith(_UNKNOWN) for message in found)
 
 
 def _name(key: str) -> str:
-    """A field's name as a path can hold it: a strange or long one is quoted, escaped and cut."""
+    """The name of a field as part of a path.
+
+    A name that is long or has unusual characters is cut, escaped and quoted.
+    """
     if _PLAIN_NAME.fullmatch(key):
         return key
     cut = f"{key[:LONGEST_NAME]}..." if len(key) > LONGEST_NAME else key

@@ -1,1 +1,1 @@
-"""Agents: run the author's function for one step, once per attempt, and reply."""
+"""Agents call the author's function for each attempt at a step, and reply to the scheduler."""

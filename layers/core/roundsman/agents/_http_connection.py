@@ -1,4 +1,4 @@
-"""One HTTP connection to a remote service, under a deadline, and what broke it, in words."""
+"""An HTTP connection to a remote service with one deadline per call, and its errors as text."""
 
 import errno
 import io
@@ -20,12 +20,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from _typeshed import ReadableBuffer, WriteableBuffer
 
-CONNECT_WITHIN = 5.0  # seconds; a healthy service accepts in a fraction, and the rest is for it
+CONNECT_WITHIN = 5.0  # seconds; healthy services accept in far less, and the call needs the rest
 
-# What a connection gives that its other end has closed, before anything was answered on it.
+# Errors of a connection that the other end closed before it answered.
 DEAD_CONNECTION = (ConnectionError, ssl.SSLEOFError, ssl.SSLZeroReturnError)
 
-# X509_V_ERR_* of OpenSSL, which the ssl module has no names for.
+# X509_V_ERR_* codes of OpenSSL; the ssl module has no names for them.
 CERTIFICATE_PROBLEMS = {
     9: "is not valid yet",
     10: "has expired",
@@ -35,19 +35,24 @@ CERTIFICATE_PROBLEMS = {
 
 
 class Unreachable(OSError):
-    """No connection: nothing was sent on it. Its text says why."""
+    """No connection was made, so no request was sent. The message says why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Address:
-    """Where a service is. `port` None means the scheme's own."""
+    """The address of a service."""
 
     host: str
     port: int | None
+    """None: the default port, 80 or 443."""
     tls: ssl.SSLContext | None
+    """None: plain HTTP."""
 
     def connect(self, deadline: "Deadline") -> "Connection":
-        """A new connection. Raises Unreachable, or TimeoutError once the deadline has passed."""
+        """Open a new connection.
+
+        Raises Unreachable, or TimeoutError if the deadline has passed once the name is resolved.
+        """
         sock = self._reach(deadline)
         try:
             if self.tls is None:
@@ -60,12 +65,12 @@ class Address:
             raise Unreachable(_why_no_tls(error)) from error
 
     def _reach(self, deadline: "Deadline") -> socket.socket:
-        """A socket to the first of the name's addresses that answers.
+        """Connect a socket to the first of the host's addresses that accepts.
 
-        `socket.create_connection` would give each address the whole time-out anew.
+        All addresses share one timeout; `socket.create_connection` would give each the whole one.
         """
         port = self.port or (80 if self.tls is None else 443)
-        deadline.left()  # nothing is looked up for a call that is over
+        deadline.left()  # raises before the name look-up if the time is over
         try:
             found = socket.getaddrinfo(self.host, port, type=socket.SOCK_STREAM)
         except (socket.gaierror, UnicodeError) as error:
@@ -76,7 +81,7 @@ class Address:
         for tried, (family, kind, protocol, _, address) in enumerate(found):
             sock = socket.socket(family, kind, protocol)
             try:
-                sock.settimeout(by.left() / (len(found) - tried))  # its share; the next may answer
+                sock.settimeout(by.left() / (len(found) - tried))  # an equal share of the rest
                 sock.connect(address)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             except OSError as error:
@@ -89,7 +94,7 @@ class Address:
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """What is sent."""
+    """An HTTP request."""
 
     method: str
     target: str
@@ -99,13 +104,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Deadline:
-    """An instant of a monotonic clock, in seconds."""
+    """The end of a call's time, in seconds of a monotonic clock."""
 
     at: float
     monotonic: Callable[[], float]
 
     def left(self) -> float:
-        """Seconds, above 0. Raises TimeoutError when it has passed."""
+        """The remaining seconds, more than 0. Raises TimeoutError if none remain."""
         left = self.at - self.monotonic()
         if left <= 0:
             raise TimeoutError
@@ -113,21 +118,25 @@ class Deadline:
 
 
 class Connection:
-    """One connection, with one deadline over all that a call does on it.
+    """A connection with one deadline for each call as a whole.
 
-    A socket's own time-out begins anew with each byte that arrives, so a service that sends one
-    now and then would hold a call for ever.
+    A socket's own timeout restarts with each byte that arrives, so a service that sends single
+    bytes could make a call last for ever.
     """
 
     def __init__(self, http: HTTPConnection, sock: socket.socket) -> None:
         self._http = http
         self._socket = sock
         self._deadline: Deadline | None = None
-        http.auto_open = 0  # a connection that was closed is the caller's to replace, in its time
-        http.sock = self  # http.client uses no more of a socket than is below
+        http.auto_open = 0  # http.client must not reconnect: the caller does, within its deadline
+        http.sock = self  # http.client uses only the socket methods that this class has
 
     def send(self, request: Request, deadline: Deadline) -> HTTPResponse:
-        """Send it, and return the answer's head, its body still to be read."""
+        """Send the request, and return the response; its body is not read yet.
+
+        Raises TimeoutError after the deadline, and OSError or HTTPException if the connection
+        breaks; the connection is then closed.
+        """
         self._deadline = deadline
         headers = dict(request.headers)
         try:
@@ -138,27 +147,27 @@ class Connection:
             raise
 
     def has_gone(self) -> bool:
-        """Whether the other end has closed it, or sent what nobody asked for."""
+        """Whether an idle connection was closed, or has received unexpected data."""
         try:
             return bool(select([self._socket], [], [], 0)[0])
         except (OSError, ValueError):
             return True
 
     def left(self) -> float:
-        """Seconds to the deadline of the present call. Raises TimeoutError after it."""
+        """Seconds until the deadline of the current call. Raises TimeoutError after it."""
         return self._deadline.left() if self._deadline else CONNECT_WITHIN
 
     def sendall(self, data: "ReadableBuffer") -> None:
-        """As a socket's, for http.client."""
+        """Send all data; http.client calls this method of its socket."""
         self._socket.settimeout(self.left())
         self._socket.sendall(data)
 
     def makefile(self, _mode: str) -> io.BufferedReader:
-        """As a socket's, for http.client, which reads answers through it."""
+        """Return a file that http.client reads the response from."""
         return io.BufferedReader(_Incoming(self, self._socket))
 
     def close(self) -> None:
-        """As a socket's: it ends once the answer being read is closed too."""
+        """Close the socket; the connection ends once an open response is closed too."""
         self._socket.close()
 
 
@@ -182,9 +191,9 @@ class _Incoming(io.RawIOBase):
 
 
 def why_broken(error: OSError | HTTPException) -> str:
-    """What broke a connection on which something was sent, in words of our own.
+    """Describe why a connection broke after something was sent on it.
 
-    The error's own text may quote the answer.
+    The text never contains the error's own message, which may quote the response.
     """
     match error:
         case RemoteDisconnected():
@@ -227,5 +236,5 @@ def _why_no_tls(error: OSError) -> str:
 
 
 def _name(error: OSError) -> str:
-    """The error's name as the system has it, such as EHOSTUNREACH."""
+    """The error's symbolic name, such as EHOSTUNREACH."""
     return errno.errorcode.get(error.errno or 0, type(error).__name__)

@@ -1,4 +1,4 @@
-"""What the author of an agent writes against: functions bound to steps, and what they are given.
+"""The API for authors of agents: it binds functions to steps and calls them for each attempt.
 
     payment = Agent("payment")
 
@@ -10,8 +10,9 @@
 
     handler = payment.lambda_handler
 
-An agent answers requests and knows nothing else: it never sees a task's record. What it promises
-the scheduler is here, and is pure but for the author's functions: after complete-by it is silent.
+An agent only answers requests; it never reads a task's record. After `complete_by` it sends no
+reply. The module has no side effects other than those of the author's functions and of the
+callables that are passed in.
 """
 
 import random
@@ -57,10 +58,18 @@ __all__ = [
     "StepRequest",
 ]
 
-REPLY_WITHIN = 2 * SECOND  # of the function's own time, kept for sending the reply with a repeat
-SAID_BEFORE = SECOND  # of complete-by, at most: a call that hangs ends in a reason that is heard
-LEAST_SHARE = 2  # with less than half of its step's time left, a request is not begun
-CUT_SHORT = 4  # an attempt that is begun with a quarter of its step's time gone was cut short
+REPLY_WITHIN = 2 * SECOND
+"""ms that are reserved before the function's timeout, to send the reply and retry it once."""
+
+SAID_BEFORE = SECOND
+"""The most ms that are reserved before `complete_by`, so that a call that hangs can be reported."""
+
+LEAST_SHARE = 2
+"""An attempt with less than 1/2 of its step's time left is not started."""
+
+CUT_SHORT = 4
+"""An attempt that starts with less than 3/4 of its step's time was cut short by its queue."""
+
 NO_HANDLER = "NoHandler"
 UNGUARDED = NoGuard()
 
@@ -69,16 +78,17 @@ F = TypeVar("F", bound=Perform)
 
 @dataclass(frozen=True, slots=True)
 class NoReply:
-    """Nothing may be said of this request any more; `reason` is for the log."""
+    """No reply may be sent, because `complete_by` has passed."""
 
     reason: str
+    """For the log."""
 
 
 Answer: TypeAlias = Reply | NoReply
 
 
 def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]) -> Answer:
-    """The answer to a request that was read before: who read it may have died after the call."""
+    """Answer a redelivered request: an earlier reader may have died after it called the service."""
     if request.operation != PERFORM:
         return answer(request)
     said = answer(replace(request, read_before=True))
@@ -90,10 +100,10 @@ def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]
 def attempt_ends_at(
     request: AgentRequest, now: int, function_ends_at: int, within: int | None = None
 ) -> int:
-    """The instant by which an attempt that begins now has ended, in time to be heard.
+    """The instant (epoch ms) by which an attempt that begins now must end, so that it can reply.
 
-    It has `within`, its step's own time in ms, from now on: what a request is given besides is for
-    waiting in its queue. None: all that the request has.
+    `within` is the time of the step in ms; it counts from now, because the rest of the request's
+    time is for waiting in its queue. None: the attempt may use all of the request's time.
     """
     by = request.complete_by if within is None else min(request.complete_by, now + within)
     said_before = min(SAID_BEFORE, (by - now) // 10)
@@ -101,10 +111,10 @@ def attempt_ends_at(
 
 
 class LambdaContext(Protocol):
-    """What is used of AWS Lambda's context object."""
+    """The part of AWS Lambda's context object that is used."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """The time until Lambda ends this invocation."""
+        """The time in ms until Lambda ends this invocation."""
 
 
 Handler: TypeAlias = Callable[[dict[str, object], LambdaContext], dict[str, object]]
@@ -112,7 +122,10 @@ Handler: TypeAlias = Callable[[dict[str, object], LambdaContext], dict[str, obje
 
 
 class Agent:
-    """The code that wraps one remote service; `name` is what steps call it by."""
+    """The functions that wrap one remote service, bound to steps.
+
+    `name` is the agent's name in the steps. Raises DefinitionError for an invalid name.
+    """
 
     def __init__(self, name: str) -> None:
         check_name(f"agent {name!r}", name)
@@ -121,11 +134,17 @@ class Agent:
         self._functions: dict[tuple[str, str], Perform] = {}
 
     def performs(self, step: Step) -> Callable[[F], F]:
-        """Bind the function that does the step. Raises DefinitionError where it cannot be."""
+        """Bind the function that performs the step.
+
+        Raises DefinitionError if the function cannot be bound.
+        """
         return self._binder(step, "perform")
 
     def compensates(self, step: Step) -> Callable[[F], F]:
-        """Bind the function that undoes the step. Raises DefinitionError where it cannot be."""
+        """Bind the function that undoes the step.
+
+        Raises DefinitionError if the step has no compensation or the function cannot be bound.
+        """
         check_type(f"agent {self.name!r}: what is compensated", step, Step)
         if step.compensation is None:
             raise DefinitionError(
@@ -135,16 +154,18 @@ class Agent:
         return self._binder(step, "undo")
 
     def probes(self, step: Step) -> Callable[[F], F]:
-        """Bind the function that says whether the step's perform happened, by `perform_key`.
+        """Bind the function that finds out whether the effect with `perform_key` took place.
 
-        It returns Happened(result) or DidNotHappen(), and is asked before anything is repeated
-        or undone whose outcome nobody knows. Raises DefinitionError where it cannot be bound.
+        It returns Happened(result) or DidNotHappen(). It is called before an operation is repeated
+        or undone if the outcome of an earlier attempt is unknown. Raises DefinitionError if it
+        cannot be bound.
         """
         return self._binder(step, "probe")
 
     def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
-        """The same agent with `call` in between: it is given perform, undo or probe, and what is
-        bound to that, in place of which it is called. For tests.
+        """Return a copy of the agent that calls `call` instead of each bound function. For tests.
+
+        It gets the operation ("perform", "undo" or "probe"), the bound function and the request.
         """
         agent = Agent(self.name)
         agent._steps = self._steps
@@ -155,7 +176,10 @@ class Agent:
         return agent
 
     def time_of(self, request: AgentRequest) -> int:
-        """How long an attempt may take, in ms; of a step that is not bound here, all there is."""
+        """The time in ms that an attempt may take.
+
+        For a step that is not bound here, it is all of the request's time.
+        """
         if request.within is not None:
             return request.within
         step = self._steps.get(step_of(request.step))
@@ -167,9 +191,9 @@ class Agent:
         return milliseconds(allowed)
 
     def asked_at(self, request: AgentRequest) -> int:
-        """When the scheduler asks for the answer: before the right to act is over (epoch ms).
+        """When the scheduler first checks the step (epoch ms), at or before `complete_by`.
 
-        What lies between is for waiting in a queue.
+        The time between the two is for waiting in the queue (`roundsman.engine.time_limits`).
         """
         patience = PATIENCE * self.time_of(request)
         is_patient = request.complete_by - request.sent_at > patience
@@ -178,10 +202,11 @@ class Agent:
     @property
     def lambda_handler(self) -> Handler:
         """The function's entry point: `handler = payment.lambda_handler`."""
-        # The one arrow from the core to its adapters. An author's module then names nothing of
-        # AWS; and since nothing is imported before this is asked for, an agent without Lambda
-        # (a test, another host) needs no Powertools. Asked for at import, it is paid for in
-        # Lambda's init phase, which has a whole processor, and not by the first request.
+        # The only import of an adapter by the core: with it, an author's module needs no AWS
+        # names. The import is here and not at the top, so that an agent outside Lambda (a test,
+        # another host) needs no Powertools. An author's module reads this property when it is
+        # imported, so the import runs in Lambda's init phase, which has a full processor, and
+        # not in the first request.
         from roundsman.aws.handlers.agent import handler_of
 
         return handler_of(self)
@@ -199,14 +224,17 @@ class Agent:
         jitter: Jitter = random.random,
         call_notes: CallNotes = NO_NOTES,
     ) -> Answer:
-        """Make the attempt, and say how it ended, or nothing where complete-by has passed.
+        """Make the attempt and return its reply, or NoReply if `complete_by` has passed.
 
-        `function_ends_at` is epoch ms. `report` is given each exception that nobody foresaw:
-        its text may hold order contents, so it goes into no reply. Every call of an author's
-        function goes through `guard`. `say` sends a reply at once, while the work goes on.
-        `sleep` is given seconds, and `jitter` returns numbers in [0, 1). `call_notes` are kept of
-        what is performed for steps with several agents, and of nothing else. Exceptions that end
-        the process (SystemExit, KeyboardInterrupt) pass through.
+        - `function_ends_at`: when the Lambda function times out (epoch ms).
+        - `report`: called with each unexpected exception. Its text may contain order contents, so
+          it is not part of the reply.
+        - `guard`: every call of an author's function goes through it.
+        - `say`: sends a reply at once, while the attempt continues (progress).
+        - `sleep`: takes seconds. `jitter`: returns numbers in [0, 1).
+        - `call_notes`: used only for performs of steps with several agents.
+
+        Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
         if late := _late(request, clock()):
             return NoReply(f"read {late} after complete-by; not attempted")
@@ -251,7 +279,8 @@ class Agent:
         name = step_of(request.step)
         function = self._functions.get((name, request.operation))
         if function is None:
-            # Code older or newer than the plan: a deployment mends it, so nothing is given up.
+            # Code and plan are of different versions. A deployment repairs that, so the failure is
+            # transient.
             message = (
                 f"the code of the {self.name} agent cannot {request.operation} {request.step}; "
                 "deploy agent and plan of one version"
@@ -328,21 +357,25 @@ class Agent:
 
 
 def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | None:
-    """Whether too little is left of the request's time to begin its attempt, in words.
+    """Why too little of the request's time is left to start the attempt; None if there is enough.
 
-    A call that is begun then is likely cut off, and the attempt would fail for having waited.
-    Given back, it is claimed anew with a complete-by that allows for the queue.
+    A call that starts too late is likely to be cut off, and the attempt would fail because of its
+    wait in the queue. The step is returned instead, and the next claim's `complete_by` allows for
+    the queue.
     """
     whole = request.complete_by - request.sent_at
     left = request.complete_by - now
-    is_patient = whole > PATIENCE * within  # a copy that is sent later has as long again
+    is_patient = whole > PATIENCE * within  # the next request has as much time again
     if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
     return f"read with {spoken(left)} of its {spoken(whole)} left, since its queue is behind"
 
 
 def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
-    """The note of the attempt's calls; no other agent can act in place of one that is alone."""
+    """Create the call note of the attempt.
+
+    Only performs of steps with several agents are noted: another agent can take only those over.
+    """
     noted = request.operation == PERFORM and len(step.agent_names()) > 1
     return CallNote(
         notes=means.call_notes if noted else NO_NOTES,
@@ -353,18 +386,19 @@ def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> C
 
 
 def _was_cut_short(request: AgentRequest, within: int, now: int) -> bool:
-    """Whether an attempt that began now had less than its step's time, because of its queue.
+    """Whether an attempt that began at `now` had too little time because of its queue.
 
-    Where the task's end left it no more, it has failed of that, and nothing is given back.
+    False if the request as sent had too little time: the task's end was too near, and the attempt
+    fails for that reason.
     """
     enough = within - within // CUT_SHORT
     return request.complete_by - now < enough <= request.complete_by - request.sent_at
 
 
 def _cut_off(ended: AttemptResult) -> AttemptResult:
-    """It failed when the time was over that its queue had left it: that is not the step's failure.
+    """Turn the failure of an attempt that its queue cut short into `held`, which is not counted.
 
-    The step is given back as one whose call was made, and is claimed again with its whole time.
+    The call may have had its effect. The step is claimed again, with its whole time.
     """
     said = ended.error.message if ended.error else ""
     why = f"its queue left it too little time: {said}" if said else "too little time was left"
@@ -373,6 +407,8 @@ def _cut_off(ended: AttemptResult) -> AttemptResult:
 
 @dataclass(frozen=True, slots=True)
 class _Means:
+    """The callables that an attempt uses; see `Agent.answer`."""
+
     clock: Clock
     report: Report
     guard: Guard
@@ -383,5 +419,8 @@ class _Means:
 
 
 def _late(request: AgentRequest, now: int) -> str | None:
-    """How long after complete-by it is; at that very instant the right to act has ended."""
+    """How long ago `complete_by` was, as text; None if it is still ahead.
+
+    At `complete_by` itself the agent may not act any more.
+    """
     return spoken(now - request.complete_by) if now >= request.complete_by else None

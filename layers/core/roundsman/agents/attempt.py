@@ -1,12 +1,13 @@
-"""One attempt at a step: the author's function, called up to three times, and its probe before.
+"""One attempt at a step: up to three tries of the author's function, and its probe.
 
     try -> [outcome unknown: probe -> Happened: done] -> function -> returned: ended
      ^                                                      |
-     +-- wait: backoff with full jitter, or as asked <------+ transient, and the wait is worth it
+     +-- wait: backoff with full jitter, or retry_after <---+ transient, short wait, enough time
 
-A wait is worth it while it is short and leaves time for another try. Otherwise the step is given
-back: its own backoff costs nothing, where waiting in Lambda is paid for. Every try has the same
-key. Pure but for the author's functions: the clock, the sleep and the jitter are arguments.
+After a transient error the function is tried again if the wait is short and leaves enough time.
+Otherwise the attempt ends, and the scheduler retries the step: its backoff costs nothing, while
+waiting in Lambda is paid for. Every try uses the same idempotency key. The clock, the sleep and the
+jitter are arguments.
 """
 
 from collections.abc import Callable
@@ -37,9 +38,9 @@ from roundsman.model.task import PERFORM, Effect, StepError
 TRIES = 3
 FIRST_WAIT = SECOND // 5
 LONGEST_WAIT = 2 * SECOND
-SHORTEST_TRY = SECOND  # a call that is cut off in the middle leaves an outcome that nobody knows
-NO_TIME_RETRY_AFTER = SECOND  # the next invocation has its full time at once
-DEPLOYED_WITHIN = MINUTE  # about what a deployment of the missing code takes
+SHORTEST_TRY = SECOND  # a call that is cut off leaves an unknown outcome
+NO_TIME_RETRY_AFTER = SECOND  # short, because the next invocation has its full time
+DEPLOYED_WITHIN = MINUTE  # about as long as a deployment of the missing code takes
 
 PROBE_UNCLEAR = "ProbeUnclear"
 CALLBACK_IN_UNDO = "CallbackInUndo"
@@ -48,32 +49,33 @@ Report: TypeAlias = Callable[[Exception], None]
 Sleep: TypeAlias = Callable[[float], None]
 Jitter: TypeAlias = Callable[[], float]
 
-SAID = (TransientError, PermanentError, HeldBack)  # anything else is an error that nobody foresaw
+SAID = (TransientError, PermanentError, HeldBack)  # other exceptions are unexpected
 
 
 class TurnCameTooLate(NotCalled):
-    """The guard let the call through when its time was over; it was not made."""
+    """The guard allowed the call after `ends_at`, so the service was not called."""
 
 
 @dataclass(kw_only=True)
 class Attempt:
-    """One attempt, to be made once.
-
-    `probe` answers whether the step's perform happened, where its author bound one.
-    `fences_late_performs` is the step's compensation's. `jitter` returns numbers in [0, 1).
-    `note` is told of each call of the function, and may forbid it.
-    """
+    """One attempt. Call `make` once."""
 
     request: StepRequest
     function: Perform
     agent: str
     guard: Guard
     report: Report
+    """Called with each unexpected exception."""
     sleep: Sleep
+    """Takes seconds."""
     jitter: Jitter
+    """Returns numbers in [0, 1)."""
     note: CallNote
+    """Notes the calls of the function before they are made, and may forbid them."""
     probe: Perform | None = None
+    """Finds out whether the step's perform took effect; None if the author bound no probe."""
     fences_late_performs: bool = False
+    """As in the step's Compensation."""
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
     _took: int = field(default=0, init=False)
@@ -82,7 +84,10 @@ class Attempt:
     _failure: AttemptResult | None = field(default=None, init=False)
 
     def make(self) -> AttemptResult:
-        """Make it, and say how it ended. Exceptions that end the process pass through."""
+        """Make the attempt, and return how it ended.
+
+        Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
+        """
         return self.note.proven(self._made(), calls=self._calls)
 
     def _made(self) -> AttemptResult:
@@ -98,10 +103,10 @@ class Attempt:
             ended = retrying(self._try)
         except HeldBack as error:
             if isinstance(error, NoPlace) and self._failure is not None:
-                return self._failure  # else what always fails would, behind a rate, never count
+                return self._failure  # otherwise a failing step would never use up its attempts
             unknown = error.called or self._calls > 0
             return held(str(error), error.until - self.request.clock(), outcome_unknown=unknown)
-        except Exception as error:  # noqa: BLE001  # whatever an author's code raises is an outcome
+        except Exception as error:  # noqa: BLE001  # any exception of the author's code is an outcome
             ended = self._failed(error)
         return _counted(ended, self._tries)
 
@@ -114,7 +119,7 @@ class Attempt:
         try:
             return self._returned(self._call(self.function))
         except (Busy, HeldBack):
-            raise  # the service said that it did nothing, or was not called
+            raise  # the service did nothing, or was not called
         except Exception:
             self._may_have_happened()
             raise
@@ -123,7 +128,7 @@ class Attempt:
         if not isinstance(value, Callback):
             ended = succeeded(value)
             if ended.error is not None and self.request.operation == PERFORM:
-                return replace(ended, effect=Effect.STANDS)  # what it returned is all that is wrong
+                return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
             return ended
         if self.request.operation == "undo":
             message = "an undo ends with its function; it cannot wait for a callback"
@@ -155,10 +160,11 @@ class Attempt:
             raise
 
     def _ask(self, probe: Perform) -> AttemptResult | None:
-        """How the attempt ends by the probe's word alone, or None where the function is next.
+        """Call the probe; return how the attempt ends, or None if the function must be called.
 
-        The compensation of a service that fences is right whatever happened. A probe that cannot
-        say, and could not a moment later, must not strand its undo: it is called without that word.
+        With `fences_late_performs`, the compensation is correct whether or not the effect took
+        place. A probe that fails for good must not prevent that undo: the compensation is then
+        called without its answer.
         """
         try:
             settled = self._settled(self._probe(probe))
@@ -168,7 +174,7 @@ class Attempt:
             if not self._undoes_whatever_happened or may_pass(error):
                 raise
             if isinstance(error, PermanentError):
-                self.report(error)  # what nobody foresaw has been reported
+                self.report(error)  # unexpected errors were reported by _call
             self._probing, self._probed = False, True
             return None
         if settled is not None and settled.error is not None and self._undoes_whatever_happened:
@@ -188,13 +194,13 @@ class Attempt:
         return answer
 
     def _settled(self, answer: object) -> AttemptResult | None:
-        """How the attempt ends by the probe's answer alone, or None where the function is next.
+        """Return how the probe's answer ends the attempt, or None if the function must be called.
 
-        What it cannot tell is no proof either way, so none of that ends the step for good.
+        An invalid answer proves nothing, so it is a transient failure.
         """
         undoes = self.request.operation == "undo"
         if isinstance(answer, DidNotHappen):
-            if undoes:  # the compensation of a service that fences must spend the key all the same
+            if undoes:  # a fencing compensation must still make the service refuse the key
                 return None if self._undoes_whatever_happened else succeeded(None)
             self.request = replace(self.request, outcome_unknown=False)
             return None
@@ -220,20 +226,21 @@ class Attempt:
             self._probed = False
 
     def _keep(self, state: RetryCallState) -> None:
-        """Note how the attempt ends if there is no place for another try."""
+        """Keep the failure: the attempt ends with it if the guard has no place for another try."""
         error = state.outcome.exception() if state.outcome else None
         if isinstance(error, Exception):
             self._failure = _counted(self._failed(error), self._tries)
 
     def _wait(self, state: RetryCallState) -> float:
-        """The wait in seconds before the next try."""
+        """The wait in seconds before the next try: backoff with full jitter, or `retry_after`."""
         cap = min(FIRST_WAIT << (state.attempt_number - 1), LONGEST_WAIT)
         return max(self.jitter() * cap, _asked_of(state) or 0) / SECOND
 
     def _is_to_be_given_back(self, state: RetryCallState) -> bool:
         wait = state.upcoming_sleep * SECOND
         left = self.request.ends_at - self.request.clock() - wait
-        # What took long will again; the next attempt has more time than is left of this one.
+        # A call is likely to take as long as the last one. With less time left than that, the next
+        # attempt, which has its full time, is the better place for it.
         return (
             state.attempt_number >= TRIES
             or wait > LONGEST_WAIT
@@ -247,7 +254,7 @@ class Attempt:
         if isinstance(error, TransientError):
             return transient(type(error).__name__, f"{asked}{error}", wait_of(error.retry_after))
         if isinstance(error, PermanentError) and self._probing:
-            # A service that refuses to tell has proved nothing; it must not end a healthy order.
+            # A refused probe proves nothing about the effect, so the step must not fail for good.
             return transient(error.error_type, f"{asked}{error.message}")
         if isinstance(error, PermanentError):
             return permanent(error.error_type, error.message)
@@ -256,10 +263,11 @@ class Attempt:
 
 
 def may_pass(error: BaseException) -> bool:
-    """Whether the same call may succeed a moment later.
+    """Whether the same call may succeed if it is repeated at once.
 
-    Other errors that nobody foresaw are defects more often than weather: they are not. A call that
-    could not be noted waits for the next attempt: what it waits for is none of the service's.
+    True for TransientError and OSError. Other unexpected exceptions are usually defects. NotNoted
+    is excluded: it is a problem of the call notes, not of the service, and the next attempt notes
+    the call again.
     """
     return isinstance(error, TransientError | OSError) and not isinstance(error, NotNoted)
 
@@ -270,7 +278,7 @@ def _asked_of(state: RetryCallState) -> int | None:
 
 
 def _counted(ended: AttemptResult, tries: int) -> AttemptResult:
-    """The same, saying how many tries it took where it failed after more than one."""
+    """Add the number of tries to the error message, if there was more than one."""
     if ended.error is None or tries < 2:
         return ended
     message = f"{ended.error.message} ({tries} tries)".lstrip()

@@ -1,19 +1,20 @@
-"""Notes of calls: how an agent proves that nothing happened, where another agent may take the step.
+"""Call notes: an agent proves with them that its requests for a step had no effect.
 
-A step with several agents may act at the next one only once it is known that nothing happened at
-the first. That a request was given back uncalled does not say so: SQS may deliver a copy of it
-later, to an instance that calls. So before an attempt to perform calls the service, it notes so
-under its key; and an attempt that ends without an effect closes the key for all requests up to
-its own. Both are one conditional write to one row, so one of them comes first:
+A step with several agents may move to the next agent only if it had no effect at the first one.
+An agent that returned a request without a call is not enough: SQS may deliver a copy of the request
+later, to an instance that makes the call. So an attempt to perform notes its call under the
+idempotency key before it calls the service, and an attempt that ends without an effect closes the
+key for its own and all earlier requests. Each is a conditional write to the same row, so one of
+them comes first:
 
-- The call was noted first: closing fails, and nothing is proved.
-- The key was closed first: no copy of these requests calls any more, and that is the proof.
+- If the call was noted first, closing the key fails, and nothing is proved.
+- If the key was closed first, no copy of these requests can call any more. That is the proof.
 
-What is proved is what the notes know of. A request that says itself that an earlier attempt may
-have had its effect gets no proof: the note of that call may be gone by then.
+Notes expire, so nothing is proved for a request that says that an earlier attempt may have had its
+effect.
 
-Which request came first is said by the number of its claim. When it was sent does not say so: the
-request of one claim may be sent twice, and clocks differ.
+Requests are ordered by the number of their claim, not by the time they were sent: the request of
+one claim may be sent twice, and clocks differ.
 """
 
 from dataclasses import dataclass, field, replace
@@ -30,7 +31,7 @@ from roundsman.wire.messages import AgentRequest
 
 
 class Begun(Enum):
-    """What noting a call has found."""
+    """The result of noting a call."""
 
     FIRST = "no call was noted under the key before, but such as had no effect"
     AGAIN = "another call was noted before, or may have been"
@@ -38,33 +39,34 @@ class Begun(Enum):
 
 
 class CallNotes(Protocol):
-    """Where one agent notes its calls. A key belongs to one agent and one effect."""
+    """The store of one agent's call notes. A key belongs to one agent and one effect."""
 
     def begin(self, key: str, claim: int) -> Begun:
-        """Note that a request of the claim with this number is about to call the service.
+        """Note that a request of claim number `claim` is about to call the service.
 
-        Raises TryAgain and CallRefused: whether it was noted is unknown then. A write that is
-        repeated because its answer was lost finds itself, and says AGAIN.
+        If a write is repeated because its response was lost, it finds its own note and returns
+        AGAIN. Raises TryAgain and CallRefused; the call may or may not have been noted then.
         """
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
-        """Let no request under this key of this claim, or an earlier one, call any more.
+        """Forbid further calls by requests of this claim, or an earlier one, under the key.
 
-        Only where no call is noted; or, where `begun`, none but the caller's own, which had no
-        effect and is forgotten. True is a proof, also where somebody else has closed the key;
-        False proves nothing. Raises TryAgain and CallRefused.
+        The key is closed only if no call is noted under it. With `begun`, the caller's own call,
+        which had no effect, may be noted; its note is removed. True proves that the key has no
+        effect, also if another attempt has closed it. False proves nothing. Raises TryAgain and
+        CallRefused.
         """
 
 
 class NoNotes:
-    """Notes nothing and proves nothing: for steps with one agent, and where there is no table."""
+    """Notes and proves nothing: for steps with one agent, and for agents without a table."""
 
-    def begin(self, key: str, claim: int) -> Begun:  # noqa: ARG002  # the shape of CallNotes
-        """The call may be made, and is none that anything could be proved of."""
+    def begin(self, key: str, claim: int) -> Begun:  # noqa: ARG002  # part of CallNotes
+        """Return AGAIN: the call may be made, and nothing can be proved about it."""
         return Begun.AGAIN
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:  # noqa: ARG002
-        """Nothing is proved."""
+        """Return False: nothing is proved."""
         return False
 
 
@@ -72,24 +74,28 @@ NO_NOTES = NoNotes()
 
 
 class NotNoted(NotCalled):
-    """The call may not be made, or could not be noted for now; so it was not made."""
+    """The call was not made, because it is forbidden or could not be noted now."""
 
 
 @dataclass(kw_only=True)
 class CallNote:
-    """What one attempt notes, and what it can prove when it has ended, until `ends_at`."""
+    """The call note of one attempt, and the proof that the attempt had no effect."""
 
     notes: CallNotes
     request: AgentRequest
     ends_at: int
+    """Epoch ms; the key is not closed after it, because the reply needs the time."""
     clock: Clock
     _begun: Begun | None = field(default=None, init=False)
 
     def before_call(self) -> None:
-        """To be said before each call that may have the effect. Raises NotNoted and CallRefused."""
+        """Note the call; must precede each call that may have the effect.
+
+        Raises NotNoted if the call may not be made, and CallRefused.
+        """
         if self._begun is not None:
             return
-        # Of a claim without a number nothing is proved; it is older than all that have one.
+        # Claims without a number are older than all others. Nothing is proved about them.
         claim = claim_of(self.request.lock) or 0
         try:
             begun = self.notes.begin(self.request.idempotency_key, claim)
@@ -100,10 +106,11 @@ class CallNote:
         self._begun = begun
 
     def proven(self, ended: AttemptResult, *, calls: int) -> AttemptResult:
-        """The same end of the attempt, saying that there is no effect where that can be proved.
+        """Return the result of the attempt, with Effect.NONE if that can be proved.
 
-        `calls` is how often it called the service. A refusal of its only call is as good as no
-        call; after several, an earlier one may have had the effect that the last was refused for.
+        `calls` is how often the attempt called the service. A refusal of the only call is as good
+        as no call. After several calls it is not: an earlier one may have had the effect, and the
+        service may have refused the last one because of it.
         """
         given_back = ended.outcome is Outcome.HELD and not ended.outcome_unknown
         refused = ended.outcome is Outcome.PERMANENT and ended.effect is None
@@ -111,7 +118,7 @@ class CallNote:
         if not (given_back or refused) or self.request.outcome_unknown:
             return ended
         if self._begun is Begun.AGAIN or self.clock() >= self.ends_at:
-            return ended  # it would fail, or take the time that the reply needs
+            return ended  # closing would fail, or take the time that the reply needs
         return replace(ended, effect=Effect.NONE) if self._closed() else ended
 
     def _closed(self) -> bool:

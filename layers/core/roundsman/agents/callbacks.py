@@ -1,16 +1,16 @@
-"""Steps that end later: somebody outside answers with the token that the agent's function got.
+"""Callbacks: a step waits for a result that a person or another system sends later.
 
     @payment.performs(approve)
     def ask(request: StepRequest) -> Callback:
         ask_for_approval(request.task_id, token=request.callback_token, key=request.idempotency_key)
         return Callback(within=timedelta(days=2))
 
-and days later, on the agent's reply queue, the text that this gives:
+Days later, the other side sends this text to the agent's reply queue:
 
     succeeded_reply(token, {"approvedBy": "j.doe"})
 
-A token names one attempt at one effect. It can be read by anybody who has it and proves nothing:
-what protects a task is the right to send to the reply queue.
+A token identifies one attempt at one effect. It is not a secret, can be decoded by anyone, and
+authorizes nothing: access is controlled by the permission to send to the reply queue.
 """
 
 import binascii
@@ -38,13 +38,14 @@ SHORTEST = timedelta(seconds=1)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callback:
-    """Returned by a perform: it goes on outside, and an answer will come within this time.
+    """Returned by a perform function whose result will be sent later.
 
-    Without one in time the attempt is overdue, like any other. Raises TypeError for what is no
-    timedelta, and ValueError for less than a second or more than a year.
+    Raises TypeError if `within` is not a timedelta, and ValueError if it is less than 1 s or more
+    than 365 days.
     """
 
     within: timedelta
+    """The time in which the result must arrive; after it, the attempt is overdue."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.within, timedelta):
@@ -54,7 +55,7 @@ class Callback:
 
 
 def callback_token(asked: AgentRequest, agent: str) -> str:
-    """The token of this attempt: a name without a secret, of A-Z, a-z, 0-9, `-` and `_`."""
+    """The callback token of an attempt: base64url text (A-Z, a-z, 0-9, `-`, `_`), not a secret."""
     text = canonical_json(
         {
             "taskId": asked.task_id,
@@ -73,10 +74,10 @@ def _now() -> int:
 
 
 def succeeded_reply(token: str, result: object = None, *, clock: Clock = _now) -> str:
-    """The text that says, on the agent's reply queue, that it was done, with this result.
+    """The message for the agent's reply queue that completes the step with `result`.
 
-    Saying it twice is harmless. Raises InvalidToken, and ValueError for a result that is not JSON
-    or over 32 KiB.
+    Sending it twice is harmless. Raises InvalidToken, and ValueError if the result is not JSON or
+    is larger than 32 KiB.
     """
     ended = succeeded(result)
     if ended.error is not None:
@@ -85,9 +86,10 @@ def succeeded_reply(token: str, result: object = None, *, clock: Clock = _now) -
 
 
 def failed_reply(token: str, error: PermanentError | TransientError, *, clock: Clock = _now) -> str:
-    """The text that says, on the agent's reply queue, that it failed, and whether for good.
+    """The message for the agent's reply queue that reports a failed attempt.
 
-    Raises InvalidToken, and TypeError for another error.
+    A PermanentError fails the step for good; after a TransientError the scheduler retries it.
+    Raises InvalidToken, and TypeError for any other error.
     """
     if isinstance(error, PermanentError):
         return _reply(token, permanent(error.error_type, error.message), clock)

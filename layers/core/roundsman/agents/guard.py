@@ -1,4 +1,7 @@
-"""What stands between an agent's function and its remote service: holds, a rate, a breaker."""
+"""The interface of guards, which control the calls to a remote service.
+
+A guard applies holds, a rate limit and a circuit breaker (`roundsman.aws.guard`).
+"""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar
@@ -9,10 +12,10 @@ T = TypeVar("T")
 
 
 class HeldBack(RoundsmanError):
-    """The service may not be called now: the step is given back, and its attempt not counted.
+    """The service may not be called now: the attempt ends as `held`, and is not counted.
 
-    `until` (epoch ms) is when to come again. `called` says that the service was called before
-    that was known, so that the step may have had its effect.
+    `until` (epoch ms) is when the step may be tried again. `called` is True if the service was
+    called before the hold was known, so that the step may have had its effect.
     """
 
     def __init__(self, why: str, *, until: int, called: bool = False) -> None:
@@ -22,38 +25,38 @@ class HeldBack(RoundsmanError):
 
 
 class NoPlace(HeldBack):
-    """Others' calls come first: the service is well, as far as is known, and nobody holds it."""
+    """The rate limit has no place for the call; as far as is known, the service is healthy."""
 
 
 class NotCalled(Busy):
-    """Raised by what a guard calls, where it gave up before it called the service.
+    """Raised by a guarded function that ends before it calls the service.
 
-    A guard learns nothing about the service from it.
+    A guard draws no conclusion about the service from it.
     """
 
 
 class Guard(Protocol):
-    """Lets calls of one agent's service through, for all instances of its function together."""
+    """Controls the calls to one agent's service, across all instances of its function."""
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-        """Call the function and return what it does. Raises HeldBack where it may not be called.
+        """Call the function and return its result. Raises HeldBack if it may not be called.
 
-        What it raises passes through; where by then the service is known to be down, HeldBack
-        with `called` takes its place. A guard may wait for its turn, but never beyond `ends_at`
-        (epoch ms). A call that only `asks` what happened proves, where it is answered, nothing
-        of whether the service can do its work: many that cannot still answer questions.
+        Exceptions of the function pass through; but if the service is known to be down by then,
+        HeldBack with `called` is raised instead. The guard may wait for its turn until `ends_at`
+        (epoch ms) at the latest. `asks` marks a probe: its success does not prove that the service
+        is healthy, because many services that cannot do their work still answer queries.
         """
 
 
 class NoGuard:
-    """Lets everything through."""
+    """A guard that allows every call."""
 
     def call(
         self,
         function: Callable[[], T],
         *,
-        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        ends_at: int,  # noqa: ARG002  # part of the Guard protocol
         asks: bool = False,  # noqa: ARG002
     ) -> T:
-        """Call it."""
+        """Call the function and return its result."""
         return function()

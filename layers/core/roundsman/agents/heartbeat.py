@@ -1,4 +1,4 @@
-"""Progress of long steps: replies that say that the work is alive, and no more than are needed."""
+"""Heartbeats: progress replies of long attempts, at a limited rate."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -9,28 +9,33 @@ from roundsman.model.workflow import Step
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 
-A_HEARTBEAT = 3  # so many signs within heartbeat_within: two of them may be lost or late
+A_HEARTBEAT = 3  # replies per heartbeat_within, so that two of them may be lost or late
 
 SendNow: TypeAlias = Callable[[Reply], None]
 
 
 @dataclass(kw_only=True)
 class Heartbeat:
-    """Says that one attempt goes on; `every` is in ms, and None where no one waits to hear it.
-
-    `sign` makes the reply that says so at an instant, with a note for the agent's own log.
-    """
+    """Sends the progress replies of one attempt."""
 
     every: int | None
+    """The shortest time in ms between two replies; None: the request expects no heartbeats."""
     complete_by: int
+    """Epoch ms; no progress is sent from then on."""
     clock: Clock
     sign: Callable[[int, str], Reply]
+    """Creates the progress reply for an instant (epoch ms), with a note for the agent's log."""
     say: SendNow
+    """Sends a reply at once."""
     report: Callable[[Exception], None]
+    """Called if a reply cannot be sent."""
     _said_at: int | None = field(default=None, init=False)
 
     def show(self, note: str) -> None:
-        """Say it unless it was said a moment ago. A failure to say it is only reported."""
+        """Send a progress reply, unless one was sent less than `every` ms ago.
+
+        A reply that cannot be sent is only reported.
+        """
         now = self.clock()
         if self.every is None or now >= self.complete_by:
             return
@@ -39,15 +44,16 @@ class Heartbeat:
         self._said_at = now
         try:
             self.say(self.sign(now, note))
-        except Exception as error:  # noqa: BLE001  # the work goes on; the next sign may arrive
+        except Exception as error:  # noqa: BLE001  # the next reply may arrive
             self.report(error)
 
 
 def interval_of(step: Step | None, asked: AgentRequest) -> int | None:
-    """How often progress is said, in ms; None for a request that waits for none.
+    """The shortest time in ms between two heartbeats; None if the request expects none.
 
-    The request knows the plan, which may be older than this code's step, but not the plan's own
-    heartbeat_within; the time that it was given stands for it where the step has none.
+    That is a third of the step's `heartbeat_within`. The request's plan may be older than this
+    code: if only the plan has a `heartbeat_within`, which the request does not contain, it is a
+    third of the time from the request's `sent_at` to its `heartbeat_by`.
     """
     if asked.heartbeat_by is None:
         return None

@@ -1,4 +1,4 @@
-"""An HTTP client for agents: one call, bounded in time and size, its failures told apart.
+"""An HTTP client for agents: one call with a limited time and size, and classified errors.
 
     service = RemoteService("https://payments.example.com")
     charge = service.call(
@@ -7,22 +7,25 @@
         returns=("chargeId",),
     )
 
-What an answer means:
+How a response is classified:
 
-- one of `ok`, with the fields it should have, and no `error` among them: done.
-- 425, 429, and 409 `InProgress`: Busy, with the wait the service asked for. It is not down.
-- 408 and 5xx: transient, with that wait too.
-- any other 4xx: permanent; its type is the body's `error`, or `Http404` where that says nothing.
-- no connection: transient. Nothing was sent, and the reason says so.
-- no answer in time, half an answer, what is not HTTP: transient. It may have happened.
-- another 2xx, or an answer that is too large, is not JSON, says `error`, or lacks a field:
-  transient. Something stands in between, or it happened and cannot be told; the same key will
-  say.
-- 3xx: transient, and never followed. A redirect is no refusal: it comes of a maintenance page or
-  a moved service, and a healthy order must not be undone for either. Attempts are bounded, so
-  with an address that stays wrong it still ends before a person.
+- A status in `ok`, with all fields of `returns` and no `error` field: success.
+- 425, 429, and 409 with the error `InProgress`: Busy, with the Retry-After of the response. The
+  service is not down.
+- 408 and 5xx: TransientError, with the Retry-After of the response.
+- Any other 4xx: PermanentError. Its type is the body's `error`, or for example `Http404` if there
+  is none. If the response may be cut off, TransientError.
+- No connection: TransientError. Nothing was sent, and the message says so.
+- Timeout, an incomplete response, or a response that is not HTTP: TransientError. The call may
+  have had its effect.
+- Another 2xx, or a response that is too large, is not a JSON object, has an `error` field or lacks
+  a field of `returns`: TransientError. A proxy may have answered, or the call has had its effect
+  and its result is unknown; a retry with the same idempotency key finds out.
+- 3xx: TransientError; a redirect is never followed. It comes from a maintenance page or a moved
+  service and is not a refusal, so the order must not be undone for it. Attempts are limited, so if
+  the address stays wrong, the task still fails and is alerted.
 
-No message quotes a body or a path: both hold what the customer ordered.
+No error message quotes a body or a path, because both may contain order contents.
 """
 
 import json
@@ -50,8 +53,8 @@ from roundsman.errors import Busy, DefinitionError, PermanentError, TransientErr
 from roundsman.model.json import Json, parse_json
 
 LARGEST_ANSWER = 256 * 1024
-LONGEST_WAIT = timedelta(hours=1)  # a Retry-After beyond it is a mistake more often than a plan
-MOST_IDLE = 8  # connections kept; a Lambda instance uses one
+LONGEST_WAIT = timedelta(hours=1)  # a longer Retry-After is usually a mistake
+MOST_IDLE = 8  # idle connections that are kept; a Lambda instance uses one
 
 VISIBLE = re.compile(r"[\x21-\x7e]+")
 SAFE_KEY = re.compile(r"[\x21-\x7e]{1,512}")
@@ -62,8 +65,8 @@ BUSY_STATUSES = frozenset({425, 429})
 class RemoteService:
     """A remote service at a base URL (http or https, with or without a path).
 
-    Connections stay open between calls, so a warm function does not pay for a new one each
-    time. May be used from several threads. Raises DefinitionError for a URL it cannot use.
+    Connections stay open between calls, so a warm function need not open one for each call. An
+    instance may be used from several threads. Raises DefinitionError for an invalid URL.
     """
 
     def __init__(
@@ -88,7 +91,7 @@ class RemoteService:
             raise DefinitionError(
                 "the service's address must have no user, password, query or fragment"
             )
-        # Made once: it reads the machine's certificates (those of SSL_CERT_FILE where that is set).
+        # Created once, because it reads the system's certificates, or those of SSL_CERT_FILE.
         tls = ssl.create_default_context() if url.scheme == "https" else None
         self._address = Address(url.hostname, port, tls)
         self._base_path = url.path.rstrip("/")
@@ -98,7 +101,10 @@ class RemoteService:
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "RemoteService":
-        """The service at SERVICE_URL, which the template sets. Raises DefinitionError."""
+        """The service at SERVICE_URL, which the template sets.
+
+        Raises DefinitionError if the variable is not set or is not a valid URL.
+        """
         if not env.get("SERVICE_URL"):
             raise DefinitionError("the environment variable SERVICE_URL is not set")
         return cls(env["SERVICE_URL"])
@@ -113,15 +119,15 @@ class RemoteService:
         ok: Sequence[int] = (201,),
         returns: Sequence[str] = (),
     ) -> dict[str, Json]:
-        """Make one call, and return the fields that `returns` names of the answer's JSON object.
+        """Make one call, and return the fields of the response's JSON object named in `returns`.
 
-        Each part of `path` is one segment, encoded here. `key` is sent as Idempotency-Key.
-        `body` is sent as JSON unless it is None. All of it, connecting included, ends within
-        `time_left`, but for the name look-up, which the system bounds. Raises TransientError or
-        PermanentError, as this module's opening says.
+        Each part of `path` is one segment, which is percent-encoded here. `key` is sent as the
+        Idempotency-Key header. `body` is sent as JSON unless it is None. The whole call, with the
+        connection, ends within `time_left`; only the name look-up has the system's own timeout.
+        Raises TransientError or PermanentError, as described at the top of this module.
 
-        A connection that was open from an earlier call and proves dead is replaced, once. That
-        may repeat a call that was received, which the key makes harmless.
+        If an idle connection turns out to be closed, the request is sent once more on a new one.
+        The service may receive it twice; the idempotency key makes that harmless.
         """
         if not SAFE_KEY.fullmatch(key):
             raise PermanentError("IdempotencyKeyUnsafe", "the key does not fit in a header")
@@ -157,7 +163,7 @@ class RemoteService:
             try:
                 response = connection.send(request, deadline)
             except DEAD_CONNECTION as error:
-                # It was closed while our request was on its way: no failure of the service.
+                # The service closed the idle connection meanwhile: that is not its failure.
                 return self._exchange_again(request, deadline, error)
             return self._read(connection, response)
         connection = self._address.connect(deadline)
@@ -167,11 +173,11 @@ class RemoteService:
         try:
             connection = self._address.connect(deadline)
         except Unreachable:
-            raise broken from None  # it was sent on the one that broke, and may have arrived
+            raise broken from None  # the request was sent before, and may have arrived
         return self._read(connection, connection.send(request, deadline))
 
     def _read(self, connection: Connection, response: HTTPResponse) -> "_Answer":
-        """The answer with its body; the connection is kept where it can serve again."""
+        """Read the body of the response; keep the connection if it can be used again."""
         reusable = False
         try:
             content = response.read(LARGEST_ANSWER + 1)
@@ -194,7 +200,7 @@ class RemoteService:
         if status >= 500 or status == 408:
             return TransientError(said, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 400 and not (answer.framed or error_type):
-            # It may have been an InProgress whose connection broke.
+            # It may be an `InProgress` whose body was cut off.
             return TransientError(f"{said}, cut off")
         if status >= 400:
             return PermanentError(error_type or f"Http{status}", f"{method} answered {status}")
@@ -205,9 +211,9 @@ class RemoteService:
 
 
 def retry_after(header: str | None, now: datetime) -> timedelta | None:
-    """The wait that a Retry-After header asks for, in seconds or as a date; an hour at most.
+    """The wait that a Retry-After header asks for (seconds or a date, RFC 9110); at most 1 h.
 
-    None where there is none that can be read.
+    None if there is no header or it cannot be parsed.
     """
     text = (header or "").strip()
     try:
@@ -215,7 +221,7 @@ def retry_after(header: str | None, now: datetime) -> timedelta | None:
             wait = timedelta(seconds=int(text))
         else:
             date = parsedate_to_datetime(text)
-            # "-0000" gives a date without a zone; HTTP knows no other than UTC.
+            # "-0000" gives a date without a time zone; HTTP dates are always UTC.
             wait = (date if date.tzinfo else date.replace(tzinfo=UTC)) - now
     except (ValueError, OverflowError):
         return None
@@ -224,16 +230,23 @@ def retry_after(header: str | None, now: datetime) -> timedelta | None:
 
 @dataclass(frozen=True, slots=True)
 class _Answer:
-    """`content` is cut after one byte too many. Not `framed`: it ended as the connection did."""
+    """A response with its body."""
 
     status: int
     content: bytes
+    """The body, at most LARGEST_ANSWER + 1 bytes."""
     retry_after: str | None
+    """The Retry-After header."""
     framed: bool
+    """False if only the end of the connection marks the end of the body."""
 
 
 def _segment(part: str) -> str:
-    """One segment of a path. `.` and `..` cannot be encoded: servers resolve them all the same."""
+    """Percent-encode one segment of a path.
+
+    Raises PermanentError for an empty part, and for `.` and `..`, which servers resolve even if
+    they are encoded.
+    """
     if part in ("", ".", ".."):
         raise PermanentError("PathUnsafe", "a part of the path is empty or points elsewhere")
     return quote(part, safe="")
@@ -257,7 +270,7 @@ def _fields(answer: _Answer, method: str, names: Sequence[str]) -> dict[str, Jso
 
 
 def _object(content: bytes) -> Mapping[str, Json] | None:
-    """The JSON object in a body; None where it is none."""
+    """The JSON object in a body; None if the body is not one."""
     try:
         value = parse_json(content.decode()) if len(content) <= LARGEST_ANSWER else None
     except (ValueError, RecursionError):
@@ -266,6 +279,6 @@ def _object(content: bytes) -> Mapping[str, Json] | None:
 
 
 def _error_type(content: bytes) -> str | None:
-    """The body's `error` where it is a short name; anything else could be a customer's data."""
+    """The body's `error` if it is a short name; other text could be order contents."""
     error = (_object(content) or {}).get("error")
     return error if isinstance(error, str) and ERROR_TYPE.fullmatch(error) else None

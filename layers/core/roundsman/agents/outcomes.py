@@ -1,6 +1,6 @@
-"""How an attempt ended: what an author's function returned or raised, fit for a reply.
+"""The outcome of an attempt, in a form that fits in a reply.
 
-An author may return or raise anything; a reply that cannot be sent would be worse.
+An author's function may return or raise anything, and the reply must still be one that can be sent.
 """
 
 from dataclasses import dataclass
@@ -12,8 +12,8 @@ from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import Effect, StepError
 from roundsman.model.workflow import LARGEST_RESULT
 
-LONGEST_WAIT = timedelta(days=365)  # an instant must stay one that can be said
-LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # the reason goes into the record, which is 400 KB
+LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
+LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # characters; a record has 400 KB
 
 RESULT_NOT_JSON = "ResultNotJson"
 RESULT_TOO_LARGE = "ResultTooLarge"
@@ -21,7 +21,7 @@ RESULT_TOO_LARGE = "ResultTooLarge"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AttemptResult:
-    """The part of a reply that an attempt decides; the fields are those of `messages.Reply`."""
+    """The fields of `messages.Reply` that the attempt determines."""
 
     outcome: Outcome
     result: Json = None
@@ -33,11 +33,14 @@ class AttemptResult:
 
 
 def succeeded(result: object) -> AttemptResult:
-    """With this result, or a permanent failure where it is none that can be kept."""
+    """The attempt succeeded with this result.
+
+    A result that is not JSON or is too large is a permanent failure instead.
+    """
     try:
-        text = canonical_json(result)  # type: ignore[arg-type]  # whether it is JSON is seen here
-        value = parse_json(text)  # as every reader will see it: keys as strings, tuples as lists
-        size = len(text.encode())  # half a surrogate pair is no text that can be sent
+        text = canonical_json(result)  # type: ignore[arg-type]  # raises if it is not JSON
+        value = parse_json(text)  # as readers will see it: keys as strings, tuples as lists
+        size = len(text.encode())  # raises for a lone surrogate, which cannot be sent
     except (TypeError, ValueError, RecursionError):
         found = type(result).__name__
         return permanent(RESULT_NOT_JSON, f"the function returned a {found} that is not JSON")
@@ -48,18 +51,21 @@ def succeeded(result: object) -> AttemptResult:
 
 
 def transient(error_type: object, message: object, retry_after: int | None = None) -> AttemptResult:
-    """It failed, and another attempt may succeed, `retry_after` ms from now or by its backoff."""
+    """The attempt failed; another may succeed, after `retry_after` ms or the step's backoff."""
     error = _step_error(error_type, message)
     return AttemptResult(outcome=Outcome.TRANSIENT, error=error, retry_after=retry_after)
 
 
 def permanent(error_type: object, message: object) -> AttemptResult:
-    """It failed, and no other attempt can succeed."""
+    """The attempt failed, and no other attempt can succeed."""
     return AttemptResult(outcome=Outcome.PERMANENT, error=_step_error(error_type, message))
 
 
 def held(why: str, retry_after: int, *, outcome_unknown: bool) -> AttemptResult:
-    """The service could not be called, and is not to be for `retry_after` ms."""
+    """The service may not be called for `retry_after` ms; the attempt is not counted.
+
+    `outcome_unknown`: the service was called before, and the step may have had its effect.
+    """
     return AttemptResult(
         outcome=Outcome.HELD,
         error=_step_error("Held", why),
@@ -69,19 +75,19 @@ def held(why: str, retry_after: int, *, outcome_unknown: bool) -> AttemptResult:
 
 
 def wait_of(asked: object) -> int | None:
-    """The wait in ms that an error asks for; None where it asks for none."""
+    """The `retry_after` of an error in ms, at most 365 days; None if it is not a timedelta."""
     if not isinstance(asked, timedelta):
         return None
     return milliseconds(min(max(asked, timedelta(0)), LONGEST_WAIT))
 
 
 def waiting(until: int) -> AttemptResult:
-    """It goes on outside; an answer is awaited until then (epoch ms)."""
+    """The attempt waits for a callback until `until` (epoch ms)."""
     return AttemptResult(outcome=Outcome.WAITING, until=until)
 
 
 def progress(note: object) -> AttemptResult:
-    """It goes on. The note is not sent; it is in the reply for the log of who sends it."""
+    """The attempt continues. `result` is the note for the agent's log; it is not sent."""
     return AttemptResult(outcome=Outcome.PROGRESS, result=sanitize(note)[:LONGEST_MESSAGE])
 
 
@@ -91,17 +97,18 @@ def _step_error(error_type: object, message: object) -> StepError:
 
 
 def sanitize(value: object) -> str:
-    """Its text, without halves of surrogate pairs, which no message can carry."""
+    """The value as text, with lone surrogates replaced: a message cannot contain them."""
     return str(value).encode(errors="replace").decode()
 
 
 @dataclass(frozen=True, slots=True)
 class Happened:
-    """The effect of that key happened; `result` is what the step answers with."""
+    """Returned by a probe: the effect of the key took place."""
 
     result: Json = None
+    """The result of the step."""
 
 
 @dataclass(frozen=True, slots=True)
 class DidNotHappen:
-    """There is no effect of that key."""
+    """Returned by a probe: the effect of the key did not take place."""

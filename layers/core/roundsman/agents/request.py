@@ -1,4 +1,4 @@
-"""What an author's function is given: one attempt at a step, and the time that it has."""
+"""The argument of an author's function: one attempt at a step, and the time that it has."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -13,59 +13,62 @@ from roundsman.wire.messages import AgentRequest
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRequest:
-    """One attempt at a step, as the author's function sees it.
-
-    `idempotency_key` is the same in every attempt at this effect: pass it on. `perform_key` is
-    the key of the perform: of this very one, or of the one that an undo undoes. `complete_by`
-    is epoch ms; what is answered after it is thrown away. `outcome_unknown` says that an earlier
-    attempt may have had its effect, and of an undo that nobody knows whether there is anything
-    to undo. `input` is the order; `results` are those of the steps that came before, by step; an
-    undo is also given what the step itself answered, where that is known.
-
-    For a step that runs once for each item (`for_each`), `step` is `name[3]`, `item` the item and
-    `index` the 3; for any other, both are None. `callback_token` is what an answer that comes
-    later must name, where the function returns a Callback (see `roundsman.agents.callbacks`).
-    """
+    """One attempt at a step, as the author's function receives it."""
 
     task_id: str
     workflow: str
     step: str
+    """The name of the step; `name[3]` for an item of a step that runs `for_each` item."""
     operation: str
+    """`perform` or `undo`."""
     idempotency_key: str
+    """The same in every attempt at this effect. Pass it to the service."""
     perform_key: str
+    """The idempotency key of the perform: this one, or the one that an undo compensates."""
     attempt: int
     complete_by: int
+    """Epoch ms; a reply after it is discarded."""
     outcome_unknown: bool
+    """An earlier attempt may have had its effect. For an undo: it is unknown whether there is an
+    effect to undo."""
     input: Mapping[str, Json]
+    """The order."""
     results: Mapping[str, Json]
+    """The results of the preceding steps, by step. For an undo, also the result of the step itself,
+    if that is known."""
     item: Json = None
+    """The item of a `for_each` step; None for other steps."""
     index: int | None = None
+    """The index of the item; None for other steps."""
     callback_token: str = field(repr=False)
+    """Identifies this attempt in a later reply, if the function returns a Callback (see
+    `roundsman.agents.callbacks`)."""
     ends_at: int = field(repr=False)
+    """When the attempt must end (epoch ms); see `time_left`."""
     clock: Clock = field(repr=False, compare=False)
     show_progress: Callable[[str], None] = field(repr=False, compare=False)
 
     def time_left(self) -> timedelta:
-        """What is left for the work; zero when it is over.
+        """The time left for the work; zero when it is over.
 
-        It is the step's own time from when the attempt began, and ends before `complete_by`. It
-        ends a little early (a tenth of what there was, a second at most), so that a call that hangs
-        ends in a reason that can still be said, and two seconds before the function itself ends.
+        It is the step's own time, counted from the start of the attempt, or the time until
+        `complete_by` if that is shorter; less a tenth, at most 1 s, so that a call that hangs can
+        still be reported. It also ends at least 2 s before the Lambda function times out.
         """
         return timedelta(milliseconds=max(0, self.ends_at - self.clock()))
 
     def progress(self, note: str = "") -> None:
-        """Say that the work is alive: call it as often as is handy.
+        """Report that the work continues. It may be called as often as convenient.
 
-        It is said at once, but at most three times in the step's `heartbeat_within`, and never
-        after `complete_by`; without `heartbeat_within` it does nothing. It never fails. `note` is
-        for the agent's log only: no order contents.
+        A heartbeat is sent at once, but at most three times in the step's `heartbeat_within`, and
+        never after `complete_by`. Without `heartbeat_within`, nothing is sent. Raises nothing.
+        `note` is for the agent's log only; it must not contain order contents.
         """
         self.show_progress(note)
 
 
 Perform: TypeAlias = Callable[[StepRequest], object]
-"""What is bound to a step; it returns the step's result, which must be JSON."""
+"""A function that is bound to a step; it returns the step's result, which must be JSON."""
 
 
 def step_request(
@@ -77,7 +80,7 @@ def step_request(
     clock: Clock,
     show_progress: Callable[[str], None],
 ) -> StepRequest:
-    """The request as its function sees it, which may act until `ends_at` (epoch ms)."""
+    """Create the StepRequest of a message; its function may act until `ends_at` (epoch ms)."""
     place = item_place(asked.step)
     return StepRequest(
         task_id=asked.task_id,
@@ -101,7 +104,6 @@ def step_request(
 
 
 def _perform_key(key: str) -> str:
-    """The key of the perform that belongs to an effect's key: `o-1/charge/undo` undoes
-    `o-1/charge/perform`."""
+    """The key of the perform: `o-1/charge/perform` for `o-1/charge/undo`, and for itself."""
     task, step, operation, *rest = [*key.split("/"), "", ""]
     return "/".join([task, step, "perform", *rest[:-2]]) if operation == "undo" else key

@@ -1,1 +1,1 @@
-"""Alerts: failure groups, what operators are told of them, and when."""
+"""Failure groups, and the alerts about them that operators receive."""

@@ -1,9 +1,9 @@
-"""A supervisor's way round the failure groups: counts their members, and tells what has changed.
+"""The supervisor's pass over the failure groups: it counts their members and publishes alerts.
 
-With no group open it costs one read. Otherwise at most MOST_LOOKS groups are counted in a pass,
-those first that nobody was told of, then those that wait longest; of each, up to MOST_A_SHARD
-members a shard of the index. A group in which nothing changes is looked at less and less often
-(`roundsman.alerts.group`).
+If no group is open, a pass costs one read. Otherwise it counts at most MOST_LOOKS groups: first the
+groups that were not alerted yet, then those that have waited longest. Of each group, it counts up
+to MOST_A_SHARD members in each shard of the index. A group that does not change is counted less and
+less often (`roundsman.alerts.group`).
 """
 
 from collections.abc import Callable, Sequence
@@ -32,28 +32,34 @@ from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox, PlanS
 from roundsman.wire.alert import Alert
 
 MOST_LOOKS = 8
-"""Groups that one pass counts: with 16 shards that is 128 queries where groups are small, and at
-most 512 where each of them has thousands of members."""
+"""The most groups that one pass counts.
+
+With 16 shards, that is 128 queries if the groups are small, and at most 512 if each has thousands
+of members."""
 
 MOST_A_SHARD = 1_000
-"""Members that are counted in one shard. Beyond that the number is told as "more than"."""
+"""The most members that are counted in one shard; alerts then say "more than"."""
 
 
 @dataclass(slots=True)
 class GroupsReport:
-    """What a pass did about the groups: how many are open and were counted, and what was told.
-
-    `problems` are the reasons for what is left to the next pass, by group.
-    """
+    """What a pass did about failure groups, for the log and the metrics."""
 
     open: int = 0
+    """Groups that are open."""
     looked_at: int = 0
+    """Groups that the pass handled."""
     alerted: list[tuple[str, News, str]] = field(default_factory=list)
+    """(group, kind of news, reason) of each alert that was published."""
     problems: list[tuple[str, str]] = field(default_factory=list)
+    """(group, or the id of an undone task that could not be added to its group; reason)."""
 
 
 class GroupCensus:
-    """Makes the rounds. `undone_count` orders undone alike at once are alerted; 0: never."""
+    """Counts failure groups and publishes their alerts.
+
+    `undone_count` undone orders in one group within UNDONE_WITHIN raise an alert; 0: never.
+    """
 
     def __init__(
         self,
@@ -75,7 +81,10 @@ class GroupCensus:
         self._undone_count = undone_count
 
     def make(self, shards: int, go_on: Callable[[], bool]) -> GroupsReport:
-        """Look at the groups whose time has come, while there is time. Nothing is raised."""
+        """Handle the groups that are due, while `go_on` returns True. Raises nothing.
+
+        `shards` is the number of shards of the index.
+        """
         report = GroupsReport()
         try:
             found = self._groups.groups()
@@ -94,14 +103,14 @@ class GroupCensus:
                 self._visit(group, shards, report)
             except (TryAgain, CallRefused) as problem:
                 report.problems.append((group.id, str(problem)))
-            except Exception as problem:  # noqa: BLE001 - the tasks that are due must not wait for it
+            except Exception as problem:  # noqa: BLE001 - a fault here must not stop the pass
                 report.problems.append((group.id, f"unexpected {type(problem).__name__}"))
         return report
 
     def _visit(self, group: Group, shards: int, report: GroupsReport) -> None:
-        """Count, store what follows as under way, tell it, and store that it was told."""
+        """Count the members, store the evaluation, publish the alert, and store that it is sent."""
         now = self._clock()
-        if group.closed_at is not None:  # whoever closed it has died before it could say so
+        if group.closed_at is not None:  # its all-clear was not sent: the sender died or failed
             census, verdict = Census(), end_to_tell(group, now)
         else:
             census = self._counted(group, shards, now)
@@ -112,7 +121,7 @@ class GroupCensus:
     def _finish(self, verdict: Evaluation, census: Census, report: GroupsReport) -> None:
         group, news = verdict.group, verdict.news
         if news is News.FIRST and not census.count:
-            census = first_of(group)  # it has gone on meanwhile, or the index lags behind
+            census = first_of(group)  # its member was resubmitted, or the index lags behind
         if news is not None and (news is not News.CLEAR or group.told_at is not None):
             try:
                 self._outbox.publish(self._alert(news, group, census))
@@ -131,7 +140,7 @@ class GroupCensus:
         return group_alert(news, group, census, samples, agents, self._clock())
 
     def _samples(self, task_ids: Sequence[str]) -> list[Sample]:
-        """Those of them that can be read now; an alert goes out without the others."""
+        """Read the sample tasks; those that cannot be read now are left out of the alert."""
         found: list[Sample] = []
         for task_id in task_ids:
             try:
@@ -148,10 +157,13 @@ class GroupCensus:
         except RoundsmanError:
             if group.told_at is not None or group.undone:
                 raise
-            return first_of(group)  # the first alert waits for no index
+            return first_of(group)  # the first alert must not wait until the index is readable
 
     def _census(self, group: Group, shards: int, now: int) -> Census:
-        """Count each shard up to its bound. Of one that has more, the newest is asked for."""
+        """Count up to MOST_A_SHARD members in each shard.
+
+        In a shard with more members, the newest is read separately for `last_at`.
+        """
         since = counted_since(group, now)
         members: list[Member] = []
         more, newest = False, 0

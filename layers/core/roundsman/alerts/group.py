@@ -1,21 +1,22 @@
-"""Failure groups: what failed alike is one group, and the group is alerted, not each of its tasks.
+"""The rules of failure groups: when a group is opened, alerted, updated, cleared and closed.
 
-The life of a group, as one attribute of the row `groups`:
+Tasks that failed for the same cause are one group, and the group is alerted, not each task. A
+group is one attribute of the row `groups`. Its life:
 
     untold --alerted--> told --its members are gone--> calm --for CLEAR_FOR--> closed --> removed
                          ^                              |
                          +--------- one more fails -----+
 
-- Whoever meets the first failure opens the group and alerts at once. If it dies in between, the
-  group is untold, and the supervisor's next pass alerts.
-- What fails later finds the group open and says nothing. The supervisor counts the members, less
-  and less often while their number stays the same, and tells when it has grown several fold.
-- A calm group is closed only CLEAR_FOR after that was stored. Whoever joins it meanwhile takes that
-  back, so that nothing ever fails into a group that is about to be forgotten.
-- Groups of undone orders stay untold until many were undone at once: an order that is refused and
-  undone is an ordinary outcome.
+- The process that handles the first failure opens the group and alerts at once. If it dies in
+  between, the group is untold (not alerted), and the supervisor's next pass alerts.
+- Later failures find the group open and send nothing. The supervisor counts the members, less and
+  less often while their number stays the same, and sends an update when it has grown GROWN times.
+- A group without members is calm. It is closed only CLEAR_FOR after that was stored; a task that
+  fails meanwhile ends the calm, so no task joins a group that is about to be removed.
+- A group of undone orders is not alerted until many were undone within a short time: an order that
+  is refused and undone is an ordinary outcome.
 
-Every write is conditional on the version that was seen, so two supervisors do no harm.
+Every write is conditional on the version that was read, so two supervisors may run at once.
 """
 
 from collections.abc import Iterable
@@ -30,41 +31,56 @@ if TYPE_CHECKING:
     from roundsman.ports import Member
 
 MOST_OPEN = 100
-"""Groups of failures that may be open at once: some 40 KB of a row. What fails in yet another way
-joins its workflow's overflow group, so that texts which never repeat cannot fill the row."""
+"""The most groups that may be open at once: about 40 KB of the row.
+
+Further failures join the overflow group of their workflow, so that error messages which never
+repeat cannot fill the row."""
 
 MOST_UNDONE = 50
-"""Those of them that undone orders may open: ordinary as they are, they leave room for the rest."""
+"""The number of open groups from which no further group of undone orders is opened.
+
+Undone orders are ordinary, so they leave room for groups of failures."""
 
 SOON = 50 * SECOND
-"""From one look at a group to the next while its number changes: a little less than a pass's time,
-or every second pass would come too early."""
+"""The time in ms between two counts of a group while its number changes.
+
+It is a little less than the minute between passes; otherwise every second pass would be too
+early."""
 
 LONGEST_BETWEEN_LOOKS = 10 * MINUTE
+"""The longest time in ms between two counts of a group, except one of undone orders (SOON)."""
 
 GROWN = 4
-"""How many times as many members as were told make an update: from one to 100,000 in nine."""
+"""An update is sent when a group has this many times the members of its last alert.
+
+A group that grows from 1 to 100,000 members so causes at most nine alerts."""
 
 UPDATES_APART = 5 * MINUTE
-"""The least time between two updates. The first comes sooner: the first alert knows of one task."""
+"""The shortest time in ms between two updates.
+
+After an alert about one member, as the first alert usually is, it is SOON."""
 
 GREW_AT_ALL = 6 * 60 * MINUTE
-"""After so long, an update tells of any growth, which is otherwise several fold."""
+"""The time in ms after the last alert from which any growth is an update, not only GROWN times."""
 
 CLEAR_FOR = 5 * MINUTE
-"""How long a group has no member before that is told: a canary that fails makes it no news."""
+"""How long in ms a group must be calm before it is closed and the all-clear is sent.
+
+If a canary order fails in that time, the group stays open and no further alert is sent."""
 
 UNDONE_WITHIN = 10 * MINUTE
-"""The time in which undone orders are counted."""
+"""The period in ms, up to now, in which undone orders are counted."""
 
 TELLING_FOR = 30 * SECOND
-"""How long others leave the telling to whoever began it: three times a scheduler's time-out."""
+"""How long in ms other processes leave an alert to the process that began to send it.
+
+Three times the scheduler's timeout."""
 
 LONGEST_TYPE, LONGEST_MESSAGE = 60, 200  # characters kept in the row
 
 
 class News(StrEnum):
-    """What there is to tell of a group."""
+    """The kinds of alerts about a group."""
 
     FIRST = "first"
     UPDATE = "update"
@@ -74,9 +90,10 @@ class News(StrEnum):
 def opened(
     failure: Failure, *, agent: str, task_id: str, since: int, now: int, overflow: bool = False
 ) -> Group:
-    """A group as its first failure opens it; its alert is then told by whoever stored it.
+    """Create the group of a first failure; the process that stores it sends the alert.
 
-    One of undone orders is not told at once, and looked at in SOON.
+    A group of undone orders is not alerted at once, but counted after SOON. `since` and `now` are
+    epoch ms.
     """
     undone = failure.how == UNDONE
     return Group(
@@ -100,44 +117,45 @@ def opened(
 
 
 def room_for(group: Group) -> int | None:
-    """How many groups may be open at most when this one is opened as well; None: any number."""
+    """How many groups may be open once this one is opened; None: any number."""
     if group.overflow:
-        return None  # one a workflow, and there is nowhere else to go
+        return None  # there is one for each workflow, and no other group for its failures
     return MOST_UNDONE if group.undone else MOST_OPEN
 
 
 def rejoined(group: Group, now: int) -> Group | None:
-    """The group once another task has failed in it; None where nothing is to be stored for that."""
+    """The group after another task has failed in it; None if it does not change."""
     if group.clear_since is None:
         return None
     if group.undone and group.told_at is not None:
-        return None  # calm with a few: else one now and then would keep the all-clear back for ever
+        return None  # otherwise an occasional undone order would prevent the all-clear for ever
     return replace(group, clear_since=None, look_at=now + SOON).at_next_version()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Census:
-    """How many stand in a group, exactly or `more` than so many; and three of them.
-
-    `first_at` and `last_at` are when the oldest and the newest failed; `complete_by` is the
-    earliest end of a member's time; `samples` are the oldest, one between and the newest.
-    """
+    """A count of the members of a group, with up to three samples. Instants are epoch ms."""
 
     count: int = 0
     more: bool = False
+    """Not all members were counted: there are at least `count`."""
     first_at: int | None = None
+    """When the oldest member failed."""
     last_at: int | None = None
+    """When the newest member failed."""
     complete_by: int | None = None
+    """The earliest `complete_by` of the members."""
     samples: tuple[str, ...] = ()
+    """Task ids of the oldest member, one in the middle and the newest."""
 
     @property
     def said(self) -> str:
-        """The number as people say it: `200`, `more than 16000`."""
+        """The number as text: `200` or `more than 16000`."""
         return f"more than {self.count}" if self.more else str(self.count)
 
 
 def census_of(found: Iterable["Member"], *, more: bool = False) -> Census:
-    """What these members are together. `more` says that not all were counted."""
+    """The census of these members. `more` says that not all members were counted."""
     members = sorted(found, key=lambda each: (each.failed_at, each.task_id))
     if not members:
         return Census(more=more)
@@ -154,21 +172,23 @@ def census_of(found: Iterable["Member"], *, more: bool = False) -> Census:
 
 
 def first_of(group: Group) -> Census:
-    """What is known of a group by its first member alone."""
+    """The census of a group of which only the first member is known."""
     return Census(count=1, first_at=group.since, last_at=group.since, samples=(group.opened_by,))
 
 
 @dataclass(frozen=True, slots=True)
 class Evaluation:
-    """What a look at a group comes to: the group to store, what there is to tell, and why."""
+    """The result of evaluating a group."""
 
     group: Group
+    """The group to store."""
     news: News | None
+    """The alert to send; None if there is none."""
     reason: str
 
 
 def is_due(group: Group, now: int) -> bool:
-    """Whether a supervisor has something to do about the group now."""
+    """Whether a supervisor must handle the group now: count its members or send its alert."""
     if group.telling_until > now:
         return False
     waits_for_telling = group.closed_at is not None or (group.told_at is None and not group.undone)
@@ -176,14 +196,15 @@ def is_due(group: Group, now: int) -> bool:
 
 
 def counted_since(group: Group, now: int) -> int:
-    """From when on members are counted: all of them, or of undone orders the latest."""
+    """The instant from which members are counted: 0 (all), or UNDONE_WITHIN ago if undone."""
     return now - UNDONE_WITHIN if group.undone else 0
 
 
 def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Evaluation:
-    """What follows from a census made now. `undone_count` undone orders at once are news; 0: never.
+    """Decide what follows from a census made now.
 
-    What there is to tell is stored first, as under way, then told, then stored as told.
+    `undone_count` undone orders raise an alert; 0: never. An alert is first stored as being sent
+    (`telling_until`), then sent, then stored as sent.
     """
     seen = _counted(group, census, now)
     calm = _is_calm(group, census, undone_count)
@@ -201,16 +222,17 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
 
 
 def _is_calm(group: Group, census: Census, undone_count: int) -> bool:
-    """No member; of undone orders that were alerted, less than half of what is alerted."""
+    """Whether the group has no member, or, once alerted as undone, less than half the threshold."""
     if group.undone and group.told_at is not None and undone_count:
         return census.count < max(1, undone_count // 2)
     return census.count == 0
 
 
 def _counted(group: Group, census: Census, now: int) -> Group:
-    """With what the census found, and the next look the later the longer nothing changed.
+    """Return the group with the numbers of the census and the time of the next count.
 
-    Of undone orders only the latest count, so they are looked at again soon.
+    The longer the number is the same, the later is the next count. A group of undone orders is
+    always counted again after SOON, because only its latest members count.
     """
     same = (census.count, census.more) == (group.count, group.more)
     changed_at = group.changed_at if same else now
@@ -220,7 +242,7 @@ def _counted(group: Group, census: Census, now: int) -> Group:
         group,
         count=census.count,
         more=census.more,
-        told_count=min(group.told_count, max(2, census.count)),  # 1 is the first alert's alone
+        told_count=min(group.told_count, max(2, census.count)),  # 1 marks the first alert
         last_at=group.last_at if census.last_at is None else census.last_at,
         looked_at=now,
         changed_at=changed_at,
@@ -258,15 +280,15 @@ def _tell(group: Group, news: News, reason: str, now: int) -> Evaluation:
 
 
 def end_to_tell(group: Group, now: int) -> Evaluation:
-    """What follows for a group that is closed, and whose end nobody could tell of so far."""
+    """The evaluation of a closed group whose all-clear was not sent yet."""
     return _tell(group.at_next_version(), News.CLEAR, "it was closed and not told", now)
 
 
 def left_to_others(group: Group) -> Group:
-    """The group where its news could not be told, to be stored: whoever looks next may tell it."""
+    """The group after its alert could not be sent; any supervisor may send it from now on."""
     return replace(group, telling_until=0).at_next_version()
 
 
 def alerted(group: Group, count: int, now: int) -> Group:
-    """The group once its news was published, with `count` members, to be stored on its version."""
+    """The group after an alert with `count` members was published."""
     return replace(group, told_at=now, told_count=max(1, count), telling_until=0).at_next_version()

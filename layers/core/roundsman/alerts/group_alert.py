@@ -1,9 +1,9 @@
-"""The alert of a failure group: in a sentence, as JSON for programs, and as words for a person.
+"""The alert of a failure group: a summary in one sentence, JSON for programs, text for people.
 
     200 orders of order_fulfilment failed at charge_card and are archived: CardDeclined: declined
 
-Whoever is woken by it needs to know what failed and why, how many orders are hit, what is safe to
-do, and the command for it. Order contents are never in it.
+The alert says what failed and why, how many orders are affected, what an operator can safely do,
+and the commands for it. It never contains order contents.
 """
 
 import shlex
@@ -19,8 +19,10 @@ from roundsman.wire.alert import Alert, alert_of
 from roundsman.wire.alert_text import AlertText
 
 KINDS = {UNDO_FAILED: "task_archived", UNREADABLE: "task_unreadable", UNDONE: "orders_undone"}
-"""By how the members failed; `task_archived` for all else. A failed undo is Archived, and critical:
-who filters by `kind` gets both, who filters by `severity` only the worse."""
+"""The alert's `kind`, by how the members failed; `task_archived` for all others.
+
+A task whose undo failed is Archived too, but critical: a filter on `kind` matches both, a filter on
+`severity` only the failed undo."""
 
 
 def group_alert(
@@ -31,9 +33,9 @@ def group_alert(
     agents: Agents | None,
     now: int,
 ) -> Alert:
-    """What there is to tell of a group, from a census and the samples' records as read just now.
+    """Create the alert of a group, from a census and sample tasks that were read just before.
 
-    `agents` is None where nothing is known of them.
+    `agents` is None if the agents' state is not known.
     """
     samples = readable(samples)
     clear = news is News.CLEAR
@@ -81,7 +83,10 @@ def group_alert(
 
 
 def _when(instant: int) -> str:
-    """Also one that no calendar has: a strange record must not keep an alert back."""
+    """The instant as ISO 8601 text, or in ms if it is out of range.
+
+    An invalid record must not prevent an alert.
+    """
     try:
         return iso(instant)
     except OverflowError:
@@ -89,7 +94,7 @@ def _when(instant: int) -> str:
 
 
 def title(news: News, group: Group, census: Census) -> str:
-    """The subject: what fails, and how many orders it hits."""
+    """The subject of the alert: what fails, and how many orders are affected."""
     if news is News.CLEAR:
         return f"Roundsman: all clear: {_where(group)}: {group.error_type}"
     hit = f"{census.said} now" if news is News.UPDATE else _orders(census)
@@ -108,7 +113,7 @@ def _orders(census: Census) -> str:
 
 
 def summary(news: News, group: Group, census: Census, samples: Sequence[Sample] = ()) -> str:
-    """The alert in one sentence. Of a single order, with its own error's words."""
+    """The alert in one sentence; for a single order, with the order's own error message."""
     one = (census.count, census.more) == (1, False)
     said = _own_words(samples) if one else None
     why = ": ".join(part for part in (group.error_type, said or group.message) if part)
@@ -136,7 +141,7 @@ def _own_words(samples: Sequence[Sample]) -> str | None:
 
 
 def _agents_of(group: Group, samples: Sequence[Sample]) -> list[str]:
-    """The step's agent, and those that samples went to in its place."""
+    """The step's agent, and the other agents that the samples were moved to."""
     found = [group.agent] if group.agent else []
     for sample in samples:
         record = sample.task.step(sample.step) if sample.step else None
@@ -146,7 +151,7 @@ def _agents_of(group: Group, samples: Sequence[Sample]) -> list[str]:
 
 
 def _held(agent: str, agents: Agents) -> tuple[int, str] | None:
-    """Until when the agent takes no work, and why; None where it takes some."""
+    """The end (epoch ms) and the reason of the agent's hold; None if it is not on hold."""
     view = agents.get(f"{agent}/normal") or agents.get(f"{agent}/urgent")
     return None if view is None or view.held_until is None else (view.held_until, view.held_why)
 
@@ -163,7 +168,7 @@ def _agent(agent: str, agents: Agents | None) -> Json:
 def _commands(
     group: Group, census: Census, samples: Sequence[Sample], *, clear: bool
 ) -> Mapping[str, Json]:
-    """The commands to look, to hold and to go on, ready to be pasted."""
+    """The commands to inspect the group, to hold the agent and to resubmit, ready to paste."""
     looks: list[Json] = [f"roundsman groups show {group.id}"]
     if clear:
         return {"look": [f"roundsman ls --workflow {shlex.quote(group.workflow)} --state Archived"]}
@@ -187,7 +192,7 @@ def _words(
     *,
     clear: bool,
 ) -> AlertText:
-    """What a person reads: the sentence, what matters about it, and what to type."""
+    """The text for people: the summary, the main facts and the commands."""
     words = AlertText().line(str(document["summary"]))
     words.pair("group", f"{group.id} ({group.severity})")
     words.pair("orders", census.said)

@@ -1,9 +1,9 @@
-"""Where a failure is reported: to its group. Whoever opens the group alerts, at once.
+"""Reports failures to their failure groups; the process that opens a group alerts at once.
 
-What a decision owes the operators is that its failure's group is open. From then on the group is
-in the hands of the supervisor's passes: should this process die before it has alerted, they find a
-group that nobody was told of. So ten thousand orders that fail alike cost one alert, and one read
-of the groups every few seconds by each instance that handles them.
+The alert that a decision owes is settled once the failure group is open. From then on the
+supervisor's passes handle the group: if this process dies before it has alerted, they find a group
+that was not alerted. So 10,000 orders that fail for the same cause cost one alert, and one read of
+the groups every 5 s (KNOWN_FOR) by each instance that handles them.
 """
 
 from dataclasses import dataclass, replace
@@ -30,10 +30,12 @@ from roundsman.ports import AgentBoard, Clock, GroupStore, Member, Outbox
 from roundsman.wire.alert import Alert
 
 KNOWN_FOR = 5 * SECOND
-"""How long an instance takes a group for open without asking: far less than CLEAR_FOR, the time
-between the first sign that a group may be closed and its being closed."""
+"""How long in ms an instance assumes that a group is open, without a read.
+
+It must be much less than CLEAR_FOR, the time between a group becoming calm and being closed."""
 
 RACES = 5
+"""Attempts to open or rejoin a group when other writes come first."""
 
 UNKNOWN_WORKFLOW = "unknown"
 TOO_MANY_KINDS = "TooManyKinds"
@@ -41,14 +43,15 @@ TOO_MANY_KINDS = "TooManyKinds"
 
 @dataclass(frozen=True, slots=True)
 class Reported:
-    """The group that a failure stands in, and why its first alert is still to be told, if it is."""
+    """The failure group that a failure was added to."""
 
     group: str
     untold: str | None = None
+    """Why the group's first alert could not be published; None if there is no such problem."""
 
 
 class Reporter:
-    """Reports failures for one instance of a function. `board` says whether agents are held."""
+    """Reports failures for one instance of a function. `board` says which agents are on hold."""
 
     def __init__(
         self, *, groups: GroupStore, outbox: Outbox, board: AgentBoard, clock: Clock
@@ -62,12 +65,12 @@ class Reporter:
         self._full: dict[int, int] = {}
 
     def archived(self, task: Task, plan: Plan | None) -> Reported | None:
-        """Have the task's failure in a group that is open, and alert where it is a new one.
+        """Make sure that the task's failure group is open, and alert if it is new.
 
-        None where the task does not stand failed any more. Where too many groups are open, that is
-        its workflow's overflow group, and the task's record is to say so. Raises TryAgain and
-        CallRefused where the group could not be opened; a first alert that could not be published
-        is left to the supervisor.
+        Returns None if the task is no longer failed. If too many groups are open, the group is the
+        overflow group of the workflow, and the caller must store it in the task's record. Raises
+        TryAgain and CallRefused if the group could not be opened. A first alert that could not be
+        published is left to the supervisor.
         """
         failure = failure_of(task)
         if failure is None:
@@ -75,15 +78,16 @@ class Reporter:
         return self._report(failure, Sample(task, plan))
 
     def ended(self, before: Task, task: Task, plan: Plan | None) -> str | None:
-        """Note where this decision has undone the task; why that could not be noted, if so.
+        """If this decision has undone the task, make sure that its failure group is open.
 
-        An undone order is an ordinary outcome: nothing is owed for it, and it waits for nothing.
+        Best effort: returns the reason if that was not possible, else None. An undone order is an
+        ordinary outcome, so no alert is owed for it.
         """
         if task.state is not TaskState.UNDONE or before.state is TaskState.UNDONE:
             return None
         failure = failure_of(task)
         if failure is None:
-            return None  # a person asked for it
+            return None  # an operator or the application asked for the undo
         sample = Sample(task, plan)
         try:
             if self._open(self._new(failure, sample), sample) is None:
@@ -93,7 +97,7 @@ class Reporter:
         return None
 
     def unreadable(self, task_id: str, problem: Exception) -> Reported:
-        """Report a record that cannot be handled. Raises TryAgain and CallRefused."""
+        """Report a task record that cannot be handled. Raises TryAgain and CallRefused."""
         failure = unreadable_failure(problem)
         now = self._clock()
         group = opened(failure, agent="", task_id=task_id, since=now, now=now)
@@ -122,7 +126,7 @@ class Reporter:
         )
 
     def _open(self, group: Group, sample: Sample | None) -> Reported | None:
-        """Have the group open, and alert where it is new; None where there is no room for it."""
+        """Make sure that the group is open, and alert if it is new; None if there is no room."""
         for _ in range(RACES):
             now = self._clock()
             if self._known.get(group.id, 0) > now:
@@ -149,7 +153,7 @@ class Reporter:
         raise TryAgain(f"{group.id}: lost the race for the failure group {RACES} times")
 
     def _find(self, group: str, now: int) -> Group | None:
-        """The group as it is stored; the others that stay open for long enough are remembered."""
+        """Read all groups and return the one with this id; remember the others that stay open."""
         found: Group | None = None
         groups = self._groups.groups()
         self._stored = frozenset(each.id for each in groups)
@@ -161,8 +165,10 @@ class Reporter:
         return found
 
     def _was_full(self, group: Group, now: int) -> bool:
-        """Whether there was no room for it a moment ago: a refused write costs as much as one that
-        is done, the whole row, and texts that never repeat would try it for each order.
+        """Whether there was no room for a new group in the last KNOWN_FOR.
+
+        A failed conditional write costs as much as a successful one of the whole row, and error
+        messages that never repeat would cause one for each order.
         """
         return group.id not in self._stored and self._full.get(room_for(group) or 0, 0) > now
 
@@ -171,7 +177,7 @@ class Reporter:
         self._known[group] = now + KNOWN_FOR
 
     def _opened(self, group: Group, sample: Sample | None) -> Reported:
-        """Tell of a group that this instance has opened."""
+        """Send the first alert of a group that this instance has opened."""
         now = self._clock()
         self._remember(group.id, now)
         if group.undone:
@@ -196,7 +202,7 @@ class Reporter:
 
 
 def known_agents(board: AgentBoard) -> Agents | None:
-    """What is known of the agents; None where that cannot be read: no alert waits for it."""
+    """The state of the agents; None if it cannot be read, since an alert must not wait for it."""
     try:
         return board.agents()
     except (TryAgain, CallRefused, UnreadableRecord):
@@ -204,12 +210,12 @@ def known_agents(board: AgentBoard) -> Agents | None:
 
 
 def unreadable_failure(problem: Exception) -> Failure:
-    """What records that break in the same way have in common: not their contents."""
+    """The failure of a record that cannot be handled, identified by the exception's type alone."""
     return Failure(UNKNOWN_WORKFLOW, NO_STEP, UNREADABLE, type(problem).__name__, "")
 
 
 def _overflow(group: Group) -> Group:
-    """The group of what is left out where too many are open: one a workflow."""
+    """The workflow's overflow group, for failures that get no group of their own."""
     failure = Failure(group.workflow, NO_STEP, ARCHIVED, TOO_MANY_KINDS, "")
     return opened(
         failure,
@@ -222,7 +228,7 @@ def _overflow(group: Group) -> Group:
 
 
 def agent_of_step(failure: Failure, sample: Sample) -> str:
-    """The agent of the step that failed; empty where none did, or the plan is missing."""
+    """The agent of the step that failed; empty if no step failed or the plan is missing."""
     plan = sample.plan
     step = plan.steps.get(failure.step) if plan is not None else None
     return step.agent if step is not None else ""

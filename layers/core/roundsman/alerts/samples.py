@@ -1,4 +1,4 @@
-"""One failed order as an alert tells of it: what it is at, what stands, what was undone."""
+"""Sample orders of an alert: their state, the effects that may stand, and what was undone."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -13,25 +13,25 @@ from roundsman.model.task import StepRecord, Task
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """A task as it stood when it was read; `plan` is None where it is not stored."""
+    """A task as it was read, with its plan; None if the plan is not stored."""
 
     task: Task
     plan: Plan | None
 
     @property
     def step(self) -> str | None:
-        """The record that failed first, an item by its own name; None where none did."""
+        """The step or item (`name[3]`) that failed first; None if the task failed as a whole."""
         return self.task.ending.step if self.task.ending else None
 
     @property
     def attempts(self) -> int | None:
-        """How often that step was tried."""
+        """The number of attempts at that step."""
         record = self.task.step(self.step) if self.step else None
         return _attempts(self._expanded, self.step, record)
 
     @property
     def may_have_happened(self) -> list[str]:
-        """The steps whose effect may stand, whatever they answered."""
+        """The steps whose effect may have taken place and was not undone."""
         return [name for name, record in self._records() if may_have_taken_effect(record)]
 
     @property
@@ -45,7 +45,7 @@ class Sample:
         return self._in(ProcessState.UNDO_ERROR)
 
     def document(self) -> dict[str, Json]:
-        """It as a part of an alert's JSON. No order contents, no results."""
+        """The sample as JSON in an alert; without order contents and results."""
         task, step = self.task, self.step
         record = task.step(step) if step else None
         error = record.error if record is not None else None
@@ -84,19 +84,19 @@ class Sample:
 
 
 def readable(samples: Sequence[Sample]) -> list[Sample]:
-    """Those that can be told of: a strange record must not keep an alert back."""
+    """The samples that can be described; an invalid record must not prevent an alert."""
     found: list[Sample] = []
     for sample in samples:
         try:
             sample.document()
-        except Exception:  # noqa: BLE001, S112  # whatever is strange about it
+        except Exception:  # noqa: BLE001, S112  # an invalid record
             continue
         found.append(sample)
     return found
 
 
 def over(samples: Sequence[Sample]) -> dict[str, Mapping[str, int]]:
-    """In how many of the samples a step may stand, is undone, or could not be undone."""
+    """In how many samples each step's effect may stand, was undone or could not be undone."""
     return {
         "mayHaveHappened": _counted(sample.may_have_happened for sample in samples),
         "undone": _counted(sample.undone for sample in samples),
@@ -113,7 +113,7 @@ def _counted(found: Iterable[Sequence[str]]) -> dict[str, int]:
 
 
 def _attempts(plan: Plan | None, step: str | None, record: StepRecord | None) -> int | None:
-    """How often the step was tried; FailureCount leaves out an attempt that was refused."""
+    """The number of attempts; `failure_count` does not include a permanent failure."""
     if plan is None or step is None or record is None or record.started_at is None:
         return record.failure_count if record else None
     refused = record.failure_count < plan.steps[step].attempts

@@ -1,5 +1,5 @@
-"""The adapters: everything that touches AWS. The core never imports from here."""
+"""The adapters: all code that calls AWS. The core never imports from here."""
 
 from roundsman.aws.cold_start import begin
 
-begin()  # here, since whatever a function imports of AWS's libraries it imports after this
+begin()  # here, because all imports of AWS libraries come after this one

@@ -1,13 +1,13 @@
-"""The only place where the functions ask what time it is."""
+"""The system clock and sleep; the Lambda functions take the time only from here."""
 
 import time
 
 
 def now() -> int:
-    """The present in epoch ms."""
+    """The current time in epoch ms."""
     return time.time_ns() // 1_000_000
 
 
 def sleep(milliseconds: int) -> None:
-    """Wait; by the supervisor, between two passes, and by an agent, for its turn to call."""
+    """Sleep; the supervisor between two passes, an agent until its turn at its rate limit."""
     time.sleep(milliseconds / 1000)

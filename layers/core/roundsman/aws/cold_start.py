@@ -1,10 +1,11 @@
-"""The start of a function on Lambda, which Python's garbage collector is kept out of.
+"""Turns Python's garbage collector off during a cold start on Lambda.
 
-What a start makes stays as long as the instance does: modules, classes, the clients' models, some
-hundred thousand objects. While they grow in number the collector walks through all of them again
-and again, and finds nothing: 40 ms of a processor, which at 256 MB is a quarter of a second. So it
-is off from the first import of `roundsman.aws` until the function is made, and from then on passes
-over what was there by then.
+The objects that a cold start creates (modules, classes, the clients' service models: some hundred
+thousand) live as long as the instance. While their number grows, the collector traverses all of
+them again and again and frees nothing. This takes 40 ms of processor time, which is a quarter of a
+second at 256 MB. So the collector is off from the first import of `roundsman.aws` until the
+function's handler is created. After that it ignores the objects that existed by then
+(`gc.freeze`).
 """
 
 import gc
@@ -18,18 +19,18 @@ R = TypeVar("R")
 
 
 def on_lambda(env: Mapping[str, str] = os.environ) -> bool:
-    """Whether this process is a function's own; a command line's or a test's is not."""
+    """Whether this process is a Lambda function, not a command line or a test."""
     return "AWS_LAMBDA_FUNCTION_NAME" in env
 
 
 def begin() -> None:
-    """Turn the collector off, where this process is a function's."""
+    """Turn the garbage collector off, on Lambda only."""
     if on_lambda():
         gc.disable()
 
 
 def ends_the_start(make: Callable[P, R]) -> Callable[P, R]:
-    """Wrap what makes a function: after it, also where it raises, the collector is on again."""
+    """Decorate the factory of a handler: the collector is on again when it returns or raises."""
 
     @wraps(make)
     def wrapped(*args: P.args, **kwargs: P.kwargs) -> R:

@@ -1,15 +1,16 @@
-"""What AWS's errors mean, said in this one place; nothing of botocore leaves the adapters.
+"""Translates AWS errors to Roundsman's exceptions; callers never see a botocore exception.
 
-The rule, in its order:
+The first rule that matches applies:
 
-1. A condition that does not hold is an answer, not an error: ConditionFailed, which the adapter
-   turns into a value. A cancelled transaction is one if any of its conditions failed; that some
-   other item was also in conflict changes nothing about it.
-2. What may pass by itself is TryAgain: throttling of every name; conflicts of transactions and
-   one still in progress (never "already exists"); any answer of 5xx, 429 or 408; a connection
-   that could not be made, broke or timed out; an answer that could not be read; credentials that
-   could not be fetched or have just expired. Whether the call took effect is then unknown.
-3. The rest is CallRefused: rights, missing resources, requests that AWS does not take.
+1. A failed condition is a result, not an error. It raises ConditionFailed, which the adapter
+   turns into a return value. A cancelled transaction counts as a failed condition if any of its
+   conditions failed, even if another of its items was in conflict.
+2. An error that may be temporary raises TryAgain: throttling under any of its names; a
+   transaction conflict; a transaction still in progress (it does not mean "already exists"); any
+   response with status 5xx, 429 or 408; a connection that could not be made, broke or timed out;
+   a response that could not be parsed; credentials that could not be fetched or have just
+   expired. It is then unknown whether the call took effect.
+3. Every other error raises CallRefused: missing permissions, missing resources, invalid requests.
 """
 
 from collections.abc import Iterator, Mapping
@@ -36,7 +37,7 @@ CONDITION_FAILED = "ConditionalCheckFailed"
 
 TRANSIENT_STATUSES = frozenset({408, 429})
 
-# Substrings, since each service spells its own: ThrottlingException, RequestThrottled,
+# Substrings, because each service has its own names: ThrottlingException, RequestThrottled,
 # KmsThrottled, ProvisionedThroughputExceeded (as a cancellation reason, without "Exception").
 TRANSIENT_WORDS = (
     "Throttl",
@@ -65,11 +66,14 @@ TRANSIENT_FAILURES = (
 
 
 class ConditionFailed(Exception):
-    """The condition of a write does not hold; nothing was written. Stays within the adapters."""
+    """The condition of a write failed and nothing was written. It never leaves the adapters."""
 
 
 def row_of(refused: ConditionFailed) -> "Mapping[str, Value]":
-    """What the condition was held against, where that was asked for; nothing where no row was."""
+    """The item that failed the condition; empty if there was no item.
+
+    Only for a write with `ReturnValuesOnConditionCheckFailure`; empty for any other.
+    """
     error = refused.__cause__
     response = cast(
         "Mapping[str, object]", error.response if isinstance(error, ClientError) else {}
@@ -79,9 +83,10 @@ def row_of(refused: ConditionFailed) -> "Mapping[str, Value]":
 
 @contextmanager
 def aws_errors(doing: str) -> Iterator[None]:
-    """Run calls to AWS; `doing` says what for (`storing the task ord-1`), for the sentence.
+    """Translate the errors of the AWS calls in the `with` block.
 
-    Raises ConditionFailed, TryAgain or CallRefused, each without order contents.
+    `doing` begins the exception's message with the purpose of the call: `storing the task ord-1`.
+    Raises ConditionFailed, TryAgain or CallRefused; their messages contain no order contents.
     """
     try:
         yield
@@ -105,12 +110,12 @@ def _meaning(error: ClientError, doing: str) -> Exception:
 
 
 def is_transient(code: str) -> bool:
-    """Whether an error of this name may pass by itself."""
+    """Whether an error with this code may be temporary."""
     return any(word in code for word in TRANSIENT_WORDS)
 
 
 def _codes(error: ClientError) -> list[str]:
-    """The error's code, or those of the writes that had a transaction cancelled."""
+    """The error's code, or the codes of the writes that cancelled a transaction."""
     reasons = error.response.get("CancellationReasons") or []
     found = [code for reason in reasons if (code := reason.get("Code")) and code != "None"]
     return found or [error.response.get("Error", {}).get("Code") or "Unknown"]

@@ -1,16 +1,18 @@
-"""Logs and metrics, the same in every function: JSON lines and CloudWatch's embedded metric format.
+"""Logs (JSON lines) and metrics (CloudWatch embedded metric format) of every function.
 
     @observed                                     # around the function's handler
     def handler(event, context): ...
-        with log_keys(task_id=..., step=..., attempt=...):   # on every line written inside
+        with log_keys(task_id=..., step=..., attempt=...):   # on every line logged inside
             logger().info("claimed", extra={"lock": ...})
             count("TasksArchived")                # an alarm may watch it
             measure("TurnaroundMs", 412)
 
-Service name and level come from POWERTOOLS_SERVICE_NAME and POWERTOOLS_LOG_LEVEL, the metrics'
-namespace from POWERTOOLS_METRICS_NAMESPACE; `service` is the metrics' only dimension, but for those
-by workflow, which are few since each costs money. Nothing here logs an event, and an exception is
-logged by `where(error)`, never by its text: events and texts hold what customers ordered.
+The service name and the log level come from POWERTOOLS_SERVICE_NAME and POWERTOOLS_LOG_LEVEL, the
+metrics' namespace from POWERTOOLS_METRICS_NAMESPACE. `service` is the only dimension of a metric,
+except for the metrics by workflow; those are few, because each one costs money.
+
+Events and the texts of exceptions contain what customers ordered. So nothing here logs an event,
+and an exception is logged with `where(error)`, without its text.
 """
 
 import json
@@ -30,15 +32,15 @@ from aws_lambda_powertools.metrics import EphemeralMetrics, Metrics, MetricUnit
 P = ParamSpec("P")
 R = TypeVar("R")
 
-# Powertools gathers metrics in one plain dictionary a process. Lambda never runs two
-# invocations in one process at once; whatever drives a handler from several threads does.
+# Powertools collects metrics in one plain dictionary per process. Lambda never runs two
+# invocations in one process at once, but other callers of a handler may use several threads.
 _gathering = Lock()
-MOST_VALUES = 99  # of one metric in a line; at a hundred, which is CloudWatch's most, it is full
+MOST_VALUES = 99  # values of a metric per line; a line is full at 100, CloudWatch's limit
 _of_workflows: dict[str, EphemeralMetrics] = {}
 
 
 class _StandardOutput(logging.StreamHandler[TextIO]):
-    """Writes to what is standard output at that moment, not to what it was when this was made."""
+    """Writes to the current `sys.stdout`, not to the one at the time of its creation."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -49,31 +51,32 @@ class _StandardOutput(logging.StreamHandler[TextIO]):
 
 
 def logger() -> Logger:
-    """The function's logger. Give the same sentence every time, and fields as `extra={...}`."""
+    """The function's logger. Log constant messages, and pass variable parts as `extra={...}`."""
     return _logger_of(_service())
 
 
 def metrics() -> Metrics:
-    """The function's metrics. `count` and `measure` say most of what there is to say."""
+    """The function's Powertools metrics; `count` and `measure` cover most uses."""
     return _metrics_of(_service())
 
 
 def count(name: str, value: int = 1) -> None:
-    """Add to a number of events; sent at the end of the invocation."""
+    """Add to a counter; it is sent at the end of the invocation."""
     with _gathering:
         _add(metrics().provider, name, MetricUnit.Count, value)
 
 
 def measure(name: str, milliseconds: float) -> None:
-    """Note one duration; sent at the end of the invocation."""
+    """Record one duration; it is sent at the end of the invocation."""
     with _gathering:
         _add(metrics().provider, name, MetricUnit.Milliseconds, milliseconds)
 
 
 def count_by_workflow(name: str, workflow: str, value: int) -> None:
-    """Add to a number of events of one workflow; sent at the end of the invocation.
+    """Add to a counter of one workflow; it is sent at the end of the invocation.
 
-    A line of its own, and a custom metric for each workflow: only for what ends with an order.
+    It takes a log line of its own, and each workflow is a custom metric that costs money. Use it
+    at most once per order, when its task ends.
     """
     with _gathering:
         if workflow not in _of_workflows:
@@ -85,7 +88,7 @@ def count_by_workflow(name: str, workflow: str, value: int) -> None:
 
 @contextmanager
 def log_keys(**fields: str | int | None) -> Iterator[None]:
-    """Put these fields on every line that this thread logs inside; afterwards all is as before."""
+    """Add these fields to each line that this thread logs inside; then restore the old ones."""
     log = logger()
     before = log.thread_safe_get_current_keys()
     hidden = {name: before[name] for name in fields if name in before}
@@ -98,9 +101,9 @@ def log_keys(**fields: str | int | None) -> Iterator[None]:
 
 
 def observed(handler: Callable[P, R]) -> Callable[P, R]:
-    """Wrap a function's handler: its metrics are sent when it ends, also where it raises."""
-    # Lambda sets the root logger to what it lets through. There libraries would speak too, and what
-    # botocore tells at DEBUG is whole requests: what customers ordered.
+    """Decorate a function's handler: its metrics are sent when it returns or raises."""
+    # Lambda sets the root logger to the log level that it lets through. Libraries would then log
+    # as well, and botocore logs whole requests at DEBUG: they contain what customers ordered.
     logging.getLogger().setLevel(logging.WARNING)
 
     @wraps(handler)
@@ -114,9 +117,9 @@ def observed(handler: Callable[P, R]) -> Callable[P, R]:
 
 
 def where(error: BaseException) -> dict[str, str | list[str]]:
-    """An exception as log fields: its type and the lines it passed, without its text.
+    """An exception as log fields: its type, its causes' types and its traceback, without its text.
 
-    The text of an exception that nobody foresaw may quote the input that caused it.
+    The text of an unexpected exception may quote the input that caused it.
     """
     chain = [type(error).__name__]
     cause = error.__cause__ or (None if error.__suppress_context__ else error.__context__)
@@ -134,28 +137,28 @@ def _service() -> str:
     return os.environ.get("POWERTOOLS_SERVICE_NAME", "roundsman")
 
 
-# By service, since in tests several functions share one process.
+# One per service, because several functions share one process in tests.
 @cache
 def _logger_of(service: str) -> Logger:
     made = Logger(
         service=service,
         logger_handler=_StandardOutput(),
         json_serializer=_line,
-        location=None,  # each sentence is said in one place, so its line number says nothing more
-        timestamp=None,  # CloudWatch notes when each line came
-        xray_trace_id=None,  # of an invocation, not of an order: nobody follows an order by it
+        location=None,  # each message is logged in one place, so a line number adds nothing
+        timestamp=None,  # CloudWatch records when each line arrived
+        xray_trace_id=None,  # identifies an invocation, not an order
     )
-    # Powertools would go by what Lambda lets through (AWS_LAMBDA_LOG_LEVEL), which is more: see
-    # ApplicationLogLevel in the template.
+    # Powertools would use AWS_LAMBDA_LOG_LEVEL, the level that Lambda lets through, which may be
+    # lower: see ApplicationLogLevel in the template.
     logging.getLogger(service).setLevel(os.environ.get("POWERTOOLS_LOG_LEVEL", "INFO"))
     return made
 
 
 def _line(fields: dict[str, object]) -> str:
-    """A line as it is written. What is as it should be says neither level nor service.
+    """The JSON text of a log line. At INFO it has neither level nor service.
 
-    Lambda too takes a line without a level for INFO, and its log group names its function. These
-    lines are nearly all that are written, and each byte of a log is paid for.
+    Lambda treats a line without a level as INFO, and the log group names the function. Nearly all
+    lines are at INFO, and each byte of a log costs money.
     """
     if fields["level"] == "INFO":
         del fields["level"], fields["service"]
@@ -172,10 +175,10 @@ def _namespace() -> str:
 
 
 def _add(found: EphemeralMetrics, name: str, unit: MetricUnit, value: float) -> None:
-    """Powertools would itself send a line that is full, with units: no line gets full."""
+    """Add a value; write the line before it is full, or Powertools would write it with units."""
     if len(found.metric_set.get(name, {}).get("Value", ())) >= MOST_VALUES:
         sys.stdout.write(_metric_line(found) + "\n")
-        found.metric_set.clear()  # not its dimensions
+        found.metric_set.clear()  # keeps the dimensions
     found.add_metric(name=name, unit=unit, value=value)
 
 
@@ -189,7 +192,7 @@ def _send_metrics() -> None:
 
 
 def _metric_line(found: EphemeralMetrics) -> str:
-    """Without units: each name says its own, and they would be a sixth of the line."""
+    """The line without units: the metrics' names contain them, and they are a sixth of a line."""
     line = found.serialize_metric_set()
     groups = [
         {**group, "Metrics": [{"Name": metric["Name"]} for metric in group["Metrics"]]}

@@ -1,4 +1,4 @@
-"""The functions' settings, read from their environment; the template sets every one of them."""
+"""The settings of each function, from environment variables that the template sets."""
 
 import json
 import os
@@ -11,12 +11,12 @@ from roundsman.model.instants import SECOND
 
 
 class SettingMissing(RoundsmanError):
-    """A variable that the template should have set is not there, or is not what it should be."""
+    """An environment variable that the template sets is missing or invalid."""
 
 
 @dataclass(frozen=True, slots=True)
 class SubmissionSettings:
-    """What the submission function needs to know."""
+    """The settings of the submission function."""
 
     orders_table: str
     tasks_table: str
@@ -24,11 +24,13 @@ class SubmissionSettings:
     scheduler_queue_url: str
     rejected_queue_url: str
     reply_queue_prefix: str
+    """The prefix of the names of all reply queues."""
     due_shards: int
+    """The number of shards of the `due` index."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SubmissionSettings":
-        """Raises SettingMissing, naming the variable."""
+        """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
@@ -42,7 +44,7 @@ class SubmissionSettings:
 
 @dataclass(frozen=True, slots=True)
 class SchedulerSettings:
-    """What the scheduler function needs to know. Queue URLs are by agent, then priority."""
+    """The settings of the scheduler function."""
 
     orders_table: str
     tasks_table: str
@@ -52,11 +54,13 @@ class SchedulerSettings:
     rejected_queue_url: str
     alert_topic_arn: str
     reply_queue_prefix: str
+    """The prefix of the names of all reply queues."""
     request_queue_urls: Mapping[str, Mapping[str, str]]
+    """By agent, then by priority."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SchedulerSettings":
-        """Raises SettingMissing, naming the variable."""
+        """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
@@ -72,10 +76,7 @@ class SchedulerSettings:
 
 @dataclass(frozen=True, slots=True)
 class SupervisorSettings:
-    """What the supervisor function needs to know. The interval is in ms.
-
-    `undone_count` orders undone alike are alerted; 0: they never are.
-    """
+    """The settings of the supervisor function."""
 
     orders_table: str
     tasks_table: str
@@ -84,13 +85,17 @@ class SupervisorSettings:
     scheduler_queue_url: str
     alert_topic_arn: str
     reply_queue_prefix: str
+    """The prefix of the names of all reply queues."""
     due_shards: int
+    """The number of shards of the `due` index."""
     interval: int
+    """ms from the start of one pass to the start of the next."""
     undone_count: int
+    """How many orders must be undone for the same cause before an alert; 0 for never."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SupervisorSettings":
-        """Raises SettingMissing, naming the variable."""
+        """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
             orders_table=_text(env, "ORDERS_TABLE"),
             tasks_table=_text(env, "TASKS_TABLE"),
@@ -107,23 +112,22 @@ class SupervisorSettings:
 
 @dataclass(frozen=True, slots=True)
 class AgentSettings:
-    """What an agent's function needs to know, besides the address of its remote service.
-
-    Its circuit opens after `breaker_failures` failed calls in a row, for `breaker_recovery` ms.
-    `calls_per_second` is for all instances together; None where there is no limit.
-    """
+    """The settings of an agent's function, except the address of its remote service."""
 
     control_table: str
     reply_queue_url: str
     rejected_queue_url: str
     alert_topic_arn: str
     breaker_failures: int
+    """Failed calls in a row that open the circuit."""
     breaker_recovery: int
+    """ms that the circuit stays open."""
     calls_per_second: float | None
+    """The rate limit for all instances together; None for no limit."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "AgentSettings":
-        """Raises SettingMissing, naming the variable."""
+        """Read the environment. Raises SettingMissing, which names the variable."""
         return cls(
             control_table=_text(env, "CONTROL_TABLE"),
             reply_queue_url=_text(env, "REPLY_QUEUE_URL"),
@@ -151,7 +155,7 @@ def _number(env: Mapping[str, str], name: str, *, least: int = 1) -> int:
 
 
 def _rate(env: Mapping[str, str], name: str) -> float | None:
-    """A number above 0; 0, or nothing at all, is no limit."""
+    """A number above 0; None (no limit) if the variable is 0, empty or not set."""
     value = env.get(name, "") or "0"
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value):
         raise SettingMissing(f"the environment variable {name} must be a number such as 10 or 0.5")

@@ -1,1 +1,1 @@
-"""Decides what happens to a task: pure functions of its record, its plan and an event."""
+"""The engine: pure functions that decide what an event changes about a task."""

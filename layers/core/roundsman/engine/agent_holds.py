@@ -1,9 +1,10 @@
-"""Held: an agent takes no work, and a task whose step waits for it loses neither time nor attempts.
+"""Steps that wait because their agent is on hold.
 
-An agent is held by an operator, or by its breaker while its service is down. The scheduler sees
-that on the agents' board and claims nothing for it; what had been sent before is given back by the
-agent itself. The step then waits without a lock, looks again at the latest every LOOK_AGAIN, and
-its task's complete-by moves by all the time in which any step was held.
+An agent is on hold while an operator holds it or while its circuit breaker is open. The scheduler
+sees the hold on the agents' board and claims nothing for that agent. The agent itself returns
+requests that were sent before, with a `held` reply. In both cases the step is parked: it waits
+without a lock, and its agent is checked again at least every LOOK_AGAIN. No attempt is counted, and
+the task's complete-by moves by the time in which any of its steps was parked.
 """
 
 from dataclasses import replace
@@ -17,27 +18,30 @@ from roundsman.model.plan import StepPlan
 from roundsman.model.task import PERFORM, UNDO, Effect, StepError, StepRecord, operation_of
 
 LOOK_AGAIN = 5 * MINUTE
-"""A held step looks again at least so often: it bounds how late the end of a hold is noticed."""
+"""The maximum time in ms until the agent of a parked step is checked again, without the jitter of
+RAMP. It bounds how late the end of a hold is noticed."""
 
 RAMP = 10 * SECOND
-"""What was held comes back spread over so long, not all at once."""
+"""The period in ms over which parked steps resume, so that they do not all resume at once."""
 
 GIVEN_BACK_FOR = 30 * SECOND
-"""How long a step waits that its agent gave back without saying for how long."""
+"""How long a step waits, in ms, after a `held` reply without `retry_after`."""
 
 SEEN_BY_NOW = 10 * SECOND
-"""A view of the agents is younger than this: a hold that began earlier would be in it."""
+"""The maximum age of a view of the agents, in ms. The view contains every hold that began
+earlier."""
 
 TRIES_A_FAILURE = 200
-"""How often a step's own call may be the one that finds its service still down, until that counts
-as one failed attempt. Two hours of nothing else, about: an order that alone makes its service fail
-must come before a person some day."""
+"""How many `held` replies in a row, each after a call to the service, are not counted. The next one
+counts as one failed attempt. If nothing else calls the service, each call of the step is the one
+that finds it still down, and the limit is reached after about two hours. Without a limit, an order
+that alone makes its service fail would never be reported to an operator."""
 
 HELD = "Held"
 
 
 def park(context: DecisionContext, step: StepPlan) -> None:
-    """Every agent that may take the step is held: it waits, and is nobody's."""
+    """Park the step because every agent that may take it is on hold."""
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
     until = min(view.held_until or context.now for view in views)
     why = next((view.held_why for view in views if view.held_why), "its agent takes no work")
@@ -45,11 +49,15 @@ def park(context: DecisionContext, step: StepPlan) -> None:
 
 
 def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
-    """The agent could not take the step now: the attempt is over and does not count."""
+    """Handle a `held` reply: the agent could not take the step, and the attempt is not counted.
+
+    A perform of an ending task is not attempted again. A step that is proven to have had no effect
+    is ready at once if another agent takes work. Otherwise the step is parked.
+    """
     error = reply.error or StepError(HELD, "its agent takes no work")
     record = context.decision.step(step.name)
     performs = operation_of(record) == PERFORM
-    begun = reply.outcome_unknown or record.heard_at is not None  # perhaps by another copy
+    begun = reply.outcome_unknown or record.heard_at is not None  # another copy may have called
     unknown = record.outcome_unknown or (performs and begun)
     effect = reply.effect if performs and reply.effect is Effect.NONE else None
     if performs and context.decision.ending:
@@ -83,7 +91,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
 
 
 def is_its_own_fault(context: DecisionContext, step: StepPlan, reply: Replied) -> bool:
-    """Whether the step has been given back for a failed call of its own once too often."""
+    """Whether this `held` reply counts as a failed attempt, because TRIES_A_FAILURE is reached."""
     return (
         reply.outcome_unknown
         and context.decision.step(step.name).breaker_rejections >= TRIES_A_FAILURE
@@ -91,16 +99,24 @@ def is_its_own_fault(context: DecisionContext, step: StepPlan, reply: Replied) -
 
 
 def released(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether a held step need wait no longer: its hold would be known by now, and is not."""
+    """Whether a parked step can resume because at least one of its agents is not on hold.
+
+    False until the step has been parked for SEEN_BY_NOW: before that, the views may not contain its
+    hold yet.
+    """
     since = context.decision.step(step.name).held_since
     if since is None or not context.agents or context.now - since <= SEEN_BY_NOW:
         return False
-    # Of a queue that was never read nothing is known but its holds, so none means not held.
+    # If a queue was never read, only its hold is known. No known hold means no hold.
     return not all(context.is_held(agent) for agent in candidates(context, step))
 
 
 def credit_holds(decision: DecisionBuilder) -> None:
-    """Move the task's complete-by for what is held until now: it cannot fail of that time."""
+    """Extend the task's complete-by by the time for which steps have been parked until now.
+
+    Call it before the deadline is checked, so that a hold cannot make the task fail. A task that is
+    ending gets no more time.
+    """
     if decision.ending is not None:
         return
     since = [r.held_since for r in decision.steps.values() if r.held_since is not None]
@@ -109,7 +125,10 @@ def credit_holds(decision: DecisionBuilder) -> None:
 
 
 def credit(decision: DecisionBuilder, since: int, until: int) -> None:
-    """Move the task's complete-by by that time, but for what of it was credited before."""
+    """Extend the task's complete-by by this period, except for what was credited before.
+
+    `since` and `until` are epoch ms.
+    """
     task = decision.task
     start = since if task.held_until is None else max(since, task.held_until)
     if until > start:
@@ -131,7 +150,7 @@ def _wait(
     record = decision.step(step.name)
     unknown = record.outcome_unknown if outcome_unknown is None else outcome_unknown
     undoes = operation_of(record) == UNDO
-    acts_until = decision.acts_until(step.name)  # by the task's end as it was when that was claimed
+    acts_until = decision.acts_until(step.name)  # before `credit` moves the complete-by
     at = max(until, context.now + 1) + int(context.jitter * RAMP)
     if decision.ending is None:
         credit(decision, context.now if record.held_since is None else record.held_since, at)
@@ -166,7 +185,7 @@ def _wait(
 
 
 def _another_takes_it(context: DecisionContext, step: StepPlan, record: StepRecord) -> bool:
-    """Whether another agent could have the step."""
+    """Whether an agent that the step was never at takes work; False for an undo."""
     if len(step.agents) == 1 or operation_of(record) == UNDO:
         return False
     return any(not context.is_held(agent) for agent in untried(step, record))

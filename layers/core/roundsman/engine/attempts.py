@@ -1,7 +1,7 @@
-"""One attempt of one operation: claimed, failed, overdue, to be made again.
+"""The attempts of a step: claims, failures, timeouts and retries.
 
-A step performs, and where its task ends in undo it undoes; both are attempts with a claim, a
-complete-by, a count of failures and a limit. Which of the two a step is at follows from its state.
+A step has two operations: perform, and undo if its effect is compensated. Attempts of both have a
+claim, a complete-by, a failure count and a limit. The operation follows from the step's state.
 """
 
 from dataclasses import replace
@@ -21,18 +21,19 @@ from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, UNDO, AfterUndo, StepError, StepRecord, operation_of
 
 COMES_AGAIN_WITHIN = 75 * SECOND
-"""When a scheduler's message that was not handled to its end has come again: its queue's
-visibility time-out of 60 s, and the time of a function."""
+"""The time in ms within which a scheduler's message that was not fully handled is redelivered: its
+queue's visibility timeout of 60 s, and the run time of a function."""
 
 SPARED_AT_MOST = 3
-"""Time-outs in a row that a backlog excuses: an agent that dies at each attempt is found then."""
+"""The maximum number of timeouts in a row that are attributed to a backlog and not counted as
+attempts. After that, an agent that dies at each attempt is detected."""
 
 
 def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
-    """The request's right to act: its agent's backlog, then the operation's own time.
+    """Claim an attempt at the agent that `route` chooses, or park the step if there is none.
 
-    No perform may act after the task's end; an undo is not stopped by it. A step whose agents all
-    take no work is held instead.
+    The complete-by is now, plus the agent's backlog, plus the time limit of the operation. A
+    perform may not act after the task's complete-by; an undo may.
     """
     agent = route(context, step)
     if agent is None:
@@ -75,7 +76,10 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
 
 
 def _say_where(context: DecisionContext, step: StepPlan, before: StepRecord, agent: str) -> None:
-    """A step that leaves an agent where it was has a line in the history."""
+    """Record that the step goes to another agent than before, and why.
+
+    The history gets a line only if the step was claimed before.
+    """
     here = agent_now(step, before)
     if agent == here:
         return
@@ -88,7 +92,10 @@ def _say_where(context: DecisionContext, step: StepPlan, before: StepRecord, age
 
 
 def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
-    """A redelivered message may have died between its claim and its send."""
+    """Send the requests again that an earlier delivery of this message claimed.
+
+    That delivery may have ended between the claim and the send.
+    """
     for name, record in context.decision.steps.items():
         if record.under_way and claimant.made(record.locked_by) and not record.waiting:
             context.decision.action(SendRequest(name))
@@ -96,7 +103,7 @@ def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
-    """The current attempt said that it failed, for now or for good."""
+    """Handle a reply that the current attempt failed, transiently or permanently."""
     operation = operation_of(context.decision.step(step.name))
     error = (reply.error or StepError("Unknown", "the agent gave no reason")).cut()
     said = f"{error.type}: {error.message}" if error.message else error.type
@@ -120,7 +127,7 @@ def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
 
 
 def progressed(context: DecisionContext, step: StepPlan) -> None:
-    """The current attempt is alive: its heartbeat is due anew, its complete-by stays."""
+    """Handle a progress report: the heartbeat deadline moves, the complete-by does not."""
     record = context.decision.step(step.name)
     if record.heartbeat_by is None or record.complete_by is None or step.heartbeat_within is None:
         why = "waits for its callback" if record.waiting else "has no heartbeat"
@@ -138,7 +145,12 @@ def progressed(context: DecisionContext, step: StepPlan) -> None:
 
 
 def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
-    """The agent is done; an outside system or a person answers with the same token."""
+    """Handle a `waiting` reply: the step stays Processing until its callback comes.
+
+    An outside system or a person sends the callback with the same lock token. The step waits until
+    `reply.until`, but not longer than the task's complete-by. An undo cannot wait for a callback;
+    its attempt fails.
+    """
     record = context.decision.step(step.name)
     if operation_of(record) == UNDO:
         error = StepError("CannotWait", "an undo cannot wait for a callback")
@@ -153,7 +165,7 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
         step.name,
         StepEvent.WAITS_FOR_CALLBACK,
         complete_by=by,
-        acts_until=context.decision.acts_until(step.name),  # its request's own end may be later
+        acts_until=context.decision.acts_until(step.name),  # the request's own end may be later
         heartbeat_by=None,
         heard_at=context.now,
         waiting=True,
@@ -164,11 +176,16 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
 
 
 def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
-    """The current attempt said nothing in time."""
+    """Handle a timeout of the current attempt, which is late by `by` ms.
+
+    The timeout counts as a failed attempt, except in these cases, in this order: an operator has
+    added time, the request may still be in its queue, the queue has a backlog, or the request may
+    never have been sent.
+    """
     record = context.decision.step(step.name)
     operation = operation_of(record)
     what, count = _what(step, operation), record.failure_count + 1
-    if not (context.decision.ending and operation == PERFORM):  # else nothing is made again
+    if not (context.decision.ending and operation == PERFORM):  # else there is no retry
         if record.extra:
             _ask_again(context, step)
             return
@@ -194,7 +211,7 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
     if _is_last(context, step, operation, count):
         _exhausted(context, step, error, tried)
         return
-    # An undo that nobody reads is excused so often in all, and then ends in an alert.
+    # Not reset for an unread undo: it is excused SPARED_AT_MOST times in total, then it counts.
     never_read = operation == UNDO and _never_read(record, context.agent(step))
     context.decision.requeue(
         step.name,
@@ -209,7 +226,7 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
 
 
 def nudge(context: DecisionContext, step: StepPlan) -> None:
-    """A step that could have been started: its wait is over, or its Start was lost."""
+    """Make a waiting step ready if its wait or its hold is over, or if its Start was lost."""
     record = context.decision.step(step.name)
     what = _what(step, operation_of(record))
     if record.not_before is not None:
@@ -225,14 +242,17 @@ def nudge(context: DecisionContext, step: StepPlan) -> None:
 
 
 def _is_last(context: DecisionContext, step: StepPlan, operation: str, count: int) -> bool:
-    """Whether no attempt is left. A task that is ending performs nothing again."""
+    """Whether no attempt is left. A perform of an ending task is not retried."""
     if operation == PERFORM and context.decision.ending:
         return True
     return count >= _retry_of(step, operation).max_attempts
 
 
 def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried: str) -> None:
-    """No attempt is left: wait if the plan says so, else give the step up."""
+    """Handle the failure of the last attempt.
+
+    In this order: undo the step to begin it at another agent, wait if the plan says so, or give up.
+    """
     record = context.decision.step(step.name)
     count = record.failure_count + 1
     wait = step.on_failure
@@ -260,7 +280,10 @@ def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried
 def _try_again_after(
     context: DecisionContext, wait: int, step: StepPlan, event: StepEvent, error: StepError
 ) -> str:
-    """Make the step wait, and say until when; a perform's wait is cut to the task's end."""
+    """Make the step wait for `wait` ms, and return the time of the retry in words.
+
+    A perform does not wait beyond the task's complete-by.
+    """
     record = context.decision.step(step.name)
     at = context.now + wait
     if operation_of(record) == PERFORM:
@@ -289,11 +312,12 @@ def _unknown_after(record: StepRecord) -> bool:
 
 
 def _waits_until(context: DecisionContext, step: StepPlan) -> int | None:
-    """When to ask again about a request that is in its queue still, or was lately; else None.
+    """When to check again for a request that may still be in its queue (epoch ms); else None.
 
-    What was sent when it was is being read this long after; then its attempt has its own time. A
-    copy of it would only make the queue longer. News is seconds old, and less than that says
-    nothing: then a request that its agent died of is found as soon as in an empty queue.
+    The request is expected to be read `lag` ms after it was sent; its attempt then has its own time
+    limit. Another copy of it would only make the queue longer. Read marks are some seconds old, so
+    an extension of less than NOTE_EVERY is not given: a request that made its agent die is then
+    detected as soon as in an empty queue.
     """
     record = context.decision.step(step.name)
     view, started_at = context.agent(step), record.started_at
@@ -306,13 +330,16 @@ def _waits_until(context: DecisionContext, step: StepPlan) -> int | None:
     ends_by = ends_at(step, record, started_at + within, context.decision.task.complete_by)
     until = started_at + view.lag + given
     if _never_read(record, view) and until > ends_by:
-        return None  # by then it cannot be begun any more
+        return None  # it will be read too late to begin
     until = min(until, ends_by)
     return until if until >= context.now + NOTE_EVERY else None
 
 
 def _ask_again(context: DecisionContext, step: StepPlan) -> None:
-    """A person has given the step more time, and the request at its agent has its old one."""
+    """Requeue an attempt to which an operator has added time; the attempt is not counted.
+
+    The request at the agent still has its old time limit. The next request has the new one.
+    """
     record = context.decision.step(step.name)
     unknown = _unknown_after(record)
     context.decision.requeue(
@@ -324,7 +351,7 @@ def _ask_again(context: DecisionContext, step: StepPlan) -> None:
 
 
 def _wait_on(context: DecisionContext, step: StepPlan, until: int) -> None:
-    """The same request, and more time to be read. No attempt is counted, and nothing is sent."""
+    """Extend the attempt's deadlines to `until` (epoch ms); nothing is sent or counted."""
     record = context.decision.step(step.name)
     beat = None if record.heartbeat_by is None else until
     by = until if record.complete_by is None else max(record.complete_by, until)
@@ -343,9 +370,12 @@ def _wait_on(context: DecisionContext, step: StepPlan, until: int) -> None:
 def _send_again(
     context: DecisionContext, step: StepPlan, uncounted_timeouts: int, said: str
 ) -> None:
-    """A new request, whose time allows for the queue. No attempt is counted, for what is said."""
+    """Requeue the step for a new request; the attempt is not counted, for the reason `said`.
+
+    The next claim allows for the lag of the queue.
+    """
     record = context.decision.step(step.name)
-    # Not even what was never read is a proof: marks are seconds old, and queues keep no order.
+    # Unread is no proof of no effect: read marks are seconds old, and queues keep no order.
     unknown = _unknown_after(record)
     context.decision.requeue(
         step.name, StepEvent.UNREAD, outcome_unknown=unknown, uncounted_timeouts=uncounted_timeouts
@@ -356,13 +386,15 @@ def _send_again(
 
 
 def _spared(context: DecisionContext, step: StepPlan) -> int | None:
-    """The record's `uncounted_timeouts` where the queue is to blame and not the attempt; else None.
+    """The new `uncounted_timeouts` if the timeout is attributed to the queue; None if it counts.
 
-    What was never read has not failed: a perform however often, within its task's time. An undo
-    has no such end, so after SPARED_AT_MOST of them it fails, and a person hears of it. In a
-    backlog, a request that was sent too shortly after what was read last may not have been read
-    either: it has the benefit of that doubt, though not for ever, since its agent may as well have
-    died of it.
+    A request that was never read has not failed. A perform is never counted then, because the
+    task's complete-by ends it. An undo has no such end: after SPARED_AT_MOST uncounted timeouts its
+    timeouts count, it fails in the end, and an operator is alerted.
+
+    In a backlog, a request that was sent shortly after the last one that was read may not have been
+    read either. It is not counted at most SPARED_AT_MOST times in a row, because its agent may as
+    well have died of it.
     """
     record = context.decision.step(step.name)
     view, started_at, due = context.agent(step), record.started_at, record.overdue_at
@@ -377,12 +409,13 @@ def _spared(context: DecisionContext, step: StepPlan) -> int | None:
 
 
 def _may_not_have_been_sent(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether the request may never have been sent, as far as is known.
+    """Whether the request of the attempt may never have been sent.
 
-    The process that claims a step may die before it sends the request. Its message comes again a
-    minute later and sends it; an attempt that is overdue before that, and of which neither its
-    agent nor a mark says that it was read, is not counted the first time. That its queue is
-    behind, and it was given more time, is no such time: nothing was sent again.
+    The process that claims a step may die before it sends the request. Its message is redelivered a
+    minute later and sends it. An attempt that is overdue before that is not counted the first time
+    in a row, unless its agent has reported on it, or the queue's read mark may be that of its
+    request. An extension because of a backlog may raise `uncounted_timeouts` too, but it sends
+    nothing. So an extended attempt is not counted while that number is below SPARED_AT_MOST.
     """
     record, view = context.decision.step(step.name), context.agent(step)
     if record.heard_at is not None or record.started_at is None:
@@ -396,7 +429,7 @@ def _may_not_have_been_sent(context: DecisionContext, step: StepPlan) -> bool:
 
 
 def _has_more_time(step: StepPlan, record: StepRecord) -> bool:
-    """Whether the attempt was given more time than its step has."""
+    """Whether the attempt's deadline is later than the time limit of its step allows."""
     started_at, due = record.started_at, record.overdue_at
     within = time_of(step, operation_of(record)) + record.granted
     given = within if record.heartbeat_by is None else step.heartbeat_within or within
@@ -404,19 +437,19 @@ def _has_more_time(step: StepPlan, record: StepRecord) -> bool:
 
 
 def _never_read(record: StepRecord, view: AgentView) -> bool:
-    """Whether the request was sent later than anything that was read."""
+    """Whether the request was sent later than every request that may have been read."""
     up_to, started_at = view.read_up_to, record.started_at
     return up_to is not None and started_at is not None and started_at > up_to
 
 
 def _was_read(record: StepRecord, view: AgentView) -> bool:
-    """Whether requests are being read that were sent so much later that this one was read too."""
+    """Whether requests sent more than DOUBT later are being read, so this one was read too."""
     reads, started_at = view.reads, record.started_at
     return reads is not None and started_at is not None and started_at < reads - DOUBT
 
 
 def _silence(context: DecisionContext, record: StepRecord) -> str:
-    """What was not heard, in words, where that is more than an answer."""
+    """What is missing, in words, if it is a callback or progress; empty if it is the reply."""
     if record.waiting and record.complete_by is not None:
         return f"no callback by {clock_time(record.complete_by)}"
     if record.heartbeat_by is None:
@@ -440,10 +473,11 @@ def _limit(step: StepPlan, operation: str) -> int:
 
 
 def retry_delay(retry: RetryPlan, failures: int, jitter: float) -> int:
-    """The wait in ms after this many failures (1 or more); `jitter` is in [0, 1).
+    """The delay in ms before the next attempt, after `failures` failures (1 or more).
 
-    Full jitter draws from the whole range below the cap, which spreads a crowd of retries best:
-    AWS Architecture Blog, "Exponential Backoff And Jitter".
+    Exponential backoff with full jitter: the delay is drawn from the whole range below the cap,
+    which spreads many retries best (AWS Architecture Blog, "Exponential Backoff And Jitter").
+    `jitter` is in [0, 1).
     """
     doubled = retry.first_delay * 2 ** min(failures - 1, 40)
     return int(min(doubled, retry.max_delay) * jitter)

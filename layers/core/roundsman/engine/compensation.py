@@ -1,9 +1,10 @@
-"""Undo: every step that was ever claimed and has a compensation, newest first.
+"""Compensation: undoes the steps of a task, the last step first.
 
-A time-out, an error, even a refusal is no proof that nothing happened, so the last outcome does
-not matter. A step's undo begins once what came after it is settled. No perform may land after its
-undo: either the remote service fences it, or the undo waits until no request that was ever sent
-may still act, and a while longer for clocks that differ.
+Every step that was ever claimed and has a compensation is undone. Its last outcome does not matter:
+a timeout, an error or a refusal does not prove that the step had no effect. The undo of a step
+begins when its successors are settled. No perform may take effect after its undo: either the remote
+service fences late performs, or the undo waits until no request can act any more, and SKEW longer
+for clocks that differ.
 """
 
 from roundsman.engine.decision import SKEW, DecisionContext
@@ -20,7 +21,7 @@ TO_UNDO = frozenset({ProcessState.PENDING, ProcessState.PROCESSED, ProcessState.
 
 
 def begin_undos(context: DecisionContext) -> None:
-    """Let those undos begin that nothing stands in the way of."""
+    """Begin each undo whose successors are settled, if the task ends in undo."""
     if context.decision.ending is None or not context.decision.ending.undo:
         return
     for step in context.plan.steps.values():
@@ -48,9 +49,11 @@ def begin_undo(
     error: StepError | None = None,
     why: str = "its undo begins",
 ) -> None:
-    """Undo the step, at once where its remote service fences it, else when no request can act.
+    """Begin the undo of the step.
 
-    `after_undo` says what follows where the task goes on; `error` is why, where that is new.
+    The undo is ready at once if the remote service fences late performs. Otherwise it waits until
+    no request to perform the step can act any more. `after_undo` says what follows the undo if the
+    task goes on; `error` replaces the record's error; `why` is for the history.
     """
     record = context.decision.step(step.name)
     fenced = step.compensation is not None and step.compensation.fences_late_performs
@@ -81,9 +84,12 @@ def begin_undo(
 def undone(
     context: DecisionContext, step: StepPlan, event: StepEvent = StepEvent.SUCCEEDED
 ) -> None:
-    """The step's effect is undone where it is, as far as the remote service keeps to its side.
+    """Handle the success of an undo at the step's current agent.
 
-    Undone it is for good once that is so at every agent that was tried.
+    If the step goes on, it begins at another agent or under a new key. Otherwise the undo continues
+    at the agent that was tried before. When the step is undone at every agent that was tried, it is
+    Undone, or left out of its fan-out. The guarantee depends on the remote service: it must honour
+    idempotency keys, and fence late performs where the compensation says so.
     """
     record = context.decision.step(step.name)
     goes_on = context.decision.goes_on_after_undo(record)
@@ -108,14 +114,17 @@ def undone(
 
 
 def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> None:
-    """Nothing of the item stands, and the task goes on; the record still says why it failed."""
+    """Leave the undone item out; the task goes on.
+
+    Nothing of the item's effect stands. The record keeps the error for which the item failed.
+    """
     context.decision.move(step.name, event, finished_at=context.now, not_before=None)
     context.decision.move(step.name, StepEvent.LEFT_OUT)
     context.decision.record("undone", step.name, None, f"{step.name}: undone, and left out")
 
 
 def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord) -> None:
-    """Nothing of the step stands: it begins at an agent where it never was."""
+    """Begin the step at an agent that was not tried, because its effect so far is undone."""
     here, rest = agent_now(step, record), untried(step, record)
     agent = rest[0]
     context.decision.requeue(
@@ -134,7 +143,7 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
 
 
 def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
-    """Nothing of the step stands under its key, which the undo has spent."""
+    """Begin the step under a new key, because the undo has used up the old one."""
     context.decision.requeue(
         step.name,
         StepEvent.SETTLED,
@@ -150,7 +159,10 @@ def _perform_under_new_key(context: DecisionContext, step: StepPlan) -> None:
 
 
 def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord) -> None:
-    """It was tried at other agents before: no outcome there is a proof that nothing happened."""
+    """Continue the undo at the agent that was tried before the current one.
+
+    No outcome there proves that the step had no effect.
+    """
     here, agent = agent_now(step, record), record.tried[-1]
     context.decision.requeue(
         step.name,
@@ -167,7 +179,7 @@ def _undo_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord
 
 
 def _successors_settled(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether all that came after the step, however far, is neither under way nor to be undone."""
+    """Whether no direct or indirect successor is in progress or still to be undone."""
     return all(
         _is_settled(context, other)
         for other in context.plan.steps.values()
@@ -186,6 +198,6 @@ def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
     record = context.decision.step(step.name)
     if record.process_state is not ProcessState.UNDOING or record.locked_by is not None:
         return False
-    # Several undos that have failed are resubmitted at once, and are made in their order again.
+    # Failed undos are resubmitted together, so their order is checked again.
     due = record.not_before is None or record.not_before <= context.now
     return due and _successors_settled(context, step)

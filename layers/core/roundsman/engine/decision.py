@@ -1,7 +1,7 @@
-"""A decision being written: the steps as they change, what to send, and the reasons.
+"""Builds one decision: the changed steps, the actions and the reasons.
 
 `DecisionBuilder.build` derives the task's state from its steps, checks it against the transition
-table, adds what is owed, and places the due entry: all in one new record.
+table, adds the owed statuses and alerts, and sets the due entry. All of that is one new record.
 """
 
 from collections.abc import Mapping
@@ -53,7 +53,8 @@ from roundsman.model.task import (
 )
 
 SKEW = 5 * SECOND
-"""How far the clocks of functions may differ: a request may act this much past its complete-by."""
+"""How far the clocks of functions may differ, in ms. A request may act this long after its
+complete-by."""
 
 STATUSES = {
     TaskState.COMPLETED: "completed",
@@ -61,11 +62,11 @@ STATUSES = {
     TaskState.UNDONE: "undone",
     TaskState.CANCELLED: "cancelled",
 }
-"""What an application is told at each end."""
+"""The status that an application is sent for each end state."""
 
 
 class StepChanges(TypedDict, total=False):
-    """The fields of a step record that a move may set; its state follows from the table."""
+    """The fields of a step record that `move` may set; the state follows from the table."""
 
     locked_by: str | None
     complete_by: int | None
@@ -99,7 +100,8 @@ STILL_HELD = frozenset(
         StepEvent.RESOLVED_NOT_DONE,
     }
 )
-"""What may happen to a held step without its being claimed or settled: it has waited since then."""
+"""Events that neither claim nor settle a step. They keep `held_since`: a parked step has waited
+since then."""
 
 NOT_COUNTED = frozenset(
     {
@@ -111,14 +113,17 @@ NOT_COUNTED = frozenset(
         StepEvent.EXTENDED,
     }
 )
-"""What leaves the row of a step's calls in vain as it is."""
+"""Events that do not reset `breaker_rejections`."""
 
 SAME_ATTEMPT = frozenset({StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED})
-"""Whatever else happens to a step, what was heard of its attempt is over with the attempt."""
+"""Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`."""
 
 
 class DecisionBuilder:
-    """One decision on one task at one instant."""
+    """Collects one decision on one task at one instant.
+
+    `before` is the task as stored. `task`, `steps` and `ending` hold the changes.
+    """
 
     def __init__(self, task: Task, now: int, plan: Plan | None = None) -> None:
         self.before = task
@@ -132,30 +137,36 @@ class DecisionBuilder:
         self._history: list[HistoryRow] = []
 
     def step(self, name: str) -> StepRecord:
-        """The step's record as it stands now."""
+        """The step's record with the changes so far."""
         return self.steps.get(name, UNTOUCHED)
 
     def waits_for_its_time(self) -> bool:
-        """Whether the task is Scheduled still. What one clock has started, no other one stops."""
+        """Whether the task is Scheduled and its start time is still ahead.
+
+        A task that has left Scheduled has started, even if the clock of this process is behind.
+        """
         return self.task.state is TaskState.SCHEDULED and self.task.start_at > self.now
 
     def results(self) -> Mapping[str, Json]:
-        """What the steps answered so far."""
+        """The results of the steps so far, by step (see `Task.results`)."""
         return replace(self.task, steps=self.steps).results()
 
     def answers(self) -> Mapping[str, Json]:
-        """The same by record, each item of a fan-out by itself."""
-        return answers_of(self.steps)  # no copy of the task: every success asks for it
+        """The results of the steps so far, by record: each item of a fan-out has its own."""
+        return answers_of(self.steps)  # no copy of the task: called at every success
 
     def move(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
-        """Let the event happen to the step. Raises NoTransition where the table forbids it."""
+        """Apply the event to the step. Raises NoTransition if the table does not allow it.
+
+        Raises TypeError if the table says that the event changes nothing.
+        """
         record = self.step(name)
         transition = step_transition(record.process_state, event)
         if not isinstance(transition, Move):
             raise TypeError(f"{event.value!r} changes nothing about a {record.process_state} step")
         undone_on = transition.to is record.process_state is ProcessState.UNDOING
         if undone_on and record.after_undo is AfterUndo.SKIPPED:
-            changes.pop("error", None)  # the record says why the item is left out
+            changes.pop("error", None)  # keep the error for which the item is left out
         if event not in STILL_HELD:
             changes.setdefault("held_since", None)
         if event not in NOT_COUNTED:
@@ -167,12 +178,15 @@ class DecisionBuilder:
         self.steps[name] = replace(record, process_state=transition.to, **changes)
 
     def stale(self, name: str) -> str:
-        """Why a reply that came too late or twice changes nothing."""
+        """Why a late or repeated reply changes nothing."""
         transition = step_transition(self.step(name).process_state, StepEvent.STALE)
         return "" if isinstance(transition, Move) else transition.why
 
     def requeue(self, name: str, event: StepEvent, **changes: Unpack[StepChanges]) -> None:
-        """The step is ready and nobody's, and should be started soon."""
+        """Apply the event and make the step ready to be claimed.
+
+        The step has no lock and no wait. Its complete-by is the time by which it should be started.
+        """
         acts_until = self.acts_until(name)
         self.move(name, event, **changes)
         self.steps[name] = replace(
@@ -184,10 +198,11 @@ class DecisionBuilder:
         )
 
     def acts_until(self, name: str) -> int | None:
-        """The end of the right to act of every request to perform this step that was ever sent.
+        """When the last request to perform this step loses its right to act (epoch ms).
 
-        An attempt that has answered has ended, but a copy of its request may still be on its
-        way. None where that is over, clocks that differ included, or where the step undoes.
+        All requests that were ever sent count: an attempt that was answered has ended, but a copy
+        of its request may still be delivered. None if that time is over by more than SKEW, or if
+        the step is being undone.
         """
         record = self.step(name)
         if operation_of(record) == UNDO:
@@ -198,30 +213,30 @@ class DecisionBuilder:
         return max(ahead, default=None)
 
     def _ends_at(self, name: str, record: StepRecord) -> int | None:
-        """When the right to act of the request of the record's last claim ends."""
+        """When the request of the record's last claim loses its right to act (epoch ms)."""
         plan = self._plan and self._plan.expanded(self.task.fan_outs)
         if record.complete_by is None or plan is None or name not in plan.steps:
             return record.complete_by
         return ends_at(plan.steps[name], record, record.complete_by, self.task.complete_by)
 
     def start_by(self, at: int) -> int:
-        """When a step that is ready at this instant should have been started, at the latest."""
+        """The time by which a step that is ready at `at` should be started (epoch ms)."""
         by = at + START_WITHIN
         return by if self.ending else min(by, self.task.complete_by)
 
     def done_before(self, event: Event) -> bool:
-        """Whether the event is a command that was done already."""
+        """Whether the event is a command that was already executed."""
         if isinstance(event, Start | Replied | Inspect):
             return False
         return event.asked.command_id in self.task.command_ids
 
     def new_round(self, name: str) -> None:
-        """From here on the step's effects have keys of their own."""
+        """Begin a new round of the step: its next effects have new idempotency keys."""
         record = self.steps[name]
         self.steps[name] = replace(record, round=record.round + 1)
 
     def begin_anew(self, name: str) -> None:
-        """As if the step had never been touched, but for the keys that are spent."""
+        """Reset the step as if it had never started, but keep its round: used keys stay used."""
         record = self.step(name)
         step_transition(record.process_state, StepEvent.BEGUN_ANEW)
         if record.started_at is not None or record.tried:
@@ -232,9 +247,9 @@ class DecisionBuilder:
             del self.steps[name]
 
     def stop_waiting(self, name: str) -> None:
-        """The callback that the step waits for has come: nothing is awaited from outside any more.
+        """Record that the step's callback has come, so no outside system can act any more.
 
-        What may still act are copies of its request, until that request's own end.
+        Only copies of its request may still act, until the end of that request.
         """
         record = self.step(name)
         self.steps[name] = replace(record, complete_by=record.acts_until, waiting=False)
@@ -242,10 +257,12 @@ class DecisionBuilder:
     def fail(
         self, name: str, event: StepEvent, error: StepError, effect: Effect | None = None
     ) -> None:
-        """The step failed for good. Time-outs and transient replies count, a refusal does not.
+        """Mark the step as failed for good.
 
-        `effect` is what is proven of its effect. Without a proof the outcome is unknown: another
-        try of the attempt, or another copy of its request, may have been taken.
+        EXHAUSTED (a timeout or a transient failure) adds one to the failure count; a refusal does
+        not. `effect` is what is proven of the step's effect. Without a proof the outcome of a
+        claimed perform is unknown: another try or another copy of its request may have taken
+        effect.
         """
         record = self.step(name)
         exhausted = event is StepEvent.EXHAUSTED
@@ -265,7 +282,10 @@ class DecisionBuilder:
         )
 
     def end(self, ending: Termination) -> bool:
-        """Take no further step forward. The first ending holds; whether this is it."""
+        """Set the task's ending: no further step is performed. Returns False if it has one.
+
+        The first ending is kept.
+        """
         if self.ending is not None:
             return False
         self.ending = ending
@@ -273,12 +293,12 @@ class DecisionBuilder:
         return True
 
     def note(self, reason: str) -> None:
-        """Add to the decision's reason."""
+        """Add a reason to the decision; a repeated reason is added once."""
         if reason not in self._reasons:
             self._reasons.append(reason)
 
     def action(self, command: Action) -> None:
-        """Ask for something to be sent once the decision is stored; asking twice is harmless."""
+        """Add an action to be sent once the decision is stored; a repeated one is added once."""
         if command not in self._actions:
             self._actions.append(command)
 
@@ -290,7 +310,7 @@ class DecisionBuilder:
         reason: str,
         asked: Asked | None = None,
     ) -> None:
-        """Add a line to the task's history; `asked` where a person's command is the cause."""
+        """Add a line to the task's history; `asked` is the operator's command that caused it."""
         by, command_id = (asked.by, asked.command_id) if asked else (None, None)
         at = seq(self.before.version + 1, len(self._history))
         row = HistoryRow(at, self.now, kind, step, attempt, reason, by, command_id)
@@ -298,22 +318,23 @@ class DecisionBuilder:
         self.note(reason)
 
     def unchanged(self, reason: str) -> Decision:
-        """Nothing is stored; the commands are those that a redelivery repeats."""
+        """A decision that stores nothing; its actions repeat what a redelivery must send again."""
         return Decision(self.before, tuple(self._actions), reason)
 
     def build(self, plan: Plan | None, event: TaskEvent) -> Decision:
-        """Close the draft. Raises NoTransition where the outcome is not in the table."""
+        """Finish the decision. Raises NoTransition if the table does not allow the new state."""
         changed = (
             self.task is not self.before
             or self.steps != self.before.steps
             or self.ending != self.before.ending
         )
-        # What is heard after the end is noted, and ends nothing anew.
+        # A reply after the end is recorded but does not change the task's state.
         over = event is TaskEvent.REPLIED and self.before.ended
         state = self.before.state if over else self._state(plan)
         reason = "; ".join(self._reasons) or "nothing is due"
-        # Time alone moves a task only out of Scheduled (a wait that is over is ended by a step),
-        # and a missing plan may end one whose steps nobody can undo.
+        # If nothing else has changed, a new state is stored in two cases only: the start time of a
+        # Scheduled task has come, or a task ends because its plan is missing. (The end of a step's
+        # wait is stored with the step's next event.)
         moves = self.before.state is TaskState.SCHEDULED or state in END_STATES
         if not changed and not (moves and state is not self.before.state):
             return self.unchanged(reason)
@@ -333,7 +354,7 @@ class DecisionBuilder:
         return Decision(placed(task, self.now), tuple(self._actions), reason, tuple(self._history))
 
     def _failure(self, task: Task) -> str | None:
-        """The group of the failure that the task ends in; what comes after its end changes none."""
+        """The failure group in which the task ends; set only when the task's state changes."""
         if task.state is self.before.state:
             return self.before.failure
         failure = failure_of(task)
@@ -355,14 +376,18 @@ class DecisionBuilder:
         return live_state(steps, self.now)
 
     def _shown(self, record: StepRecord) -> ProcessState:
-        """The step's state as the task's follows from it: one that is undone to go on, goes on."""
+        """The step's state as the task's state is derived from it.
+
+        A step that is undone while its task goes on counts as Processing or Pending, not as
+        Undoing.
+        """
         undone = self.ending is not None and self.ending.undo
         if record.process_state is ProcessState.UNDOING and not undone:
             return ProcessState.PROCESSING if record.under_way else ProcessState.PENDING
         return record.process_state
 
     def goes_on_after_undo(self, record: StepRecord) -> bool:
-        """Whether the step's undo is not for good; in a task that is undone, each is."""
+        """Whether the step goes on after its undo; False if the whole task is undone."""
         return record.after_undo is not None and not (self.ending and self.ending.undo)
 
     def _undoing(self) -> list[StepRecord]:
@@ -372,7 +397,7 @@ class DecisionBuilder:
         return all(self.step(name).process_state in DONE for name in plan.steps)
 
     def _unfinished(self, plan: Plan | None) -> bool:
-        """Whether an ending task still waits for answers, or has compensations to make."""
+        """Whether an ending task still has attempts in progress or compensations to make."""
         if any(record.under_way for record in self.steps.values()):
             return True
         if plan and any(self.goes_on_after_undo(record) for record in self._undoing()):
@@ -381,7 +406,11 @@ class DecisionBuilder:
         return undo and plan is not None and bool(left_to_undo(plan, self.steps))
 
     def _end_state(self, plan: Plan | None, ending: Termination) -> TaskState:
-        """An undo that failed, or that nobody knows how to make, is a person's matter."""
+        """The end state of the task.
+
+        Archived if an undo has failed, or cannot be made because the plan is missing: an operator
+        decides.
+        """
         states = {record.process_state for record in self.steps.values()}
         if plan is None and (ending.undo or ProcessState.UNDOING in states):
             return TaskState.ARCHIVED
@@ -390,7 +419,7 @@ class DecisionBuilder:
         return ending.how
 
     def _say_what_stays(self, plan: Plan | None, state: TaskState) -> None:
-        """An undone task says which effects nothing could undo."""
+        """Add to an undone task's reason the steps whose effects may stand."""
         if plan is None or self.ending is None or not self.ending.undo:
             return
         stays = without_compensation(plan, self.steps)
@@ -402,7 +431,7 @@ class DecisionBuilder:
     def _promised(self, state: TaskState, version: int) -> tuple[Owed, ...]:
         """The statuses and alerts that this decision owes, in the order of sending.
 
-        An end is told once each time the task comes to it.
+        The status of an end, and its alert, are owed once each time the task enters an end state.
         """
         ends = state if state is not self.before.state else None
 
@@ -422,7 +451,7 @@ class DecisionBuilder:
 
 
 def _begun(steps: Mapping[str, StepRecord]) -> bool:
-    """Whether any step was ever claimed or decided; a first step that is only held was not."""
+    """Whether any step was ever claimed or decided; a step that was only parked was not."""
     return any(
         record.started_at is not None
         or record.round > 1
@@ -434,37 +463,37 @@ def _begun(steps: Mapping[str, StepRecord]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class DecisionContext:
-    """What the parts of the machine pass on to one another. Only `draft` changes.
-
-    `stored_plan` is the plan that the task names.
-    """
+    """What the modules of the engine share about one decision. Only `decision` changes."""
 
     stored_plan: Plan
+    """The plan that the task names, without an expansion of its fan-outs."""
     decision: DecisionBuilder
     order: Json
+    """The order's JSON, for conditions and the items of fan-outs."""
     agents: Agents
     jitter: float
+    """A random number in [0, 1)."""
 
     @property
     def plan(self) -> Plan:
-        """The plan with one step for each item of a fan-out, as far as the items are known."""
+        """The plan with one step for each item of a fan-out whose items are known."""
         return self.stored_plan.expanded(self.decision.task.fan_outs)
 
     @property
     def now(self) -> int:
-        """The decision's instant, epoch ms."""
+        """The decision's instant (epoch ms)."""
         return self.decision.now
 
     def agent(self, step: StepPlan) -> AgentView:
-        """What is known of the queue that the step's requests go to."""
+        """The view of the queue that the step's requests go to; empty if nothing is known."""
         return self.view(self.decision.step(step.name).agent or step.agent) or AgentView()
 
     def view(self, agent: str) -> AgentView | None:
-        """What is known of the agent's queue for this task's priority; None where nothing is."""
+        """The view of the agent's queue for this task's priority; None if nothing is known."""
         return self.agents.get(f"{agent}/{self.decision.task.priority}")
 
     def is_held(self, agent: str) -> bool:
-        """Whether the agent takes no work now."""
+        """Whether the agent is on hold now."""
         view = self.view(agent)
         return view is not None and view.held_until is not None and view.held_until > self.now
 

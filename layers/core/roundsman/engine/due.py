@@ -1,8 +1,8 @@
-"""The `due` index: which lane a task stands in, and the instant at which to look at it again.
+"""The `due` index: the lane of a task, and the time at which the supervisor looks at it again.
 
-An open task is never without an entry that is early enough. Only a supervisor that has read the
-record raises `DueAt`; every other write takes the minimum, so a healthy task writes the index
-when it is submitted and when it ends, and a stale entry costs a look, never a lost task.
+Every open task has an entry that is early enough. Only a supervisor that has read the record moves
+`DueAt` to a later time; every other write stores the minimum. So a healthy task writes the index
+only when it is submitted and when it ends. A stale entry costs one read and never loses a task.
 """
 
 from dataclasses import replace
@@ -14,12 +14,12 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
 
 START_WITHIN = 30 * SECOND
-"""How long a step that could start may stay unclaimed, and something owed unsent, before a
-supervisor sends again: twice a scheduler's time-out of 10 s, rounded up."""
+"""How long a ready step may stay unclaimed, or an owed status or alert unsent, before a supervisor
+sends again, in ms: twice a scheduler's timeout of 10 s, rounded up."""
 
 
 class Lane(StrEnum):
-    """The parts of the index: tasks to watch, tasks that need a person, tasks that are over."""
+    """The parts of the index: open tasks, archived tasks that need an operator, and ended tasks."""
 
     OPEN = "open"
     ARCHIVED = "archived"
@@ -37,7 +37,7 @@ def shard_of(task_id: str, shards: int) -> int:
 
 
 def due(task: Task, now: int) -> int:
-    """The earliest instant (epoch ms) at which something about an open task may be overdue."""
+    """The earliest time (epoch ms) at which something about an open task may be overdue."""
     instants = [record.overdue_at for record in task.steps.values() if record.under_way]
     waiting = _GOING_ON if task.ending is None else _ENDING
     instants += [
@@ -56,8 +56,8 @@ def due(task: Task, now: int) -> int:
 
 _ENDING = frozenset({ProcessState.UNDOING})
 _GOING_ON = frozenset({ProcessState.PENDING, ProcessState.UNDOING})
-"""A step may be undone while its task goes on: at one agent, to be performed at another; or as an
-item that is left out of a fan-out."""
+"""The states of steps that wait while the task goes on. A step may be undone meanwhile: to begin at
+another agent or under a new key, or as an item that is left out of a fan-out."""
 
 
 def _waiting(record: StepRecord, now: int) -> int | None:
@@ -66,22 +66,22 @@ def _waiting(record: StepRecord, now: int) -> int | None:
 
 
 def settled(task: Task) -> bool:
-    """Whether a task may leave its open lane: ended, nothing under way, nothing owed."""
+    """Whether a task may leave its open lane: it has ended and owes no status or alert."""
     return task.ended and not task.owed
 
 
 def removed_at_once(task: Task) -> bool:
-    """Whether nothing keeps the record: over, nothing owed, and its retention zero.
+    """Whether the record can be deleted at once: ended, nothing owed, and its retention is zero.
 
-    Never a task that needs a person. `task` is placed already.
+    Always False for an Archived task. `task` must be a result of `placed`.
     """
     return settled(task) and task.expires_at is not None and task.retain_for == 0
 
 
 def placed(task: Task, now: int) -> Task:
-    """The task with the lane, due instant and expiry that its record asks for.
+    """The task with the lane, the due time and the expiry that follow from its record.
 
-    Within the open lane the stored instant can only fall. Archived never expires.
+    In the open lane the stored due time can only decrease. An Archived task never expires.
     """
     if not settled(task):
         lane = lane_key(Lane.OPEN, task.shard)
@@ -102,5 +102,8 @@ def placed(task: Task, now: int) -> Task:
 
 
 def without_owed(task: Task, now: int, *, still_owed: tuple[Owed, ...] = ()) -> Task:
-    """The task after what it owed was sent, but for a rest; it may leave its open lane by that."""
+    """The task after its owed statuses and alerts were sent, except `still_owed`.
+
+    The task may leave its open lane by this.
+    """
     return placed(replace(task, owed=still_owed), now)

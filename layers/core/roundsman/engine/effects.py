@@ -1,4 +1,4 @@
-"""Which effects of a task may stand: all that was ever claimed, until it is undone."""
+"""Which effects of a task may stand: those of every claimed step that is not undone."""
 
 from collections.abc import Mapping
 
@@ -8,9 +8,9 @@ from roundsman.model.task import AfterUndo, StepRecord
 
 
 def may_have_taken_effect(record: StepRecord) -> bool:
-    """Whether the step was ever claimed and not undone: no outcome proves that nothing happened.
+    """Whether the step was ever claimed and is not undone.
 
-    An item that was left out after its undo is undone.
+    No outcome proves that a step had no effect. An item that was left out after its undo is undone.
     """
     if record.started_at is None or record.process_state is ProcessState.UNDONE:
         return False
@@ -19,12 +19,12 @@ def may_have_taken_effect(record: StepRecord) -> bool:
 
 
 def is_to_undo(record: StepRecord) -> bool:
-    """Whether the step's undo, if it has one, is still to be made or under way."""
+    """Whether the undo of the step, if it has one, is still to be made or in progress."""
     return may_have_taken_effect(record) and record.process_state is not ProcessState.UNDO_ERROR
 
 
 def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
-    """The steps that have a compensation which is still to be made."""
+    """The steps whose compensation is still to be made or in progress."""
     return [
         name
         for name, record in steps.items()
@@ -33,10 +33,10 @@ def left_to_undo(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
 
 
 def without_compensation(plan: Plan, steps: Mapping[str, StepRecord]) -> list[str]:
-    """The steps whose effect may stand and that nothing can undo."""
+    """The steps that have no compensation and whose effects may stand."""
     return [
         name
         for name, record in steps.items()
         if name in plan.steps and plan.steps[name].compensation is None
-        if may_have_taken_effect(record) or record.round > 1  # then an earlier round's effect may
+        if may_have_taken_effect(record) or record.round > 1  # an earlier round's effect may stand
     ]

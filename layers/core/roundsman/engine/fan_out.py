@@ -1,9 +1,8 @@
-"""A step that runs once for each item of a list: its items, and what becomes of those that fail.
+"""Fan-outs: steps that run once for each item of a list.
 
-How many items there are is stored when the step first becomes ready; from then on the machine runs
-the plan that has one step for each of them (`Plan.expanded`). The items themselves are derived
-again for each request, from the order and from what the steps before answered: neither changes any
-more.
+The number of items is stored when the step first becomes ready. From then on the engine runs a plan
+with one step for each item (`Plan.expanded`). The items are not stored. Each request derives its
+item again from the order and from the results of the preceding steps; neither changes any more.
 """
 
 from collections.abc import Mapping
@@ -22,14 +21,15 @@ from roundsman.model.task import AfterUndo, StepError, StepRecord, Task, item_na
 from roundsman.model.workflow import MOST_STEPS
 
 LARGEST_ITEM = 200 * 1024
-"""Bytes of one item: it travels beside the order and the results, and a message holds 1 MiB."""
+"""The maximum size of an item in bytes. A request carries the item, the order and the results, and
+an SQS message holds 1 MiB."""
 
 FAILED = frozenset({ProcessState.ERROR, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
-"""Where an item stands that has failed; none is skipped for another reason."""
+"""The states of an item that has failed. An item is Skipped for no other reason."""
 
 
 class Unusable(ValueError):
-    """A list that a step cannot be run over; `error` says why."""
+    """Raised for a list that a step cannot run over; `error` says why."""
 
     def __init__(self, kind: str, why: str) -> None:
         super().__init__(why)
@@ -40,7 +40,10 @@ class Unusable(ValueError):
 
 
 def fan_out(context: DecisionContext, step: StepPlan) -> None:
-    """Let there be a step for each item from here on; none skips it. Raises Unusable."""
+    """Store the number of items, so that the plan has a step for each. Raises Unusable.
+
+    Without items the step is Skipped.
+    """
     count = len(_items_that_fit(context, step))
     task = context.decision.task
     context.decision.task = replace(task, fan_outs={**task.fan_outs, step.name: count})
@@ -54,9 +57,9 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
 
 
 def item_of(plan: Plan, task: Task, step: str, order: Json) -> Json:
-    """The item that an expanded plan's step is for; None where it is for none.
+    """The item of a step of an expanded plan; None if the step is not an item.
 
-    Raises ValueError where the list is not what it was.
+    Raises ValueError if the number of items is not the stored one.
     """
     found = plan.steps[step]
     if found.item_of is None:
@@ -68,14 +71,14 @@ def item_of(plan: Plan, task: Task, step: str, order: Json) -> Json:
 
 
 def _items(plan: Plan, task: Task, step: str, order: Json) -> list[Json]:
-    """The items of a step of the definition."""
+    """The items of a step of the stored plan; empty if it has no `for_each`."""
     stored = plan.stored or plan
     for_each = stored.steps[step].for_each
     return listed(for_each, order, _answers_before(stored, task, step)) if for_each else []
 
 
 def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
-    """What the steps before this one answered, the same whatever has been undone since."""
+    """The results of the steps before this one, including those of steps that were undone since."""
     found: dict[str, Json] = {}
     before = stored.before(step)
     for name in stored.steps:
@@ -110,25 +113,29 @@ def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
 
 
 def _close_former_items(context: DecisionContext, step: str, count: int) -> None:
-    """Of a task that was begun anew and has fewer items now: the rest are kept for their keys."""
+    """Skip the items that an earlier run of the task had and this one does not.
+
+    A task that was begun again may have fewer items. The records of the others are kept, because
+    they say which keys are used.
+    """
     items = item_names(step, count)
     for name in list(context.decision.steps):
         if step_of(name) == step != name and name not in items:
             context.decision.move(name, StepEvent.NO_ITEMS, finished_at=context.now)
 
 
-# --- Those that fail -----------------------------------------------------------------------------
+# --- Items that fail -----------------------------------------------------------------------------
 
 
 def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
-    """Why the task can go on without an item that has just failed for good; None where it cannot.
+    """Why the task can go on without an item that has failed for good; None if it cannot.
 
-    Says also where nothing will undo what the item may have done.
+    The reason also says if the item's effect may stand and has no compensation.
     """
     if step.item_of is None or context.decision.ending is not None:
         return None
     items = context.plan.instances(step.item_of)
-    may_fail = floor(Fraction(str(step.tolerate)) * len(items))  # 0.29 of 100 is 29
+    may_fail = floor(Fraction(str(step.tolerate)) * len(items))  # exact: 0.29 of 100 is 29
     failed = sum(_has_failed(context.decision.step(name)) for name in items)
     if failed > may_fail:
         return None
@@ -139,7 +146,10 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
 
 
 def leave_out(context: DecisionContext, step: StepPlan) -> None:
-    """Let the task go on without the item; what it may have done is undone first, if it can be."""
+    """Leave the failed item out of the task.
+
+    If it was ever claimed and has a compensation, it is undone first.
+    """
     if step.compensation is not None and context.decision.step(step.name).started_at is not None:
         begin_undo(context, step, after_undo=AfterUndo.SKIPPED)
     else:

@@ -1,4 +1,4 @@
-"""The rows of a task's history: their keys, and what one transaction holds of them."""
+"""The rows of a task's history: their keys, and how many one decision may have."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -7,17 +7,18 @@ from zlib import crc32
 from roundsman.model.events import Asked, HistoryRow
 
 ROWS_A_DECISION = 99
-"""DynamoDB's transactions hold 100 writes, and one is the record's."""
+"""The maximum number of rows of one decision. A DynamoDB transaction holds 100 writes, and one of
+them is the task's record."""
 
 ROWS_A_VERSION = 1_000
-"""Room for the rows about one version in the history's range key."""
+"""How many range keys of the history are reserved for the rows of one version."""
 
 
 def fitting(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:
-    """The rows, the last of them speaking for all that would be too many.
+    """At most ROWS_A_DECISION of the rows; the last one joins the reasons of the rest.
 
-    A decision about a hundred steps at once is rare; its rows must still be stored with it or
-    not at all, and none of its reasons lost.
+    The rows are stored in one transaction with their decision, and no reason is lost. A decision
+    about a hundred steps at once is rare.
     """
     if len(rows) <= ROWS_A_DECISION:
         return tuple(rows)
@@ -27,14 +28,14 @@ def fitting(rows: Sequence[HistoryRow]) -> tuple[HistoryRow, ...]:
 
 
 def seq(version: int, row: int) -> int:
-    """The range key of the row-th line of the decision that made this version."""
+    """The range key of a row (counted from 0) of the decision that made this version."""
     return version * ROWS_A_VERSION + row
 
 
 def refusal(kind: str, asked: Asked, why: str, version: int, now: int) -> HistoryRow:
-    """The row for a command that was refused on a version; a repeated command gives the same.
+    """The row for a command that was refused on this version; a redelivery gives the same row.
 
-    Refusals stand behind the rows of the decision that made the version.
+    Its key comes after those of the rows of the decision that made the version.
     """
     row = ROWS_A_DECISION + crc32(asked.command_id.encode()) % (ROWS_A_VERSION - ROWS_A_DECISION)
     reason = f"{kind} by {asked.by} refused: {why}"

@@ -1,10 +1,10 @@
-"""The pure machine: what becomes of a task when something happens to it.
+"""Decides what an event changes about a task; the entry point of the engine.
 
-No clock, no randomness, no I/O: all of that comes in as arguments. A state changes only through
-`roundsman.engine.transitions`. This file takes the event; the modules beside it decide the rest:
-`steps` (which can start), `attempts` (one claim, failure or timeout), `routing` (which agent),
-`agent_holds` (an agent that takes no work), `on_failure` (the strategy of a failed step),
-`compensation` (undo) and `operator` (commands of people).
+The engine is pure: it reads no clock, draws no random numbers and does no I/O. What it needs are
+arguments. States change only through `roundsman.engine.transitions`. This module dispatches the
+event, and the other modules decide the rest: `steps` (which can start), `attempts` (claims,
+failures and timeouts), `routing` (which agent), `agent_holds` (agents on hold), `on_failure` (the
+strategy of a failed step), `compensation` (undo) and `operator` (commands).
 """
 
 from roundsman.engine.agent_holds import credit_holds, is_its_own_fault, returned_by_agent
@@ -62,14 +62,15 @@ def decide(
     agents: Agents = NO_AGENTS,
     jitter: float,
 ) -> Decision:
-    """What becomes of `task` when `event` happens at `now` (epoch ms).
+    """The decision on `task` when `event` happens at `now` (epoch ms).
 
-    `plan` is the plan that the task names, None where it is not stored. `order` is the order
-    row's JSON, read only where a step has a `when`. `jitter` is in [0, 1). The decision's task is
-    `task` itself where nothing changed; otherwise its version is one higher.
+    `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of the
+    order row; only a `when` or a `for_each` of a step reads it. `agents` are the known views of the
+    agents' queues. `jitter` is in [0, 1). If nothing changes, the decision's task is `task` itself;
+    otherwise its version is one higher.
 
-    Raises Refused, with a sentence, for an operator's event that makes no sense for the task as
-    it is; NoTransition for a defect; TryAgain for a reply that needs a plan that is missing.
+    Raises Refused, with a sentence for the operator, if a command is not possible for the task;
+    TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.
     """
     kind = TaskEvent(type(event).__name__)
     decision = DecisionBuilder(task, now, plan)
@@ -94,9 +95,9 @@ def decide(
 def _with_plan(context: DecisionContext, event: Event) -> None:
     if isinstance(event, Replied) and (why := _unknown_reply(context, event)):
         context.decision.note(why)
-        send_own_claims_again(context, event.claimant)  # it may itself have changed the key
+        send_own_claims_again(context, event.claimant)  # it may have changed the key itself
         return
-    credit_holds(context.decision)  # before anything is asked about the task's time
+    credit_holds(context.decision)  # before any check of the task's complete-by
     match event:
         case Start():
             _start(context, event)
@@ -114,7 +115,10 @@ def _with_plan(context: DecisionContext, event: Event) -> None:
 
 
 def _heard_after_the_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:
-    """The end stays as it is. That a step which has failed succeeded after all is kept."""
+    """Handle a reply to a task that has ended; the task's state does not change.
+
+    Only the late success of a failed step is recorded.
+    """
     if plan is None:
         return decision.unchanged("the task has ended, and its plan is not stored")
     context = DecisionContext(plan, decision, order=None, agents=NO_AGENTS, jitter=0.0)
@@ -132,7 +136,11 @@ def _has_failed(context: DecisionContext, step: str) -> bool:
 
 
 def _without_plan(decision: DecisionBuilder, event: Event) -> None:
-    """Nothing goes on without its plan: what is under way is waited for, then a person is told."""
+    """Handle an event of a task whose plan is not stored: no step can start or be undone.
+
+    Unless the task is already ending, it will be Archived with an alert. It ends when every attempt
+    in progress has timed out. Raises TryAgain for a reply and Refused for a command.
+    """
     if isinstance(event, Replied):
         raise TryAgain(f"plan {decision.task.plan} is not stored; the reply waits for it")
     if not isinstance(event, Start | Inspect):
@@ -160,7 +168,7 @@ def _start(context: DecisionContext, event: Start) -> None:
 
 
 def _go_on(context: DecisionContext, claimant: Claimant) -> None:
-    """Send again what this message claimed before, and claim whatever can be claimed now."""
+    """Send the requests again that this message claimed before, and claim every ready step."""
     send_own_claims_again(context, claimant)
     claim_ready(context, claimant)
     begin_undos(context)
@@ -169,7 +177,7 @@ def _go_on(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def _unknown_reply(context: DecisionContext, event: Replied) -> str:
-    """Why the reply is about nothing that the task is at, and changes nothing; else empty."""
+    """Why the reply is not about a current step and key, and changes nothing; else empty."""
     if event.step not in context.plan.steps:
         return f"{event.step}: the plan has no such step"
     record = context.decision.step(event.step)
@@ -193,7 +201,7 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(context, step.name):
         happened(context, step)
     elif counts:
-        end_if_overdue(context)  # first, since an ending task performs nothing again
+        end_if_overdue(context)  # first: an ending task does not retry
         _heard(context, step, event)
     else:
         decision.note(f"{step.name}: {event.outcome} reply ignored: {decision.stale(step.name)}")
@@ -202,17 +210,17 @@ def _replied(context: DecisionContext, event: Replied) -> None:
 
 
 def _is_about_the_effect(event: Replied) -> bool:
-    """Whether the reply counts whichever attempt it answers: its key is the same.
+    """Whether the reply counts for any attempt under its key, and not only for its own.
 
-    A success does. So does an outside system's No by a callback token, as its Yes would. An
-    agent's failure is about its own attempt alone.
+    A success does. A permanent failure does if an outside system sent it with a callback token. Any
+    other failure of an agent is about its own attempt only.
     """
     says_no = event.callback and event.outcome is Outcome.PERMANENT
     return event.outcome is Outcome.SUCCEEDED or says_no
 
 
 def _heard(context: DecisionContext, step: StepPlan, event: Replied) -> None:
-    """What the agent says of the current attempt, which did not succeed, or not yet."""
+    """Handle a reply other than a success: a failure, a hold, progress or a wait."""
     match event.outcome:
         case Outcome.HELD if context.decision.step(step.name).waiting:
             context.decision.note(f"{step.name}: held reply ignored: it waits for its callback")
@@ -227,7 +235,7 @@ def _heard(context: DecisionContext, step: StepPlan, event: Replied) -> None:
 
 
 def _is_open(context: DecisionContext, step: StepPlan) -> bool:
-    """Whether the answer to an earlier attempt is still welcome: its effect is the same."""
+    """Whether the step still accepts the outcome of an earlier attempt: its effect is the same."""
     record = context.decision.step(step.name)
     if operation_of(record) == PERFORM and context.decision.ending:
         return False
@@ -267,6 +275,6 @@ def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
 
 
 def _ask_for_start(context: DecisionContext) -> None:
-    """Only the scheduler claims: whoever else finds something ready follows with Start."""
+    """Ask for a Start if a step can be claimed; only the scheduler claims."""
     if ready_to_perform(context) or ready_to_undo(context):
         context.decision.action(StartTask())

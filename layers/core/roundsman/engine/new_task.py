@@ -1,4 +1,4 @@
-"""The first record of a task."""
+"""Creates the first record of a task."""
 
 from dataclasses import dataclass
 
@@ -12,14 +12,17 @@ RECEIVED = "received"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessingOptions:
-    """What an order event asks of its processing; None where the plan decides.
+    """The options of an order event for its processing.
 
-    `start_at` is an instant in epoch ms, durations are in ms. A start in the past means now.
+    A field that is None means the plan's value, or none.
     """
 
     start_at: int | None = None
+    """Epoch ms; a time in the past means now."""
     complete_within: int | None = None
+    """In ms, from the start."""
     retain_for: int | None = None
+    """In ms, from the time when the task has ended and owes no status or alert."""
     priority: str | None = None
     tenant: str | None = None
     reply_to: str | None = None
@@ -29,9 +32,9 @@ class ProcessingOptions:
 def new_task(
     plan: Plan, task_id: str, options: ProcessingOptions, now: int, *, shards: int
 ) -> Task:
-    """A task that has not started: Pending, or Scheduled where it waits for its time.
+    """A new task: Pending, or Scheduled if its start time is in the future.
 
-    It owes `received` to the application that asked for statuses.
+    With `reply_to`, it owes the application the status `received`.
     """
     start_at = max(options.start_at if options.start_at is not None else now, now)
     complete_within = options.complete_within

@@ -1,7 +1,8 @@
-"""How a task ends that cannot go on: the strategy of the failure that came first.
+"""How a task ends that has failed: the strategy of the first failure.
 
-An ending task claims no new step and repeats none; what is under way is let finish. Its step's
-strategy decides, after the point of no return Archive in any case; an operator's word overrides.
+An ending task claims no step to perform and retries none; attempts in progress may finish. The
+failed step's strategy decides, or the workflow's if the task was not complete in time. After the
+point of no return the task is always archived. An operator's command overrides the strategy.
 """
 
 from roundsman.engine.decision import DecisionContext
@@ -24,9 +25,10 @@ def give_up(
     *,
     effect: Effect | None = None,
 ) -> None:
-    """No attempt of the step's operation is left, or none would help.
+    """Mark the step as failed for good, and end the task by the step's strategy.
 
-    `effect` is what is proven of the step's effect.
+    Called if no attempt of the operation is left or if another cannot help. A tolerated item of a
+    fan-out is left out instead. `effect` is what is proven of the step's effect.
     """
     record = context.decision.step(step.name)
     attempt = record.failure_count + 1 if record.started_at is not None else None
@@ -41,13 +43,13 @@ def give_up(
     if not undo:
         context.decision.end(_ending(context, step.on_failure, why, step.name, error))
     elif context.decision.ending is None:
-        # It was to go on after its undo, and cannot: what stands is for a person to say.
+        # The step was to go on after this undo. An operator must find out which effects stand.
         context.decision.end(Termination(TaskState.ARCHIVED, why, step.name, error=error))
-    # Else the other compensations go on, and the task ends Archived after them.
+    # Otherwise the other compensations go on, and the task ends Archived after them.
 
 
 def end_if_overdue(context: DecisionContext) -> None:
-    """A task that is not complete in time has failed, whatever its steps are at."""
+    """End the task as failed if its complete-by has passed, unless every step is done."""
     task = context.decision.task
     if context.decision.ending or task.complete_by > context.now or context.all_done():
         return

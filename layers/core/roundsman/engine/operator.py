@@ -1,7 +1,8 @@
-"""What an operator asks of one task. The table says in which states it is heard at all.
+"""Executes the commands of operators on one task.
 
-Each refusal is a sentence. What a person says overrides what the plan would do: an operator's
-ending replaces a failure's, and a resolved step is taken at the person's word.
+The transition table says in which states of the task a command is accepted. Each refusal is a
+sentence for the operator. A command overrides the plan: an operator's ending replaces that of a
+failure, and a resolved step has the outcome that the operator states.
 """
 
 from dataclasses import replace
@@ -28,11 +29,12 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Termination
 
 KEPT_COMMANDS = 10
-"""How many command ids a record remembers; SQS forgets a message after 14 days at the latest."""
+"""How many command ids a record keeps, so that a redelivered command acts once. SQS keeps a message
+for 14 days at most."""
 
 
 def operate(context: DecisionContext, event: OperatorEvent) -> None:
-    """Do what was asked. Raises Refused, and then nothing is stored."""
+    """Execute the command. Raises Refused, and nothing is stored then."""
     decision, asked = context.decision, event.asked
     if asked.seen_version not in (None, decision.before.version):
         raise Refused(
@@ -61,7 +63,10 @@ def operate(context: DecisionContext, event: OperatorEvent) -> None:
 
 
 def _end(context: DecisionContext, ending: Termination) -> None:
-    """A person's word on how the task ends; the failure that came before stays its reason."""
+    """Set the ending that the operator asks for; a step that failed before stays its cause.
+
+    If it ends in undo, failed undos are made again.
+    """
     before = context.decision.ending
     step = before.step if before else None
     context.decision.ending = replace(ending, step=step)
@@ -84,7 +89,7 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> None:
 
 
 def _undo_again(context: DecisionContext, event: Resubmit) -> None:
-    """An undo that failed is made again under its key; the task still ends in undo."""
+    """Make the failed undos again under their keys; the task still ends in undo."""
     failed = _in_state(context, ProcessState.UNDO_ERROR)
     _check_named(event, failed)
     if event.fresh_key:
@@ -96,7 +101,7 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
 
 
 def _perform_again(context: DecisionContext, event: Resubmit) -> None:
-    """Forward again: every step that failed is attempted again, and the task has all its time."""
+    """Retry every failed step, and start the task's whole time limit again."""
     failed = [*_in_state(context, ProcessState.ERROR), *_in_state(context, ProcessState.UNDO_ERROR)]
     _check_named(event, failed)
     rest = [step.name for step in failed if event.steps and step.name not in event.steps]
@@ -107,7 +112,7 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
     for step in failed:
         if event.fresh_key and context.decision.step(step.name).process_state is ProcessState.ERROR:
             _perform_under_fresh_key(context, step)
-        else:  # an undo that failed is made again, and then what was to follow it
+        else:  # retry the failed undo, and then what follows it
             context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
@@ -118,9 +123,10 @@ def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
 
 
 def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
-    """Under a new key an effect could happen twice: nothing may stand or land under the old one.
+    """Begin a failed step under a fresh key, if its effect cannot happen twice.
 
-    Where that is not proven, the step is undone under its old key first.
+    If it is proven that the step has no effect under its old key, it begins at once. Otherwise it
+    is undone under the old key first, or refused if it has no compensation.
     """
     record = context.decision.step(step.name)
     if record.started_at is None:
@@ -142,7 +148,7 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
 
 
 def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
-    """All over again, under new keys: a remote service answers a spent key with a refusal."""
+    """Begin every step of the task again under new keys: a remote service refuses a used key."""
     state = context.decision.before.state.lower()
     if not event.again:
         raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
@@ -163,7 +169,7 @@ def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
 
 
 def _give_time(context: DecisionContext) -> None:
-    """A resubmitted task has its whole time again."""
+    """Start the task's whole time limit again, now."""
     task = context.decision.task
     allowed = task.complete_by - task.start_at
     held = any(record.held_since is not None for record in context.decision.steps.values())
@@ -171,7 +177,7 @@ def _give_time(context: DecisionContext) -> None:
         task,
         start_at=context.now,
         complete_by=context.now + allowed,
-        held_until=context.now if held else None,  # what is held is credited from here on
+        held_until=context.now if held else None,  # parked steps are credited from now on
     )
 
 
@@ -219,7 +225,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
             failure_count=0,
             error=None,
             outcome_unknown=False,
-            # A person knows what has happened, and not what a copy of the request may still do.
+            # The operator knows what has happened, but a copy of the request may still act.
             effect=Effect.NONE if acts_until is None else None,
         )
         if event.fresh_key:
@@ -246,7 +252,10 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
 
 
 def _go_on(context: DecisionContext, resolved: StepPlan) -> None:
-    """A task that was to be archived goes on if no other step failed, with all its time again."""
+    """Let a task that was to be archived go on, if no other step has failed.
+
+    The task's whole time limit starts again.
+    """
     ending = context.decision.ending
     if ending is None or ending.how is not TaskState.ARCHIVED:
         return
@@ -260,7 +269,7 @@ def _go_on(context: DecisionContext, resolved: StepPlan) -> None:
 
 
 def _extend(context: DecisionContext, event: Extend) -> None:
-    """More time: to the task, or to one step, and to the task then as far as that needs it."""
+    """Add time to the task, or to one step and to the task as far as the step needs it."""
     more = event.seconds * SECOND
     task = context.decision.task
     if event.step is None:
@@ -280,7 +289,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
             f"{step.name}: {spoken(more)} more for its callback, until {clock_time(by)}"
         )
         return
-    # The request that is at the agent ends when it says: after that the agent is silent.
+    # The agent stops at the end of its current request; the next request has the added time.
     context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
     context.decision.note(
         f"{step.name}: {spoken(more)} more: asked again at {clock_time(record.complete_by)}, "
@@ -289,7 +298,7 @@ def _extend(context: DecisionContext, event: Extend) -> None:
 
 
 def _run_now(context: DecisionContext) -> None:
-    """Wait no longer: neither for the task's time nor for a step's next attempt."""
+    """End a wait now: for the task's start time, or for the next attempt of its steps."""
     if context.decision.before.state is TaskState.SCHEDULED:
         _give_time(context)
         return

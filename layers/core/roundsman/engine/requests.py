@@ -1,4 +1,4 @@
-"""The request that a claim stands for: derived from the record, so it can always be sent again."""
+"""Builds the request of a claim from the task's record, so that it can be sent again."""
 
 from collections.abc import Mapping
 
@@ -19,7 +19,10 @@ from roundsman.wire.messages import AgentRequest
 
 
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
-    """The request of the step's current claim. Raises ValueError where it has none."""
+    """The request of the step's current claim. Raises ValueError if the step is not claimed.
+
+    `now` (epoch ms) is the time of sending.
+    """
     plan = plan.expanded(task.fan_outs)
     record = task.step(step)
     if not record.under_way or record.locked_by is None or record.complete_by is None:
@@ -49,21 +52,21 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
 
 
 def _within(step: StepPlan, record: StepRecord) -> int | None:
-    """How long the attempt may take, where a person has given it more than its step has."""
+    """The time limit of the attempt in ms if an operator has added time; else None."""
     if not record.granted:
         return None
     return time_of(step, operation_of(record)) + record.granted
 
 
 def agent_of(plan: Plan, task: Task, step: str) -> str:
-    """The agent that the step's request goes to."""
+    """The agent that the step's request is sent to."""
     return task.step(step).agent or plan.expanded(task.fan_outs).steps[step].agent
 
 
 def _results_for(plan: Plan, task: Task, step: str) -> Mapping[str, Json]:
-    """What the steps before it answered; for an undo, also what the step itself did.
+    """The results of the steps before this one; for an undo also the step's own, if it is known.
 
-    Of a fan-out a list; of an item that is undone, its own answer under its own name.
+    The result of a fan-out is a list. An item's own result is under the name of the item.
     """
     before = {step_of(name) for name in plan.before(step)}
     found = {name: result for name, result in task.results().items() if name in before}

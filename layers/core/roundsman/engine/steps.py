@@ -1,4 +1,4 @@
-"""The way forward: which steps can start, their conditions, and what they answer."""
+"""Starts and completes steps: which are ready, their conditions, and their results."""
 
 from roundsman.engine.attempts import claim
 from roundsman.engine.decision import DecisionContext
@@ -13,7 +13,8 @@ from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import Effect, StepError
 
 RESULTS_LIMIT = 200 * 1024
-"""Bytes of all results of a task: an item holds 400 KB, and a request carries them all."""
+"""The maximum size of all results of a task in bytes. A DynamoDB item holds 400 KB, and a request
+carries all results."""
 
 
 def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
@@ -24,22 +25,22 @@ def ready_to_perform(context: DecisionContext) -> list[StepPlan]:
 
 
 def expect_start(context: DecisionContext) -> None:
-    """Give what is ready a time by which it should have been started, where it has none.
+    """Give each ready step that has none a time by which it should be started.
 
-    A person's word may let steps start that were never claimed, and their Start may be lost.
+    A command may make steps ready that were never claimed, and the Start that follows may be lost.
     """
     if not context.decision.steps:
-        return  # of a task that nothing happened to, the due entry knows
+        return  # the due entry of a new task covers its start
     for step in ready_to_perform(context):
         if context.decision.step(step.name).complete_by is None:
             context.decision.requeue(step.name, StepEvent.UNCLAIMED)
 
 
 def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
-    """Claim all that can start; a skipped step may let others start, so look again.
+    """Claim every ready step, until none is left.
 
-    So may a fan-out, whose items are steps once they are known. A condition that fails ends the
-    task, and what was not claimed before it stays unclaimed.
+    A skipped step, or a fan-out whose items are now known, may make other steps ready. A condition
+    that fails ends the task; the steps that were not claimed before stay unclaimed.
     """
     while ready := ready_to_perform(context):
         for step in ready:
@@ -52,7 +53,7 @@ def claim_ready(context: DecisionContext, claimant: Claimant) -> None:
 
 
 def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
-    """The step is done; or failed for good where its result is larger than the record can hold."""
+    """Complete the step; a result that is too large for the record fails it for good."""
     problem = too_large(context, step, result)
     if problem is not None:
         error = StepError("ResultTooLarge", problem)
@@ -64,7 +65,7 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
         StepEvent.SUCCEEDED,
         finished_at=context.now,
         not_before=None,
-        result=parse_json(canonical_json(result)),  # as it will be read back: keys in order
+        result=parse_json(canonical_json(result)),  # as it is read back: keys sorted
         error=None,
         outcome_unknown=False,
         effect=None,
@@ -75,9 +76,9 @@ def succeeded(context: DecisionContext, step: StepPlan, result: Json) -> None:
 
 
 def happened(context: DecisionContext, step: StepPlan) -> None:
-    """A step that has failed succeeded after all, by another copy of its request.
+    """Record that a failed step succeeded after all, by another copy of its request.
 
-    Whoever repairs the task must know: under another key it would happen twice.
+    The operator who repairs the task must know that: under another key it would happen twice.
     """
     if context.decision.step(step.name).effect is Effect.STANDS:
         context.decision.note(f"{step.name}: late success ignored: its effect is known to stand")
@@ -98,7 +99,10 @@ def _is_ready(context: DecisionContext, step: StepPlan) -> bool:
 
 
 def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
-    """Evaluate `when` once, as the step first becomes ready; the record keeps the outcome."""
+    """Evaluate `when` once, when the step first becomes ready; if it is false, skip the step.
+
+    A condition that cannot be evaluated fails the step.
+    """
     record = context.decision.step(step.name)
     waited = record.not_before is not None or record.held_since is not None
     if step.when is None or record.started_at is not None or waited or record.tried:
@@ -124,7 +128,7 @@ def _fan_out(context: DecisionContext, step: StepPlan) -> None:
 
 
 def too_large(context: DecisionContext, step: StepPlan, result: Json) -> str | None:
-    """Why the record cannot hold this result, in words; None where it can."""
+    """Why the record cannot hold the result, in words; None if it can."""
     size = size_in_bytes(result)
     if size > step.result_limit:
         return f"the result has {size} bytes; the plan allows {step.result_limit}"

@@ -1,42 +1,47 @@
-"""Patience: how long a request may wait in its queue, on top of the time that its step has to act.
+"""Time limits of attempts and of their requests.
 
-A record's complete-by is when the scheduler first asks whether something is wrong. The request's
-own end, after which its agent is silent, may be later: a request that waits in a long queue then
-need not be sent again, and an order does not fail of having waited. Nothing of it is stored on the
-way that all goes well; it follows from the plan. An attempt itself has its step's time from when
-it begins (`roundsman.agents.agent`).
+The complete-by of a record is the time at which the scheduler first checks the attempt. The
+request's own end, after which its agent neither acts nor replies, may be later; the difference is
+called patience. A request with patience can wait in a long queue without being sent again, and an
+order does not fail because of that wait. Patience follows from the plan and is normally not stored.
+The time limit of the attempt itself begins when the agent begins it (`roundsman.agents.agent`).
 
-Something waits for that end where an undo is not fenced, and where a step may be made at another
-agent; and what nothing undoes should not happen long after its task was given up. There the
-request's end is its record's complete-by, until the queue is known to be behind. Then it is later
-too, and the record says when (`acts_until`), so that an undo that is not fenced waits for just
-that. A step of several agents or with heartbeats never has patience.
+A request has no patience if something waits for its end: an undo that is not fenced, or another
+agent that may take the step. It has none either if its step has no compensation, because such an
+effect should not happen long after the task has failed. These requests end at the complete-by of
+their record, unless the queue is known to be behind at the claim. Then they have patience too, and
+the record stores the end (`acts_until`), so that an undo that is not fenced waits until then. A
+step with several agents or with heartbeats never has patience.
 """
 
 from roundsman.model.plan import StepPlan
 from roundsman.model.task import UNDO, StepRecord, operation_of
 
 PATIENCE = 10
-"""So many times as long as its attempt may take, a request may wait in its queue."""
+"""How long a request may wait in its queue, as a multiple of the time limit of its attempt."""
 
 BEHIND_SHARE = 4
-"""A queue is known to be behind once its lag is a quarter of the time that an attempt may take."""
+"""A queue is behind if its lag is at least a quarter of the time limit of an attempt."""
 
 
 def time_of(step: StepPlan, operation: str) -> int:
-    """How long an attempt of the operation may take, in ms."""
+    """The time limit of one attempt of the operation, in ms."""
     if operation == UNDO and step.compensation:
         return step.compensation.complete_within
     return step.complete_within
 
 
 def patience_of(step: StepPlan, operation: str) -> int:
-    """How much later than its record's complete-by any request of the operation ends, in ms."""
+    """How long after its record's complete-by any request of the operation ends, in ms."""
     return PATIENCE * time_of(step, operation) if _is_waited_for_by_none(step, operation) else 0
 
 
 def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
-    """The same for a request that is sent to a queue with this lag, where that alone says it."""
+    """How long after its record's complete-by a request ends because of the queue's lag, in ms.
+
+    0 if the queue is not behind, or if `patience_of` gives the request its patience. `lag` is in
+    ms.
+    """
     within = time_of(step, operation)
     if len(step.agents) > 1 or step.heartbeat_within is not None:
         return 0
@@ -46,10 +51,10 @@ def patience_behind(step: StepPlan, operation: str, lag: int) -> int:
 
 
 def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
-    """When the right to act ends of a request whose record's complete-by is, or was, `by`.
+    """When a request whose record's complete-by is or was `by` loses its right to act (epoch ms).
 
-    No perform has more patience than its task has time; an undo is not stopped by that. A copy of
-    an earlier request may act for longer, and then this one may as well.
+    The patience of a perform ends with the task's complete-by, that of an undo does not. If a copy
+    of an earlier request may act for longer, this request may too.
     """
     operation = operation_of(record)
     at = by if record.waiting else by + patience_of(step, operation)
@@ -59,7 +64,7 @@ def ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> i
 
 
 def _is_waited_for_by_none(step: StepPlan, operation: str) -> bool:
-    """Whether nothing has to wait until no request of the operation can act any more."""
+    """Whether nothing waits until no request of the operation can act any more."""
     if operation == UNDO:
         return True
     if len(step.agents) > 1 or step.heartbeat_within is not None:

@@ -1,13 +1,12 @@
 """The transition tables: the only place where a state follows from a state and an event.
 
-Theory of operation. A task is a set of steps, and each step moves on its own through the
-pattern's states. STEPS says how: for each state and each thing that can happen to a step, either
-the state that follows or that nothing changes, and why. The task's own state is not moved but
-derived from its steps after each decision (`live_state`), and TASKS says which states each event
-may lead to. Both are looked up; a pair that is missing, or a derived state that TASKS does not
-list, is a defect and raises NoTransition. So an event that comes twice or too late is here as a
-no-op with a reason, never an `if` elsewhere. The diagrams in the documentation are drawn from
-these tables.
+A task is a set of steps, and each step moves through the states of the pattern on its own. For each
+state and each event of a step, STEPS has the next state, or the reason why nothing changes. The
+state of the task is derived from its steps after each decision (`live_state`), and TASKS says which
+states each event may lead to. A pair that is missing, or a derived state that TASKS does not list,
+is a defect and raises NoTransition. So an event that comes twice or too late is an entry with a
+reason here, and not an `if` elsewhere. The diagrams in the documentation are drawn from these
+tables.
 """
 
 from collections.abc import Iterable, Mapping
@@ -20,7 +19,7 @@ from roundsman.model.states import TaskState as T
 
 
 class StepEvent(StrEnum):
-    """What can happen to one step."""
+    """The events that can happen to a step."""
 
     CLAIMED = "claimed"
     HELD = "held: its agent takes no work"
@@ -55,7 +54,7 @@ class StepEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Move:
-    """The step goes to this state."""
+    """The step changes to this state."""
 
     to: P
 
@@ -75,9 +74,9 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PENDING, StepEvent.NO_ITEMS): Move(P.SKIPPED),
     (P.PENDING, StepEvent.UNCLAIMED): Move(P.PENDING),
     (P.PENDING, StepEvent.RETRY_DUE): Move(P.PENDING),
-    # A success of an earlier attempt is the same effect under the same key.
+    # An earlier attempt succeeded: the same effect under the same key.
     (P.PENDING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
-    # Its answer was refused (too large): the effect stands, the step does not.
+    # An earlier attempt's result is too large (its effect stands), or its callback failed.
     (P.PENDING, StepEvent.REFUSED): Move(P.ERROR),
     (P.PENDING, StepEvent.STALE): Stay("no attempt is under way"),
     (P.PROCESSING, StepEvent.PROGRESSED): Move(P.PROCESSING),
@@ -93,11 +92,11 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PROCESSING, StepEvent.REFUSED): Move(P.ERROR),
     (P.PROCESSING, StepEvent.STALE): Stay("a later attempt is under way"),
     (P.PROCESSED, StepEvent.STALE): Stay("the step is done already"),
-    # A copy of a request that failed was taken, and says so: the failure stays, and is no refusal.
+    # A copy of a failed request has succeeded: the step stays failed, and its effect stands.
     (P.ERROR, StepEvent.HAPPENED): Move(P.ERROR),
     (P.ERROR, StepEvent.STALE): Stay("the step has failed already"),
     (P.SKIPPED, StepEvent.STALE): Stay("the step was skipped"),
-    # Undo: of whatever was ever claimed, and by the same kind of attempts.
+    # Undo: of every step that was ever claimed, with attempts like those of a perform.
     (P.PENDING, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
     (P.PROCESSED, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
     (P.ERROR, StepEvent.UNDO_BEGUN): Move(P.UNDOING),
@@ -115,16 +114,16 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.UNDOING, StepEvent.STALE): Stay("the step is being undone"),
     (P.UNDONE, StepEvent.STALE): Stay("the step is undone"),
     (P.UNDO_ERROR, StepEvent.STALE): Stay("the step's undo has failed already"),
-    # Of a step with several agents: settled at one before another may act, undone at each.
+    # Several agents: a step is settled at one before another may act, and undone at each.
     (P.PROCESSING, StepEvent.SETTLING): Move(P.UNDOING),
     (P.UNDOING, StepEvent.SETTLED): Move(P.PENDING),
     (P.UNDO_ERROR, StepEvent.SETTLED): Move(P.PENDING),
     (P.UNDOING, StepEvent.UNDONE_HERE): Move(P.UNDOING),
     (P.UNDO_ERROR, StepEvent.UNDONE_HERE): Move(P.UNDOING),
-    # An item of a fan-out that may fail, once nothing of it stands or nothing can undo it.
+    # A tolerated item of a fan-out: its effect is undone, or there is no undo to make.
     (P.ERROR, StepEvent.LEFT_OUT): Move(P.SKIPPED),
     (P.UNDONE, StepEvent.LEFT_OUT): Move(P.SKIPPED),
-    # What a person says.
+    # Commands of operators.
     (P.ERROR, StepEvent.RESUBMITTED): Move(P.PENDING),
     (P.UNDO_ERROR, StepEvent.RESUBMITTED): Move(P.UNDOING),
     (P.PROCESSING, StepEvent.EXTENDED): Move(P.PROCESSING),
@@ -146,7 +145,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
 
 
 class TaskEvent(StrEnum):
-    """What can happen to a task; the names of the classes in `roundsman.model.events`."""
+    """The events that can happen to a task, by their class names in `roundsman.model.events`."""
 
     START = "Start"
     REPLIED = "Replied"
@@ -161,14 +160,14 @@ class TaskEvent(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class MayBecome:
-    """The event is taken, and the task stays as it is or ends up in one of these states."""
+    """The event is accepted; the task keeps its state or changes to one of these."""
 
     states: frozenset[T]
 
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A person asked for what makes no sense in this state; they are told so, in this sentence."""
+    """The command is not possible in this state; `why` is the sentence for the operator."""
 
     why: str
 
@@ -191,7 +190,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDONE),
     (T.SCHEDULED, TaskEvent.REPLIED): Stay("the task has not started"),
     (T.SCHEDULED, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDONE),
-    # Retry without a failure: the step is held, its agent takes no work.
+    # Retry without a failure: the step is parked, because its agent is on hold.
     (T.PENDING, TaskEvent.START): _to(T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE),
     (T.PENDING, TaskEvent.REPLIED): _to(
         T.ACTIVE, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
@@ -199,14 +198,14 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.PENDING, TaskEvent.INSPECT): _to(T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.START): _to(T.ARCHIVED, T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.REPLIED): _to(T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
-    # Completed without a reply: the last item of a fan-out was overdue, and is left out.
+    # Completed without a reply: the last item of a fan-out was overdue and is left out.
     (T.ACTIVE, TaskEvent.INSPECT): _to(
         T.PENDING, T.RETRY, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
     (T.RETRY, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED, T.UNDOING, T.UNDONE),
     (T.RETRY, TaskEvent.REPLIED): _to(T.ACTIVE, *_ENDS, T.UNDOING, T.UNDONE, T.CANCELLED),
     (T.RETRY, TaskEvent.INSPECT): _to(T.PENDING, T.ARCHIVED, T.UNDOING, T.UNDONE),
-    # Without its plan nothing can be undone. And an undo may end while another branch performs.
+    # Archived: nothing is undone without the plan. Active: another branch still performs.
     (T.UNDOING, TaskEvent.START): _to(T.ACTIVE, T.ARCHIVED),
     (T.UNDOING, TaskEvent.REPLIED): _to(T.ACTIVE, *_UNDO_ENDS),
     (T.UNDOING, TaskEvent.INSPECT): _to(T.ACTIVE, T.ARCHIVED),
@@ -216,14 +215,14 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
         for event in (TaskEvent.START, TaskEvent.INSPECT)
     },
     (T.COMPLETED, TaskEvent.REPLIED): Stay(_OVER[T.COMPLETED]),
-    # What is heard of a step that has failed is kept for whoever repairs it.
+    # A late success of a failed step is recorded for its repair; the state stays.
     **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
-    # What a person asks.
+    # Commands of operators.
     **{
         (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
         for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
     },
-    # Cancelled: its plan was missing when it was cancelled, and nothing is left to undo.
+    # Cancelled: the plan was missing when it was cancelled, and nothing is left to undo.
     (T.ARCHIVED, TaskEvent.RESUBMIT): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
@@ -245,7 +244,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
     (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
     (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
-    # Pending or Retry: its plan was missing while a step was undone to go on, which is finished.
+    # Pending or Retry: the plan was missing during an undo after which its step goes on.
     (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
     (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
     (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
@@ -278,7 +277,7 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
 
 
 def step_transition(state: P, event: StepEvent) -> Move | Stay:
-    """What an event does to a step. Raises NoTransition for a pair that cannot be."""
+    """The table's entry for the event. Raises NoTransition if there is none."""
     found = STEPS.get((state, event))
     if found is None:
         raise NoTransition(f"a step that is {state} cannot have {event.value!r} happen to it")
@@ -286,7 +285,7 @@ def step_transition(state: P, event: StepEvent) -> Move | Stay:
 
 
 def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
-    """What an event may do to a task. Raises NoTransition for a pair that cannot be."""
+    """The table's entry for the event. Raises NoTransition if there is none."""
     found = TASKS.get((state, event))
     if found is None:
         raise NoTransition(f"a task that is {state} cannot have {event.value} happen to it")
@@ -294,7 +293,7 @@ def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
 
 
 def check_task_move(before: T, event: TaskEvent, after: T) -> None:
-    """Raises NoTransition where the table does not let this event lead from before to after."""
+    """Raise NoTransition if the table does not allow the event to lead from before to after."""
     found = task_transition(before, event)
     allowed = found.states if isinstance(found, MayBecome) else frozenset[T]()
     if after is not before and after not in allowed:
@@ -302,7 +301,10 @@ def check_task_move(before: T, event: TaskEvent, after: T) -> None:
 
 
 def live_state(steps: Iterable[tuple[P, int | None]], now: int) -> T:
-    """The state of a started task that has not ended: from its steps' states and `not_before`."""
+    """The state of a started task that has not ended.
+
+    `steps` are the state and the `not_before` (epoch ms) of each step.
+    """
     found = list(steps)
     states = {state for state, _ in found}
     if P.UNDOING in states:

@@ -1,1 +1,1 @@
-"""What everything else is about: workflows, plans, tasks, events. Values without I/O."""
+"""The domain model: workflows, plans, tasks and events. It performs no I/O."""

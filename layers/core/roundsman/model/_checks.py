@@ -1,4 +1,4 @@
-"""Checks of single values in a definition. Each raises DefinitionError with what to change."""
+"""Checks of single values in a definition. Each check raises DefinitionError if it fails."""
 
 import re
 from datetime import timedelta
@@ -6,14 +6,14 @@ from datetime import timedelta
 from roundsman.errors import DefinitionError
 
 NAME = re.compile(r"[a-z][a-z0-9_]{0,39}")
-LONGEST_ERROR_TYPE = 100  # bytes; a record keeps no more of one, and agents send no more
+LONGEST_ERROR_TYPE = 100  # bytes; agents and records cut an error type to this length
 LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
-SHORTEST_DURATION = timedelta(milliseconds=1)  # records keep milliseconds
-LONGEST_DURATION = timedelta(days=3650)  # later instants soon leave the calendar, and are mistakes
+SHORTEST_DURATION = timedelta(milliseconds=1)  # records store milliseconds
+LONGEST_DURATION = timedelta(days=3650)  # longer ones are mistakes and may overflow datetime
 
 
 def check_name(where: str, name: object) -> None:
-    """Names go into keys, queue names and URLs."""
+    """Check a name. Names are parts of keys, queue names and URLs."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DefinitionError(
             f"{where}: the name must be 1 to 40 of a-z, 0-9 and _, beginning with a letter"
@@ -21,25 +21,28 @@ def check_name(where: str, name: object) -> None:
 
 
 def check_type(where: str, value: object, expected: type) -> None:
-    """A value of another type is refused by what it is."""
+    """Check that a value is an instance of the expected type."""
     if not isinstance(value, expected):
         raise DefinitionError(f"{where} must be a {expected.__name__}, not {value!r}")
 
 
 def check_tuple(where: str, value: object, kinds: tuple[type, ...], example: str) -> None:
-    """A tuple whose items are all of these kinds; a forgotten comma is the usual cause."""
+    """Check for a tuple whose items are all of these types.
+
+    The usual mistake is a missing comma, as in `("name")`.
+    """
     if not isinstance(value, tuple) or not all(isinstance(item, kinds) for item in value):
         raise DefinitionError(f"{where} must be a tuple of {example}, not {value!r}")
 
 
 def check_count(where: str, value: object) -> None:
-    """A whole number of at least 1; True is not 1."""
+    """Check for an integer of at least 1. A bool is not accepted."""
     if isinstance(value, bool) or not isinstance(value, int) or value < 1:
         raise DefinitionError(f"{where} must be a whole number of at least 1, not {value!r}")
 
 
 def check_duration(where: str, value: object) -> None:
-    """A timedelta of a millisecond to ten years."""
+    """Check for a timedelta from 1 ms to 3650 days."""
     if not isinstance(value, timedelta) or value < SHORTEST_DURATION:
         raise DefinitionError(f"{where} must be a timedelta of at least 1 ms, not {value!r}")
     if value > LONGEST_DURATION:
@@ -47,7 +50,7 @@ def check_duration(where: str, value: object) -> None:
 
 
 def check_attempt_time(where: str, value: object) -> None:
-    """A duration that a Lambda function can hold."""
+    """Check for a duration within the longest timeout of a Lambda function (900 s)."""
     check_duration(where, value)
     if isinstance(value, timedelta) and value > LONGEST_ATTEMPT:
         raise DefinitionError(

@@ -1,4 +1,7 @@
-"""What can happen to a task, and what a decision asks the shell to do."""
+"""Events and decisions: what can happen to a task, and what the engine decides on it.
+
+A decision contains the task to store, the actions for the caller, and the reason.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,31 +14,31 @@ from roundsman.model.task import Effect, StepError, Task
 
 @dataclass(frozen=True, slots=True)
 class Claimant:
-    """Who would claim: the scheduler instance, and a nonce hashed from the message it handles.
-
-    The nonce lets a redelivered message know the claims it made itself: only those are sent again.
-    """
+    """The identity under which a scheduler claims steps while it handles one message."""
 
     instance: str
+    """The scheduler instance."""
     nonce: str
+    """A hash of the message id. After a redelivery, it identifies the claims that the same message
+    made before; only the requests of those claims are sent again."""
 
     def token(self, attempt: int, version: int) -> str:
-        """The lock token of a claim: `7f3a-0c1d2e3f4a.1.5`.
+        """Return the lock token of a claim, for example `7f3a-0c1d2e3f4a.1.5`.
 
-        `version` is that of the record which stores the claim. So the token is given once, even
-        where the same message claims the same attempt of the step twice.
+        `version` is the version of the record that stores the claim. It makes the token unique,
+        even if the same message claims the same attempt of the step twice.
         """
         return f"{self.instance}-{self.nonce}.{attempt}.{version}"
 
     def made(self, token: str | None) -> bool:
-        """Whether this message, on whatever instance, made the claim with that token."""
+        """Whether this message made the claim with that lock token, on this or another instance."""
         return token is not None and token.partition(".")[0].endswith(f"-{self.nonce}")
 
 
 def claim_of(token: str) -> int | None:
-    """The number of the claim with that lock token, higher than those before it in its task.
+    """Return the claim number in a lock token: the version of the record that stored the claim.
 
-    None where it is no token of ours.
+    A later claim in the same task has a higher number. Returns None for an invalid lock token.
     """
     number = token.rpartition(".")[2]
     found = token.count(".") == 2 and number.isdecimal() and len(number) <= 15
@@ -43,7 +46,7 @@ def claim_of(token: str) -> int | None:
 
 
 def attempt_of(token: str) -> int | None:
-    """Which attempt a lock token belongs to; None where it is no token of ours."""
+    """Return the attempt number in a lock token; None for an invalid lock token."""
     _, _, numbers = token.partition(".")
     number = numbers.partition(".")[0]
     return int(number) if number.isdecimal() and len(number) <= 9 else None
@@ -51,25 +54,25 @@ def attempt_of(token: str) -> int | None:
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """Start whatever is ready. Harmless at any time, any number of times."""
+    """Start every step that is ready. The event is idempotent and may come at any time."""
 
     claimant: Claimant
 
 
 class Outcome(StrEnum):
-    """What an agent says of an attempt: how it ended, or that it goes on."""
+    """What an agent reports about an attempt: how the attempt ended, or that it continues."""
 
     SUCCEEDED = "succeeded"
-    TRANSIENT = "transient"
-    PERMANENT = "permanent"
-    HELD = "held"
-    PROGRESS = "progress"
-    WAITING = "waiting"
+    TRANSIENT = "transient"  # failed; another attempt may succeed
+    PERMANENT = "permanent"  # failed; no other attempt can succeed
+    HELD = "held"  # the agent cannot take the step now; the attempt is not counted
+    PROGRESS = "progress"  # a heartbeat; the attempt continues
+    WAITING = "waiting"  # the attempt waits for a callback
 
 
 @dataclass(frozen=True, slots=True)
 class Replied:
-    """An agent answered a request; the fields are those of `messages.Reply`."""
+    """An agent replied to a request. `roundsman.wire.messages.Reply` documents the fields."""
 
     claimant: Claimant
     step: str
@@ -88,73 +91,80 @@ class Replied:
 
 @dataclass(frozen=True, slots=True)
 class Inspect:
-    """A timer ran out: look for anything overdue. Never claims."""
+    """Look for anything overdue in the task. This event never claims a step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """Who asked for something, why, and on what view of the task.
-
-    A command acts once, by its id; and only on the version its sender saw, where it names one.
-    """
+    """The sender of a command, the reason, and the version of the task that the sender saw."""
 
     command_id: str
+    """Makes the command idempotent: a command with the same id acts once."""
     by: str
+    """Who sent the command."""
     reason: str = ""
     seen_version: int | None = None
+    """The command is refused if the task has another version; None accepts any version."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resubmit:
-    """Go on with a task that a failure has ended: the failed steps, or those that are named."""
+    """Continue a task that a failure ended: attempt its failed steps again."""
 
     asked: Asked
     steps: tuple[str, ...] = ()
+    """The failed steps to attempt again; empty for all of them."""
     fresh_key: bool = False
+    """Perform the failed steps under a fresh idempotency key."""
     again: bool = False
+    """Begin an undone or cancelled task again from its first step, under fresh keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoAsked:
-    """Compensate whatever may have happened."""
+    """Compensate every step that may have had an effect."""
 
     asked: Asked
 
 
 @dataclass(frozen=True, slots=True)
 class Cancel:
-    """Stop; with `undo`, compensate first."""
+    """Stop the task."""
 
     asked: Asked
     undo: bool = True
+    """First compensate every step that may have had an effect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Resolve:
-    """A person knows the outcome of a step: it did happen, with this result, or it did not.
-
-    `fresh_key`: it did not, and is made under a new key, since its service may remember a refusal.
-    """
+    """A person states the outcome of a step."""
 
     asked: Asked
     step: str
     did: bool
+    """True if the step happened, False if it did not."""
     result: Json = None
+    """The step's result, if it happened."""
     fresh_key: bool = False
+    """The step did not happen, and is performed under a fresh idempotency key: the service may
+    remember a refusal under the old key."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extend:
-    """More time: to a step that is at its agent, or to the task where no step is named."""
+    """Give more time to a step whose request is at its agent, or to the task."""
 
     asked: Asked
     seconds: int
+    """The additional time in seconds."""
     step: str | None = None
+    """The step that gets the time; None for the task."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunNow:
-    """Wait no longer for the task's time, or for a step's next attempt."""
+    """Start a scheduled task now, or make the next attempt of every waiting step now."""
 
     asked: Asked
 
@@ -168,34 +178,37 @@ COMMAND_KINDS: Mapping[type[OperatorEvent], str] = {
     Extend: "extend",
     RunNow: "run",
 }
-"""What each is called in messages, in the history and on the command line."""
+"""The name of each command in messages, in the history and on the command line."""
 
 Event: TypeAlias = Start | Replied | Inspect | OperatorEvent
 
 
 @dataclass(frozen=True, slots=True)
 class AgentView:
-    """What is known of one agent's request queue.
+    """The state of one request queue of an agent, from its read mark and the agent's holds.
 
-    `lag` is the age in ms of the request that was last read, and `reads` when that one was sent;
-    0 and None where that is no news. A request sent later than `read_up_to` has not been read.
-    `read_lock` is the lock of the request that was noted last; None where that is not known.
-    `unread` says that nothing was ever read of the queue, as far as the marks know.
-    `held_until` (epoch ms) is set while the agent takes no work, because an operator holds it or
-    its breaker is open; `held_why` says which, in words.
+    Instants are epoch ms. See `roundsman.model.queue_lag`.
     """
 
     lag: int = 0
+    """How long the request that was read last had waited, in ms; 0 if the mark is out of date."""
     reads: int | None = None
+    """When the request that was read last was sent; None if the mark is out of date."""
     read_up_to: int | None = None
+    """A request sent later than this has not been read; None if there is no mark."""
     read_lock: str | None = None
+    """The lock of the request that the mark names; None if it is not known."""
     unread: bool = False
+    """No read mark exists: as far as is known, nothing was ever read from the queue."""
     held_until: int | None = None
+    """Until when the agent is on hold, by an operator or because its circuit breaker is open; None
+    if it is not on hold."""
     held_why: str = ""
+    """The reason for the hold, in words."""
 
 
 Agents: TypeAlias = Mapping[str, AgentView]
-"""By agent and priority: `payment/normal`."""
+"""The views of the queues, keyed by agent and priority: `payment/normal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,14 +220,18 @@ class SendRequest:
 
 @dataclass(frozen=True, slots=True)
 class StartTask:
-    """Something is ready to be claimed: follow with Start."""
+    """A step is ready to be claimed: send a `start` command."""
 
 
 @dataclass(frozen=True, slots=True)
 class InspectAt:
-    """Look again at this instant (epoch ms); best effort, the due entry stands behind it."""
+    """Inspect the task again at this instant.
+
+    This is best effort: if the message is lost, a supervisor finds the task through its due entry.
+    """
 
     at: int
+    """Epoch ms."""
 
 
 Action: TypeAlias = SendRequest | StartTask | InspectAt
@@ -222,36 +239,41 @@ Action: TypeAlias = SendRequest | StartTask | InspectAt
 
 @dataclass(frozen=True, slots=True)
 class HistoryRow:
-    """One line of a task's history: a failed attempt, a recovery, an undo or an operator's act.
-
-    `by` and `command_id` say whose act it was, and in answer to which command.
-    """
+    """One row of a task's history: a failed attempt, a recovery, an undo or a command."""
 
     seq: int
+    """The range key; it orders the rows (`roundsman.engine.history.seq`)."""
     at: int
+    """Epoch ms."""
     kind: str
     step: str | None
+    """The step; None if the row is about the whole task."""
     attempt: int | None
+    """The number of the attempt, from 1; None if the row is about no attempt."""
     reason: str
     by: str | None = None
+    """Who sent the command; None if the row is about no command."""
     command_id: str | None = None
+    """The id of the command; None if the row is about no command."""
 
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """What became of an event: the task to store, what to send, and why, in words.
-
-    `task` is the very object that was passed in where nothing changed; then nothing is stored,
-    though actions may repeat what a redelivered message had caused.
-    """
+    """What the engine decides on an event."""
 
     task: Task
+    """The task to store. If nothing changed, it is the same object that was passed in, and nothing
+    is stored."""
     actions: tuple[Action, ...]
+    """What to send. If nothing changed, the actions may repeat those that an earlier delivery of
+    the same message caused."""
     reason: str
+    """The reason in words, for the log."""
     history: tuple[HistoryRow, ...] = ()
+    """The history rows to store together with the task."""
 
     def then(self, later: "Decision") -> "Decision":
-        """This decision and one made on its outcome, as one to store and send."""
+        """Merge this decision with a later one that was made on its task."""
         return Decision(
             later.task,
             (*self.actions, *later.actions),

@@ -1,4 +1,4 @@
-"""The `when` and `for_each` of a step: JMESPath expressions over the order and the results."""
+"""Evaluates a step's `when` and `for_each`: JMESPath expressions over the order and the results."""
 
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
@@ -30,7 +30,8 @@ OF_A_PART = frozenset(
         "pipe",
     }
 )
-"""Expressions whose operands but the first are evaluated over what the first one gave."""
+"""Node types in which only the first operand is evaluated over the whole data; the other operands
+are evaluated over the value of the first one."""
 
 ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
@@ -43,14 +44,18 @@ JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
 
 
 class NotAList(ValueError):
-    """A `for_each` gave something else; says what, but never the data."""
+    """A `for_each` expression returned a value that is not a list.
+
+    The message names the type of the value and never contains the data.
+    """
 
 
 def compile_condition(where: str, expression: object) -> None:
-    """Refuse an expression that JMESPath cannot read or could never evaluate; `where` names it.
+    """Check that JMESPath can parse and evaluate the expression; `where` names it in messages.
 
-    Raises DefinitionError. JMESPath itself looks up functions only when it evaluates; a name
-    that does not exist would then fail every order instead of the import.
+    Raises DefinitionError for a syntax error, an unknown function, or a wrong number of arguments.
+    JMESPath itself looks up functions only when it evaluates an expression; an unknown function
+    would then fail every order instead of the import.
     """
     if not isinstance(expression, str):
         raise DefinitionError(f"{where} must be a JMESPath expression, not {expression!r}")
@@ -65,22 +70,23 @@ def compile_condition(where: str, expression: object) -> None:
 
 
 def holds(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
-    """Whether the expression is true of `{"input": order, "results": results}`.
+    """Whether the expression is true for `{"input": order, "results": results}`.
 
-    JMESPath's own truth: null, false, and empty strings, lists and objects are false. Amounts
-    are decimal strings, and compare with numbers by their value: ``input.total > `100` ``.
-    Raises ValueError where the expression fails on this data (a function given a wrong type);
-    its sentence names types, never the data.
+    The truth rules are those of JMESPath: null, false, and empty strings, lists and objects are
+    false. A decimal string (an amount) and a number are compared by value:
+    ``input.total > `100` ``. Raises ValueError if the evaluation fails on this data, for example
+    if a function gets an argument of a wrong type. The message names types and never contains the
+    data.
     """
     found = _evaluate("when", expression, order, results)
-    # A number is true in JMESPath, zero included.
+    # In JMESPath every number is true, also zero.
     return found is not None and found is not False and found not in ("", [], {})
 
 
 def listed(expression: str, order: Json, results: Mapping[str, Json]) -> list[Json]:
-    """The list that the expression gives over `{"input": order, "results": results}`.
+    """Return the list that the expression selects from `{"input": order, "results": results}`.
 
-    Raises NotAList where it gives something else, and ValueError as `holds` does.
+    Raises NotAList if the value is not a list, and ValueError like `holds`.
     """
     found = _evaluate("for_each", expression, order, results)
     if not isinstance(found, list):
@@ -99,16 +105,16 @@ def _evaluate(what: str, expression: str, order: Json, results: Mapping[str, Jso
         why = f"{error.function_name}() takes {wanted}, not {given}"
         raise ValueError(f"{failed}: {why}") from error
     except (JMESPathError, TypeError, ValueError, ArithmeticError, RecursionError) as error:
-        # What the library's own functions raise for data that they did not foresee.
+        # The functions of the library raise these for data that they do not expect.
         why = f"{type(error).__name__} on this order"
         raise ValueError(f"{failed}: {why}") from error
     return found
 
 
 class _Interpreter(TreeInterpreter):
-    """JMESPath, but a decimal string and a number are ordered by value.
+    """A JMESPath interpreter that compares a decimal string and a number by value.
 
-    The library raises TypeError for such a pair, while orders carry amounts as decimal strings.
+    Orders contain amounts as decimal strings. The library raises TypeError for such a pair.
     """
 
     def visit_comparator(self, node: "_TreeNode", value: object) -> object:
@@ -132,19 +138,25 @@ def _amount(value: object) -> Decimal | None:
     if not _orders(value):
         return None
     try:
-        amount = Decimal(str(value))  # of a float, the shortest text: 100.1 is 100.1
+        amount = Decimal(str(value))  # str gives the shortest text of a float: 100.1 stays 100.1
     except InvalidOperation:
         return None
     return amount if amount.is_finite() else None
 
 
 def steps_read(expression: str) -> frozenset[str]:
-    """The steps whose results the expression reads, as far as its text shows."""
+    """Return the names of the steps whose results the expression reads.
+
+    Finds only names that the text of the expression contains, such as `results.quote`.
+    """
     return frozenset(_steps_read(_compiled(expression).parsed))
 
 
 def _steps_read(node: Node) -> Iterator[str]:
-    """`results.quote`, wherever `results` is a field of the whole and not of some part."""
+    """Yield `quote` for each `results.quote`, if `results` is a field of the whole data.
+
+    A field `results` of some other value is not a reference to a step.
+    """
     children = [child for child in _children(node) if isinstance(child, Mapping)]
     kind = node.get("type")
     if kind == "subexpression" and [c.get("type") for c in children[:2]] == ["field", "field"]:
@@ -156,7 +168,7 @@ def _steps_read(node: Node) -> Iterator[str]:
 
 
 def _misuses(node: Node) -> Iterator[str]:
-    """Functions that do not exist, or that are given the wrong number of arguments."""
+    """Yield a message for each unknown function and each wrong number of arguments."""
     children = [child for child in _children(node) if isinstance(child, Mapping)]
     if node.get("type") == "function_expression":
         name = str(node["value"])

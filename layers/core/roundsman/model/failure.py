@@ -1,8 +1,8 @@
-"""What a task failed of, named so that one cause has one name: the group of a failure.
+"""Failure groups: tasks that failed for the same cause belong to the same group.
 
-Two hundred orders that the same service declines for the same reason are one thing to know of,
-and one to act on. Their failures have the same fingerprint: the workflow, the step, how the task
-ended, the error's type, and its message without what differs from order to order.
+If one service declines two hundred orders for the same reason, that is one problem, with one alert
+and one action. The failures have the same fingerprint: the workflow, the step, how the task ended,
+the error type, and the error message without the parts that differ between orders.
 """
 
 import re
@@ -13,10 +13,10 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, Task, step_of
 
 ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"
-"""How a task ended that failed: as it was, in an undo that failed itself, or undone as a whole."""
+"""How a failed task ended: archived, archived because an undo failed, or undone as a whole."""
 
 NO_STEP = "none"
-"""Stands for the step where the task failed as a whole."""
+"""The step of a failure in which the task failed as a whole."""
 
 UNKNOWN = "Unknown"
 LONGEST_MESSAGE = 200  # characters
@@ -33,26 +33,27 @@ _SPACE = re.compile(r"\s+")
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """The fingerprint of a failure. `message` is normalised; `step` is NO_STEP where none failed.
-
-    `how` is ARCHIVED, UNDO_FAILED or UNDONE. An item of a fan-out is named by its step.
-    """
+    """The fingerprint of a failure."""
 
     workflow: str
     step: str
+    """The failed step; for an item of a fan-out, the step of the definition. NO_STEP if the task
+    failed as a whole."""
     how: str
+    """ARCHIVED, UNDO_FAILED, UNDONE or UNREADABLE."""
     error_type: str
     message: str
+    """The error message, normalised (see `normalised`)."""
 
     @property
     def group(self) -> str:
-        """The name of the group: `f-` and eight hexadecimal digits."""
+        """The id of the failure group: `f-` and 8 hexadecimal digits."""
         parts = [self.workflow, self.step, self.how, self.error_type, self.message]
         return f"f-{sha256(canonical_json(parts))[:8]}"
 
 
 def failure_of(task: Task) -> Failure | None:
-    """What an ended task failed of; None where it did not fail, or ended as a person asked."""
+    """Return the failure of an ended task; None if it did not fail or a person ended it."""
     if task.state not in (TaskState.ARCHIVED, TaskState.UNDONE) or task.ending is None:
         return None
     if task.state is TaskState.UNDONE:
@@ -80,16 +81,16 @@ def _failure(task: Task, how: str, step: str | None, error: StepError | None) ->
 
 
 def _without(task_id: str, text: str) -> str:
-    """The text without the order's id, where that is a word of its own: an id may be one letter."""
+    """Replace the order's id by `*`, but only where it is a whole word: an id may be one letter."""
     return re.sub(rf"(?<!\w){re.escape(task_id)}(?!\w)", "*", text)
 
 
 def normalised(text: str) -> str:
-    """The text without what differs from one occurrence of its cause to the next.
+    """Return the text without the parts that differ between failures with the same cause.
 
-    Whatever has a digit, is quoted, or is an address becomes `*`: ids, amounts, times. The status
-    that a service answered stays, since 402 and 503 are two causes. At most LONGEST_MESSAGE
-    characters, since a message's end tells more and more of the one order.
+    Words with a digit, quoted text and addresses become `*`: they are ids, amounts or times. The
+    status code of a response is kept, because 402 and 503 are different causes. The result has at
+    most LONGEST_MESSAGE characters, because the end of a message is mostly about the single order.
     """
     kept = _STATUS.sub(lambda found: f"{found[0]}\0", _SPACE.sub(" ", text.replace("\0", " ")))
     plain = _ADDRESS.sub("*", _QUOTED.sub("*", kept))
@@ -99,7 +100,10 @@ def normalised(text: str) -> str:
 
 
 def _star(found: re.Match[str]) -> str:
-    """`*`, but for a status that is kept; a full stop or colon at the end is the sentence's."""
+    """Replace a word by `*`, unless it is a status code to keep (marked by a NUL before it).
+
+    Punctuation at the end of the word belongs to the sentence and is kept.
+    """
     if found.string[found.start() - 1 : found.start()] == "\0":
         return found[0]
     word = found[0].rstrip(".:/-~")
@@ -107,59 +111,72 @@ def _star(found: re.Match[str]) -> str:
 
 
 UNREADABLE = "unreadable"
-"""How a record "failed" that cannot be handled; beside the ways of `roundsman.model.failure`."""
+"""The `how` of a record that cannot be handled. Unlike ARCHIVED, UNDO_FAILED and UNDONE, it is not
+an end of a task."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
-    """A group that is open. Instants are epoch ms.
-
-    `id` is its failures' fingerprint ("f-" and 8 hex digits); `how`, `step`, `error_type` and
-    `message` (normalised) are what they have in common; `agent` is the step's ("" where there is
-    none). `since` is when the task `opened_by` failed, the first of them. `told_at` is None until
-    it was alerted, `told_count` how many members were told of, lowered as they become fewer.
-    `count` members were there at `looked_at` ("more than" so many, where `more`), the newest since
-    `last_at`; the number is the same since `changed_at`; the next look is at `look_at`. It has no
-    member since `clear_since`. Until `telling_until` somebody tells of it. `closed_at` is set once
-    it is over and only that is to be told. `overflow` says that it takes what no group is left for.
-    """
+    """An open failure group. Instants are epoch ms."""
 
     id: str
+    """The fingerprint of the failures: `f-` and 8 hexadecimal digits."""
     workflow: str
     step: str
+    """The failed step, or NO_STEP."""
     how: str
+    """ARCHIVED, UNDO_FAILED, UNDONE or UNREADABLE."""
     error_type: str
     message: str
+    """The error message, normalised."""
     opened_by: str
+    """The id of the first task in the group."""
     opened_at: int
+    """When the group was opened."""
     since: int
+    """When the task `opened_by` failed."""
     agent: str = ""
+    """The agent of the step; empty if there is none."""
     version: int = 1
+    """Counts the writes of the group; each write is conditional on it."""
     telling_until: int = 0
+    """Until then another process may be sending an alert about the group; 0 if none is."""
     told_at: int | None = None
+    """When the last alert about the group was sent; None if none was sent yet."""
     told_count: int = 0
+    """The number of members in the last alert; lowered when the group shrinks."""
     count: int = 1
+    """The number of members at `looked_at`."""
     more: bool = False
+    """The group had more than `count` members at `looked_at`; not all were counted."""
     last_at: int = 0
+    """When the newest member failed."""
     looked_at: int = 0
+    """When a supervisor last counted the members."""
     changed_at: int = 0
+    """Since when the number of members is the same."""
     look_at: int = 0
+    """When a supervisor counts the members next."""
     clear_since: int | None = None
+    """Since when the group has no members (a group of undone orders: only few); None while it has
+    members."""
     closed_at: int | None = None
+    """When the group was closed. A closed group stays stored until its all-clear alert is sent."""
     overflow: bool = False
+    """The group collects the failures for which no further group may be opened."""
 
     @property
     def undone(self) -> bool:
-        """Whether its members are orders that were undone, which is no trouble by itself."""
+        """Whether the members are orders that were undone. An undone order alone is no problem."""
         return self.how == UNDONE
 
     @property
     def severity(self) -> str:
-        """How bad its alert is."""
+        """The severity of the group's alerts: `warning`, `error` or `critical`."""
         if self.undone:
             return "warning"
         return "critical" if self.how in (UNDO_FAILED, UNREADABLE) else "error"
 
     def at_next_version(self) -> "Group":
-        """The same, to be stored on this version."""
+        """Return the group with `version` increased by 1, to be stored on this version."""
         return replace(self, version=self.version + 1)

@@ -1,60 +1,60 @@
-"""Holds: why an agent takes no work for a time, and how that shows on the board."""
+"""Holds on agents: while a hold is in force, its agent takes no work."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 
 from roundsman.model.events import AgentView
 from roundsman.model.instants import MINUTE, clock_time
-from roundsman.model.queue_lag import queue_key
+from roundsman.model.queue_lag import UNREAD, queue_key
 from roundsman.model.workflow import Priority
 
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """Why an agent takes no work, since when and until when (epoch ms).
-
-    `kind` is OPERATOR (somebody asked for it, `by` says who) or BREAKER (its circuit is open).
-    An agent may be held for both reasons at once. `reason` is for people. One that is `unreadable`
-    stands for a stored hold that cannot be read: it is in force until it is replaced or released.
-    """
+    """A hold on an agent. An agent may have one hold of each kind at the same time."""
 
     agent: str
     kind: str
+    """OPERATOR (an operator holds the agent) or BREAKER (its circuit breaker is open)."""
     since: int
+    """Epoch ms."""
     until: int
+    """Epoch ms."""
     reason: str
+    """The reason in words, for people."""
     by: str
+    """Who holds the agent."""
     unreadable: bool = False
+    """The stored hold cannot be read. It stays in force until somebody replaces or releases it."""
 
 
 OPERATOR, BREAKER = "operator", "breaker"
 
 
-NOTHING_KNOWN = AgentView()
-
 UNREADABLE_FOR = 5 * MINUTE
-"""How long a hold that cannot be read is taken to last, from each reading of it: it ends when
-somebody replaces or releases it."""
+"""The `until` of an unreadable hold is this many ms after each read. So the hold stays in force
+until somebody replaces or releases it."""
 
 
 def unreadable_hold(agent: str, kind: str, problem: str, now: int) -> Hold:
-    """What stands for a hold that cannot be read; `problem` says why, in a few words.
+    """Return the hold that replaces a stored hold that cannot be read.
 
-    It is in force: that somebody, or a breaker, wanted the service left alone is all that is known.
+    `problem` says in a few words why it cannot be read. The hold is in force: the only known fact
+    is that an operator or a circuit breaker wanted no calls to the service.
     """
     reason = f"its hold cannot be read ({problem}); release {agent}, or hold it anew"
     return Hold(agent, kind, now, now + UNREADABLE_FOR, reason, "somebody", unreadable=True)
 
 
 def in_force(holds: Iterable[Hold], now: int) -> list[Hold]:
-    """Those that have not ended at `now` (epoch ms), by agent and kind."""
+    """Return the holds that have not ended at `now` (epoch ms), ordered by agent and kind."""
     return sorted(
         (hold for hold in holds if hold.until > now), key=lambda hold: (hold.agent, hold.kind)
     )
 
 
 def why_held(hold: Hold) -> str:
-    """One hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
+    """Describe a hold in words: `on hold by anna until 10:42:07: acquirer maintenance`."""
     if hold.unreadable:
         return f"on hold: {hold.reason}"
     until = clock_time(hold.until)
@@ -66,9 +66,10 @@ def why_held(hold: Hold) -> str:
 def with_holds(
     views: Mapping[str, AgentView], holds: Iterable[Hold], now: int
 ) -> dict[str, AgentView]:
-    """The views by queue, each with what holds its agent at `now`, as long as the longest does.
+    """Return the views by queue, with the holds in force at `now` (epoch ms) added.
 
-    An agent is held with both its queues, also one that was never read and so has no view yet.
+    `held_until` is the end of the agent's longest hold. A hold applies to both queues of its
+    agent; a queue that was never read, and so has no view, gets one.
     """
     found = dict(views)
     by_agent: dict[str, list[Hold]] = {}
@@ -79,6 +80,6 @@ def with_holds(
         why = "; ".join(why_held(hold) for hold in its_holds)
         for priority in Priority:
             queue = queue_key(agent, priority)
-            known = found.get(queue, NOTHING_KNOWN)
+            known = found.get(queue, UNREAD)
             found[queue] = replace(known, held_until=until, held_why=why)
     return found

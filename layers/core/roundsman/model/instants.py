@@ -1,6 +1,7 @@
-"""Instants and durations: milliseconds in records, ISO 8601 and words for people.
+"""Conversions of instants and durations: milliseconds in records, ISO 8601 and words for people.
 
-Instants are epoch milliseconds; durations are milliseconds once they leave a workflow's definition.
+An instant is an int in epoch milliseconds. A duration is a timedelta in a workflow's definition and
+an int in milliseconds everywhere else.
 """
 
 from datetime import UTC, datetime, timedelta
@@ -11,23 +12,23 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def milliseconds(duration: timedelta) -> int:
-    """A duration in whole milliseconds, rounded down."""
+    """Return a duration in whole milliseconds, rounded down."""
     return duration // timedelta(milliseconds=1)
 
 
 def iso(instant: int) -> str:
-    """An instant (epoch milliseconds) as ISO 8601 in UTC: `2026-12-01T09:00:00.250Z`."""
-    moment = EPOCH + timedelta(milliseconds=instant)  # exact, where a float would round
+    """Format an instant (epoch ms) as ISO 8601 in UTC: `2026-12-01T09:00:00.250Z`."""
+    moment = EPOCH + timedelta(milliseconds=instant)  # exact; a float would be rounded
     return moment.isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def clock_time(instant: int) -> str:
-    """An instant as a person says it in a sentence about today: `10:42:07` (UTC)."""
+    """Format an instant (epoch ms) as the time of day in UTC: `10:42:07`."""
     return (EPOCH + timedelta(milliseconds=instant)).strftime("%H:%M:%S")
 
 
 def spoken(duration: int) -> str:
-    """A duration in milliseconds as a person says it: `250 ms`, `12 s`, `3 min`, `2 h 5 min`."""
+    """Format a duration (ms) for people: `250 ms`, `12 s`, `3 min`, `2 h 5 min`."""
     if duration < SECOND:
         return f"{duration} ms"
     seconds = duration // SECOND

@@ -1,4 +1,4 @@
-"""JSON: its type, reading it strictly, and its canonical text."""
+"""JSON: the type of a JSON value, a strict parser, and the canonical text."""
 
 import hashlib
 import json
@@ -9,29 +9,30 @@ from typing import Never, TypeAlias
 
 Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json] | None"
 
-MOST_LEVELS = 24  # an item of DynamoDB has 32 at most, and a result lies some levels deep in it
+MOST_LEVELS = 24  # DynamoDB allows 32 levels in an item; a result is nested some levels deep in it
 
 
 def canonical_json(value: Json) -> str:
-    """The one text for a JSON value: keys sorted, no white space, no escapes but the required ones.
+    """Return the canonical text of a JSON value.
 
-    Equal values give equal text, so its SHA-256 identifies the value.
+    The keys are sorted; there is no white space and no escape that JSON does not require.
+    Equal values have equal text, so the SHA-256 of the text identifies the value.
     Raises ValueError for NaN and the infinities, which JSON does not have.
     """
     text = json.dumps(
         value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
     )
-    # SQS refuses a message with these two characters in it; as escapes they are the same JSON.
+    # SQS refuses a message that contains these two characters. The escapes are the same JSON.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 
 
 def parse_json(text: str) -> Json:
-    """Read strict JSON. Raises ValueError, also for what could not be written again.
+    """Parse strict JSON. Raises ValueError for invalid JSON and for these values:
 
-    That is NaN, Infinity, numbers too large for a float and what is nested deeper than
-    MOST_LEVELS: one such value in a record would fail every later write of it. The standard
-    parser also lets a repeated key win silently; in a message that moves money the sender's
-    intention is then unknown, so it is refused.
+    - NaN, Infinity, floating-point numbers that exceed the range of a float, and values nested
+      deeper than MOST_LEVELS: every later write of a record that contains one would fail.
+    - An object in which a key is repeated. The parser of the standard library silently takes the
+      last value; in a message that moves money, the intention of the sender is then unknown.
     """
     try:
         value: Json = json.loads(
@@ -67,7 +68,7 @@ def _levels(value: Json) -> int:
 
 
 def _containers(items: Iterable[Json]) -> list[Iterable[Json]]:
-    """The arrays and objects among these, as what they hold."""
+    """Return the arrays and the values of the objects among the items."""
     found = (item.values() if isinstance(item, Mapping) else item for item in items)
     return [item for item in found if isinstance(item, Iterable) and not isinstance(item, str)]
 
@@ -81,10 +82,10 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
 
 
 def size_in_bytes(value: Json) -> int:
-    """The length of the value's canonical JSON in UTF-8."""
+    """Return the size of the value's canonical JSON in UTF-8, in bytes."""
     return len(canonical_json(value).encode("utf-8", "surrogatepass"))
 
 
 def sha256(text: str) -> str:
-    """The SHA-256 of the text's UTF-8 as 64 hex digits."""
+    """Return the SHA-256 of the text's UTF-8 as 64 hexadecimal digits."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()

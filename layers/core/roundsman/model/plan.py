@@ -1,8 +1,8 @@
 """The plan: a workflow as canonical JSON, stored once under its SHA-256.
 
-Each task names its plan by that hash, and the scheduler and the supervisor run the stored plan
-only. So a deployment neither changes nor strands a task in flight. A plan says everything
-explicitly: a default that changes in the code later must not change what an old plan means.
+Each task refers to its plan by that hash. The scheduler and the supervisor run only the stored
+plan, so a deployment does not change or break a task in flight. A plan contains every value
+explicitly: if a default changes in the code, the meaning of an old plan does not change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,28 +27,30 @@ from roundsman.model.workflow import (
 )
 
 KEPT_EXPANSIONS = 64
-"""How many expansions of one plan are kept: orders of the same number of lines share one."""
+"""How many expansions of one plan are cached. Orders with the same number of items share one."""
 
 PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
-"""For plans that code of version 1 would run wrongly: those that use what it did not know."""
+"""The version of a plan that uses a field of RICHER_FIELDS. Code that reads only version 1 does not
+know these fields and would run the plan wrongly."""
 
 
 @dataclass(frozen=True, slots=True)
 class ArchivePlan:
-    """Keep, alert and wait for a person."""
+    """The strategy `Archive` in a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class UndoPlan:
-    """Compensate what may have happened."""
+    """The strategy `Undo` in a plan."""
 
 
 @dataclass(frozen=True, slots=True)
 class WaitPlan:
-    """Wait `delay` ms and try once more, at most `times`; then `then`."""
+    """The strategy `Wait` in a plan."""
 
     delay: int
+    """In ms."""
     times: int
     then: UndoPlan | ArchivePlan
 
@@ -58,7 +60,7 @@ StrategyPlan: TypeAlias = ArchivePlan | UndoPlan | WaitPlan
 
 @dataclass(frozen=True, slots=True)
 class RetryPlan:
-    """`Retry` in milliseconds."""
+    """`Retry` in a plan. Durations are in ms."""
 
     max_attempts: int
     first_delay: int
@@ -68,7 +70,7 @@ class RetryPlan:
 
 @dataclass(frozen=True, slots=True)
 class CompensationPlan:
-    """`Compensation` in milliseconds."""
+    """`Compensation` in a plan. Durations are in ms."""
 
     complete_within: int
     retry: RetryPlan
@@ -77,80 +79,86 @@ class CompensationPlan:
 
 @dataclass(frozen=True, slots=True)
 class StepPlan:
-    """`Step` in milliseconds, its predecessors by name and its strategy resolved.
-
-    In an expanded plan, `item_of` names the step whose `index`-th item this one is for.
-    """
+    """`Step` in a plan. Durations are in ms."""
 
     name: str
     agents: tuple[str, ...]
+    """In the order of preference; at least one."""
     after: tuple[str, ...]
+    """The names of the steps that must be done first."""
     complete_within: int
     retry: RetryPlan
     compensation: CompensationPlan | None
     on_failure: StrategyPlan
+    """The strategy of the step, or that of the workflow if the step has none."""
     when: str | None
     result_limit: int
+    """In bytes."""
     heartbeat_within: int | None = None
     for_each: str | None = None
     tolerate: float = 0
     item_of: str | None = None
+    """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
+    """In an expanded plan, the index of the item, from 0."""
 
     @property
     def fans_out(self) -> bool:
-        """Whether the step stands for one each item, and how many there are is not known."""
+        """Whether this is a fan-out step that is not expanded into its items."""
         return self.for_each is not None and self.item_of is None
 
     @property
     def agent(self) -> str:
-        """The agent that is asked first."""
+        """The preferred agent."""
         return self.agents[0]
 
     @property
     def attempts(self) -> int:
-        """How often the step is tried at most: a wait adds one attempt for each time it waits."""
+        """The maximum number of attempts; each wait of the strategy `Wait` adds one attempt."""
         waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
         return self.retry.max_attempts + waits
 
 
 @dataclass(frozen=True)
 class Plan:
-    """A workflow as the machine runs it. `steps` are in the order of their definition.
-
-    `stored` is the plan that this one is an expansion of.
-    """
+    """A workflow as the engine runs it. Durations are in ms."""
 
     workflow: str
+    """The name of the workflow."""
     steps: Mapping[str, StepPlan]
+    """The steps by name, in the order of their definition."""
     complete_within: int
     on_failure: StrategyPlan
     retain_for: int
     priority: str
     point_of_no_return: str | None
+    """The name of the step; None if the workflow has no point of no return."""
     text: str = field(repr=False, compare=False)
+    """The stored text, canonical JSON."""
     stored: "Plan | None" = field(default=None, repr=False, compare=False)
+    """The plan that this one was expanded from; None if this plan is not expanded."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
+    """In an expanded plan, the number of items of each expanded step."""
 
     @cached_property
     def hash(self) -> str:
-        """The SHA-256 of the plan's text, 64 hex digits."""
+        """The SHA-256 of the plan's text, as 64 hexadecimal digits."""
         return sha256(self.text)
 
     def before(self, step: str) -> frozenset[str]:
-        """All steps that the step comes after, directly or not."""
+        """Return all direct and indirect predecessors of the step."""
         return self._before[step]
 
     def instances(self, step: str) -> tuple[str, ...]:
-        """The steps that a step of the definition is here: one each item, or itself."""
+        """Return the names of the step's items if it is expanded, else its own name."""
         return item_names(step, self.fan_outs.get(step, 0)) or (step,)
 
     def expanded(self, counts: Mapping[str, int]) -> "Plan":
-        """The plan with each step that fans out as one each item: `pick[0]` to `pick[n-1]`.
+        """Return the plan with each fan-out step replaced by its items: `pick[0]` to `pick[n-1]`.
 
-        `counts` are a task's `fan_outs`; a step that is not in them, or has no items, stays as it
-        is. What comes after such a step comes after all its items. Of an expanded plan, the
-        stored one is expanded.
+        `counts` is a task's `fan_outs`. A step that is not in it, or has 0 items, is not replaced.
+        A step after a replaced step comes after all its items. If this plan is already expanded,
+        the plan that it was expanded from is expanded again.
         """
         if not counts:
             return self.stored or self
@@ -196,12 +204,15 @@ class Plan:
 
     @cached_property
     def has_conditions(self) -> bool:
-        """Whether deciding may need the order: some step has a `when` or a `for_each`."""
+        """Whether a decision may need the order: a step has a `when` or a `for_each`."""
         return any(step.when or step.for_each for step in self.steps.values())
 
 
 def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
-    """The step as it is in an expansion; its condition was evaluated for it as a whole."""
+    """Yield the steps that replace a step in an expanded plan.
+
+    An item has no `when`: the condition was already evaluated for the step as a whole.
+    """
     after = tuple(chain.from_iterable(map(plan.instances, step.after)))
     if step.name not in plan.fan_outs:
         yield replace(step, after=after)
@@ -211,7 +222,7 @@ def _items(plan: Plan, step: StepPlan) -> Iterator[StepPlan]:
 
 
 def plan_of(workflow: Workflow) -> Plan:
-    """The plan that a workflow's definition stands for. Equal definitions give equal hashes."""
+    """Return the plan of a workflow. Equal definitions give plans with equal hashes."""
     point = workflow.point_of_no_return
     steps = [_step(step, workflow) for step in workflow.steps]
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
@@ -229,7 +240,10 @@ def plan_of(workflow: Workflow) -> Plan:
 
 
 def read_plan(text: str) -> Plan:
-    """The plan in its stored text. Raises ValueError where it is not one, or is of a newer kind."""
+    """Read a plan from its stored text.
+
+    Raises ValueError if the text is not a plan, or if its version is not one that this code reads.
+    """
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
     if version not in (PLAN_VERSION, RICHER_PLAN_VERSION) or isinstance(version, bool):
@@ -241,7 +255,8 @@ def read_plan(text: str) -> Plan:
 
 
 RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
-"""Said only where they are used, so that a definition without them keeps its hash."""
+"""The fields that only version 2 has. A plan contains them only for the steps that use them, so
+that a definition without them keeps its hash."""
 
 
 def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
@@ -323,7 +338,10 @@ def _read(document: dict[str, Json], text: str) -> Plan:
 
 
 def _check_steps(steps: list[StepPlan]) -> None:
-    """A plan is written from a checked definition; this is for one that was tampered with."""
+    """Check that the steps have unique names and known predecessors.
+
+    A plan is written from a checked definition, so only a stored text that was altered fails here.
+    """
     names = {step.name for step in steps}
     if not steps or len(names) != len(steps):
         raise ValueError("the plan has no steps, or two of one name")

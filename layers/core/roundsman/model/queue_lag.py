@@ -1,31 +1,37 @@
-"""Marks: what agents note about how far they have read their queues, and what follows from it.
+"""Read marks: how far the agents have read their queues, and what the engine concludes from that.
 
-Before an agent acts on a request it notes when that request was sent, at most every NOTE_EVERY
-for each queue and instance. From the stored mark (sent at S, read at R) two things follow.
+Before an agent acts on a request, it stores a read mark: when the request was sent and when it was
+read. Each instance stores at most one mark per queue every NOTE_EVERY. A mark (sent at S, read at
+R) gives two results.
 
-*Lag*, R - S: how long the request had waited. It is news for NEWS_FOR only, since the mark of an
-idle queue ages without anyone being behind. Where a call takes longer than that, its reader writes
-its next mark only after it: so a mark that follows another read says itself for how long it is
-news, which is twice the time between the two. A request that had waited for less than that came
-to a reader that was idle meanwhile: then it is twice what it had waited.
+*Lag* is R - S: how long the request waited in its queue. The lag is used only for a limited time
+after R (`news_for`), because the mark of an idle queue gets old although there is no backlog. The
+time is NEWS_FOR, or longer if a call takes longer than that: a reader stores its next mark only
+after the call. So the time is twice the interval between this read and the previous read of the
+same instance. If the request waited for less than that interval, the reader was idle in between;
+then the time is twice the waiting time. The time is never shorter than NEWS_FOR, and never longer
+than NEWS_FOR_AT_MOST.
 
-*What was never read*: a step that is overdue, but whose request nobody has read, has not failed.
-Saying so wrongly costs an attempt that is not counted; a step whose agent dies at every attempt
-would then be sent for ever. So every doubt is resolved as "may have been read":
+*Requests that were never read*: if a step is overdue but nobody has read its request, the attempt
+has not failed and is not counted. A wrong "never read" is dangerous: if the agent crashes at every
+attempt and no attempt is counted, the engine sends the step forever. So every doubtful case counts
+as "may have been read":
 
-- A mark that is older than DOUBT: an instance reads on unnoted for NOTE_EVERY after its mark,
-  and a request read then was sent before then, so only one sent after R + DOUBT was never read.
-  (Another instance's unnoted reads began with an earlier mark of its own, so end earlier.)
-- A younger mark: the queue is being read now. Its reader is about at S, and what it read unnoted
-  since then it sent soon after S, so only one sent after S + DOUBT was never read. In a backlog
-  this is what saves orders from being failed for having waited. It may be wrong where a backlog
-  shrinks by more than DOUBT within NOTE_EVERY; the next attempt then counts.
-- No mark at all says nothing.
+- The mark is older than DOUBT. For NOTE_EVERY after its mark, an instance may read requests without
+  storing a new one. Such a request was sent before it was read. So only a request sent after
+  R + DOUBT was never read. (Reads without a mark by another instance follow an earlier mark of that
+  instance, so they end earlier.)
+- The mark is younger. The queue is being read now, and its reader is at about S. The requests that
+  it has read since then without a mark were sent soon after S. So only a request sent after
+  S + DOUBT was never read. In a backlog, this rule prevents orders from failing because they
+  waited. It can be wrong if a backlog shrinks by more than DOUBT within NOTE_EVERY; the next
+  attempt then counts.
+- There is no mark. Nothing is known.
 
-DOUBT is NOTE_EVERY and as much again for clocks that differ and for a write that takes its time.
+DOUBT is NOTE_EVERY, plus the same time again for clock differences and slow writes.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
 from roundsman.model.events import Agents, AgentView
@@ -38,7 +44,7 @@ NOTE_EVERY = 5 * SECOND
 DOUBT = 2 * NOTE_EVERY
 NEWS_FOR = MINUTE
 NEWS_FOR_AT_MOST = 30 * MINUTE
-"""Twice the longest call that a function can make."""
+"""Twice the longest call that a Lambda function can make (15 minutes)."""
 
 
 UNREAD = AgentView(unread=True)
@@ -46,36 +52,37 @@ UNREAD = AgentView(unread=True)
 
 @dataclass(frozen=True, slots=True)
 class ReadMark:
-    """A request that was sent at `sent_at` was read at `read_at` (epoch ms).
-
-    For `news_for` ms after that its lag is taken for the queue's. `lock` is that of the claim
-    whose request was read then; None where a mark of older code does not say.
-    """
+    """The note that an agent read a request."""
 
     sent_at: int
+    """When the request was sent, in epoch ms."""
     read_at: int
+    """When the request was read, in epoch ms."""
     news_for: int = NEWS_FOR
+    """How long after `read_at` the lag of this request is used as the lag of the queue, in ms."""
     lock: str | None = None
+    """The lock of the claim whose request was read; None in a mark that older code wrote."""
 
 
 class ReadNotes(Protocol):
-    """Where an agent notes what it reads."""
+    """Stores the read marks of an agent."""
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
-        """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
+        """Note that a request sent at `sent_at` (epoch ms) was read now.
 
-        Written at most every NOTE_EVERY a queue. It never fails: without news, overload is
-        seen later, and nothing else. Raises CallRefused where the agent may not write marks.
+        Call this before you act on the request. A mark is written at most every NOTE_EVERY for
+        each queue. A transient failure is ignored: the only effect is that a backlog is noticed
+        later. Raises CallRefused if the agent has no permission to write marks.
         """
 
 
 def queue_key(agent: str, priority: str) -> str:
-    """What marks and views are kept under: `payment/normal`."""
+    """Return the key of a queue's mark and view: `payment/normal`."""
     return f"{agent}/{priority}"
 
 
 def view(mark: ReadMark, now: int) -> AgentView:
-    """What a stored mark says of its queue at `now` (epoch ms)."""
+    """Return the view of a queue that follows from its mark at `now` (epoch ms)."""
     age = now - mark.read_at
     known = mark.sent_at if age <= DOUBT else mark.read_at
     if age > mark.news_for:
@@ -85,18 +92,14 @@ def view(mark: ReadMark, now: int) -> AgentView:
 
 
 def with_unread(agents: Agents, plan: "Plan", priority: str) -> Agents:
-    """The views, and which queues of the plan's agents were never read, as far as marks say.
-
-    A view may exist without a mark: of an agent that is on hold.
-    """
+    """The views, plus one for each queue of the plan's agents that was never read."""
     queues = (queue_key(agent, priority) for step in plan.steps.values() for agent in step.agents)
-    views = ((queue, agents.get(queue, UNREAD)) for queue in queues)
-    unread = {q: replace(view, unread=True) for q, view in views if view.read_up_to is None}
+    unread = {queue: UNREAD for queue in queues if queue not in agents}
     return {**agents, **unread} if unread else agents
 
 
 class ReadMarkWriter:
-    """What one instance has read of one queue, and when it is time to write it down."""
+    """Decides when one instance writes its next read mark for one queue, and what it contains."""
 
     def __init__(self) -> None:
         self._written_at: int | None = None
@@ -104,11 +107,11 @@ class ReadMarkWriter:
         self._latest_sent = 0
 
     def read(self, sent_at: int, now: int, lock: str | None = None) -> ReadMark | None:
-        """Note a read; the mark to write where one is due.
+        """Note a read at `now` (epoch ms). Returns the mark to write; None if none is due yet.
 
-        The latest send time since the last mark speaks for the queue: a redelivered request is
-        old because it failed, not because the queue is long. None was sent after it was read,
-        whatever the sender's clock says.
+        The mark contains the latest send time since the last mark. An earlier send time may be
+        that of a redelivered request, which is old because it failed and not because there is a
+        backlog. A send time after `now` is taken as `now`: the sender's clock is wrong.
         """
         self._latest_sent = max(self._latest_sent, min(sent_at, now))
         apart = 0 if self._read_at is None else now - self._read_at
@@ -120,6 +123,6 @@ class ReadMarkWriter:
         return ReadMark(self._latest_sent, now, news_for, lock)
 
     def written(self, mark: ReadMark) -> None:
-        """The mark is stored; begin anew."""
+        """Note that the mark was stored; the next mark covers the reads from now on."""
         self._written_at = mark.read_at
         self._latest_sent = 0

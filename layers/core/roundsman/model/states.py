@@ -1,10 +1,14 @@
-"""The names of the states: a task's life (asynq's, plus undo) and a step's (the pattern's)."""
+"""The states of a task and of a step.
+
+The task states are those of asynq, plus the states of the undo. The step states are those of the
+Scheduler Agent Supervisor pattern.
+"""
 
 from enum import StrEnum
 
 
 class TaskState(StrEnum):
-    """Where a task stands; stored with each decision and never set by anything else."""
+    """The state of a task. Only a decision sets it."""
 
     SCHEDULED = "Scheduled"
     PENDING = "Pending"
@@ -23,7 +27,7 @@ END_STATES = frozenset(
 
 
 class ProcessState(StrEnum):
-    """Where one step of a task stands."""
+    """The state of one step of a task."""
 
     PENDING = "Pending"
     PROCESSING = "Processing"
@@ -36,4 +40,4 @@ class ProcessState(StrEnum):
 
 
 DONE = frozenset({ProcessState.PROCESSED, ProcessState.SKIPPED})
-"""The states of a step that let what comes after it start."""
+"""The step states that allow the steps after this one to start."""

@@ -1,6 +1,6 @@
-"""The task record: one item that holds a task and all its steps.
+"""The task record: one item that contains a task and all its steps.
 
-An absent step record means a step that nothing has happened to: Pending, never claimed.
+A step without a step record is Pending and was never claimed.
 """
 
 import re
@@ -13,21 +13,23 @@ from roundsman.model.json import Json
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
 SCHEMA = 1
-"""The record format that this code writes. A record with a higher number is left alone."""
+"""The record format that this code writes. This code does not change a record with a higher one."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepError:
-    """Why an attempt failed: a short type (`CardDeclined`) and a sentence for people."""
+    """Why an attempt failed."""
 
     type: str
+    """A short name for programs, for example `CardDeclined`."""
     message: str
+    """A sentence for people."""
 
     def cut(self) -> "StepError":
-        """The error in at most 100 and 1,000 bytes, whatever an agent sent.
+        """Return the error with the type cut to 100 bytes and the message cut to 1,000 bytes.
 
-        It goes into the record, the history, an alert and a status, and a record that outgrew
-        its 400 KB could never be written again.
+        The error is stored in the record and the history and sent in an alert and a status. A
+        record that exceeds DynamoDB's 400 KB could never be written again.
         """
         return StepError(_cut(self.type, LONGEST_ERROR_TYPE), _cut(self.message, 1_000))
 
@@ -37,56 +39,58 @@ def _cut(text: str, size: int) -> str:
 
 
 class AfterUndo(StrEnum):
-    """What becomes of a step whose effect is undone while its task goes on."""
+    """What happens to a step after its undo, if its task continues."""
 
-    SKIPPED = "skipped"  # an item of a fan-out that may fail
-    NEXT_AGENT = "next agent"  # settled at one agent, the step begins at another
-    NEW_KEY = "new key"  # settled under one key, the step begins under another
+    SKIPPED = "skipped"  # the step is an item of a fan-out that may fail
+    NEXT_AGENT = "next agent"  # the step is performed at another agent
+    NEW_KEY = "new key"  # the step is performed under a fresh idempotency key
 
 
 class Effect(StrEnum):
-    """What is proven of the effect of a step's requests; without a proof it is unknown."""
+    """What is proven about the effect of a step's requests. Without proof, it is unknown."""
 
-    NONE = "none"  # no request has had its effect, and none can have it any more
-    STANDS = "stands"  # it took place
+    NONE = "none"  # no request had an effect, and none can have one any more
+    STANDS = "stands"  # the effect took place
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StepRecord:
-    """One step of one task: the pattern's own fields, and what an operator asks first.
+    """One step of one task: the fields of the Scheduler Agent Supervisor pattern, and more.
 
-    Instants are epoch ms; None where there is no such instant.
+    Instants are epoch ms; None means that there is no such instant.
     """
 
     process_state: ProcessState = ProcessState.PENDING
     locked_by: str | None = None
-    """The lock token of the request that is under way."""
+    """The lock token of the current request; None if no request is under way."""
     complete_by: int | None = None
-    """While Processing, when the scheduler asks whether something is wrong; the agent's right to
-    act may end later (`roundsman.engine.time_limits`). While Pending and ready, the time by which
-    the step should have been started."""
+    """While a request is under way: when the attempt is overdue and the engine checks it. The
+    request may be allowed to act for longer (`roundsman.engine.time_limits`). While the step is
+    ready: when it should have been claimed."""
     failure_count: int = 0
+    """The number of failed attempts that were counted."""
     not_before: int | None = None
+    """The earliest start of the next attempt; None if the step is not waiting for a time."""
     started_at: int | None = None
-    """When the current attempt was claimed."""
+    """When the current attempt was claimed; None if the step was never claimed."""
     finished_at: int | None = None
     result: Json = None
     error: StepError | None = None
     agent: str | None = None
-    """The agent of the step, where it is not the plan's first."""
+    """The step's agent; None for the first agent in the plan."""
     round: int = 1
-    """The generation of the idempotency key; a fresh key begins the next."""
+    """The generation of the idempotency key; a fresh key begins the next round."""
     acts_until: int | None = None
-    """How long a copy of an earlier request may still act, where that is ahead."""
+    """Until when a copy of an earlier request may still act; None if none can."""
     outcome_unknown: bool = False
-    """An attempt ended without a definite answer; for an undone step, its effect was never
+    """An attempt ended without a definite answer. For an undone step: its effect was never
     confirmed."""
     held_since: int | None = None
-    """Set while the step waits only because its agent takes no work."""
+    """Since when the step is parked: it waits only because its agent is on hold."""
     heartbeat_by: int | None = None
-    """When the attempt must have shown progress, where that is before `complete_by`."""
+    """When the attempt is overdue if it shows no progress; None if it needs no heartbeat."""
     heard_at: int | None = None
-    """When the agent last reported on the present attempt (progress, or waiting for a callback)."""
+    """When the agent last reported on the current attempt (progress, or waiting for a callback)."""
     waiting: bool = False
     """The attempt waits for a callback."""
     uncounted_timeouts: int = 0
@@ -96,33 +100,33 @@ class StepRecord:
     tried: tuple[str, ...] = ()
     """The agents that were tried before `agent`."""
     after_undo: "AfterUndo | None" = None
-    """What follows the step's undo, where that is not Undone."""
+    """What happens to the step after its undo; None if it stays Undone."""
     effect: "Effect | None" = None
-    """What is proven of the effect of the requests so far; None where nothing is. An agent proves
-    it (`Reply.effect`), or a person states it."""
+    """What is proven about the effect of all requests so far; None if nothing is proven. An agent
+    proves it (`Reply.effect`), or a person states it."""
     extra: int = 0
-    """ms that a person added while an attempt was under way."""
+    """Time in ms that a person added to the current attempt."""
     granted: int = 0
-    """ms added to each attempt from the next claim on: earlier `extra`."""
+    """Time in ms that is added to each attempt from the next claim on: earlier `extra`."""
 
     @property
     def overdue_at(self) -> int | None:
-        """When what is under way is overdue: at its heartbeat's end, or at its own."""
+        """When the current attempt is overdue: `heartbeat_by` if it is set, else `complete_by`."""
         return self.complete_by if self.heartbeat_by is None else self.heartbeat_by
 
     @property
     def under_way(self) -> bool:
-        """Whether a request is out: the step is Processing, or its undo is at the agent."""
+        """Whether a request is under way: the step is Processing, or its undo is claimed."""
         if self.process_state is ProcessState.UNDOING:
             return self.locked_by is not None
         return self.process_state is ProcessState.PROCESSING
 
     @property
     def refused(self) -> bool:
-        """Whether the step has failed, and it is proven that it had no effect.
+        """Whether the step has failed and provably had no effect.
 
-        A refusal alone is no proof: another try, or another copy of the request, may have been
-        taken.
+        A refusal by the service is not a proof: the service may have accepted another try of the
+        attempt, or another copy of the request.
         """
         return self.process_state is ProcessState.ERROR and self.effect is Effect.NONE
 
@@ -132,90 +136,104 @@ UNTOUCHED = StepRecord()
 
 @dataclass(frozen=True, slots=True)
 class Owed:
-    """A status or an alert that a decision promised and that is not known to be sent.
+    """A status or alert that was stored with a decision and is not known to be sent."""
 
-    `seq` is the record's Version at the decision, `at` its instant, `detail` its reason.
-    """
-
-    kind: str  # "status" or "alert"
-    name: str  # the status ("completed") or the alert's kind ("task_archived")
+    kind: str
+    """`status` or `alert`."""
+    name: str
+    """The status (`completed`) or the kind of the alert (`task_archived`)."""
     seq: int
+    """The version of the record that the decision stored."""
     at: int
+    """When the decision was made, in epoch ms."""
     detail: str
+    """The reason of the decision."""
 
 
 @dataclass(frozen=True, slots=True)
 class Termination:
-    """The task takes no further step forward: how it will end, and what it failed of.
-
-    `undo` says that what may have happened is compensated first. `error` is what failed; without
-    one a person asked for the end.
-    """
+    """How a task ends that performs no further step, and why."""
 
     how: TaskState
+    """The state in which the task will end."""
     why: str
+    """The reason in words."""
     step: str | None = None
+    """The step that failed; None if the task failed as a whole or no step failed."""
     undo: bool = False
+    """First compensate every step that may have had an effect."""
     error: StepError | None = None
+    """The error that ended the task; None if a person ended it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """A task as stored. `version` counts decisions, and every decision is conditional on it.
-
-    `lane` and `due_at` are the keys of the `due` index (see `roundsman.engine.due`). `complete_by`
-    counts from `start_at`. `retain_for` is in ms. `expires_at` (epoch ms) is set once the task
-    may be removed. `command_ids` are the last operators' commands that were done.
-    `fan_outs` says of each step that runs once an item how many items there are, once that is
-    known; its records are then `name[0]` and so on. `held_until` is the end of the time by which
-    `complete_by` was moved because an agent was held. `failure` is the group of the failure that
-    the task ended in (`roundsman.model.failure`); None while it has not.
-    """
+    """A task as stored. Instants are epoch ms."""
 
     task_id: str
     workflow: str
+    """The name of the workflow."""
     plan: str
+    """The hash of the plan."""
     state: TaskState
     version: int
+    """Counts the decisions on the task; every decision is stored on the condition that the stored
+    version is the one it was made on."""
     created_at: int
     start_at: int
+    """When the task may start."""
     complete_by: int
+    """When the task must be complete: its `complete_within`, counted from `start_at`, plus the time
+    that was added since."""
     retain_for: int
+    """How long the task is kept, in ms, from when it has ended and nothing is owed any more."""
     shard: int
+    """The shard of the due index; it never changes."""
     lane: str
+    """The hash key of the `due` index (`roundsman.engine.due`)."""
     due_at: int
+    """The range key of the `due` index: when a supervisor looks at the task."""
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
+    """The step records by name."""
     owed: tuple[Owed, ...] = ()
     ending: Termination | None = None
+    """How the task ends; None while it goes on."""
     ended_at: int | None = None
     expires_at: int | None = None
+    """When the record may be removed; None if it does not expire."""
     priority: str = "normal"
     tenant: str | None = None
     reply_to: str | None = None
+    """The URL of the queue for statuses; None if the application wants none."""
     correlation_id: str | None = None
     command_ids: tuple[str, ...] = ()
+    """The ids of the last commands that were applied; a repeated command is ignored."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)
+    """The number of items of each fan-out step for which it is known. The records of the items are
+    `name[0]`, `name[1]` and so on."""
     held_until: int | None = None
+    """The end of the hold time that was already added to `complete_by`."""
     failure: str | None = None
+    """The id of the failure group (`roundsman.model.failure`); None if the task has not failed."""
 
     @property
     def ended(self) -> bool:
-        """Whether the task is in an end state. A person may still resubmit it from some."""
+        """Whether the task is in an end state. An operator may resubmit it from some of them."""
         return self.state in END_STATES
 
     def step(self, name: str) -> StepRecord:
-        """The step's record; of a step that nothing happened to, an untouched one."""
+        """Return the step's record; UNTOUCHED if the step has none."""
         return self.steps.get(name, UNTOUCHED)
 
     def answers(self) -> dict[str, Json]:
-        """What the Processed steps answered, by record: an item of a fan-out by its own name."""
+        """Return the results of the Processed steps by record name: `pick[0]` for an item."""
         return answers_of(self.steps)
 
     def results(self) -> dict[str, Json]:
-        """What the steps that are done answered, by step.
+        """Return the results of the steps by step name.
 
-        Of a fan-out a list in the items' order, with None for an item that was left out; it is
-        there once every item is done.
+        The result of a fan-out step is a list in the order of the items, with None for an item that
+        was left out. The list is included only when every item is Processed or Skipped.
         """
         found = self.answers()
         for name, count in self.fan_outs.items():
@@ -228,7 +246,7 @@ class Task:
 
 
 def answers_of(steps: Mapping[str, StepRecord]) -> dict[str, Json]:
-    """What those of the steps that are Processed answered."""
+    """Return the results of the Processed steps, by record name."""
     return {
         name: record.result
         for name, record in steps.items()
@@ -237,18 +255,21 @@ def answers_of(steps: Mapping[str, StepRecord]) -> dict[str, Json]:
 
 
 def item_names(step: str, count: int) -> tuple[str, ...]:
-    """The names of the records of a step that runs once an item: `pick[0]`, `pick[1]`."""
+    """Return the names of the item records of a fan-out step: `pick[0]`, `pick[1]`."""
     return tuple(f"{step}[{index}]" for index in range(count))
 
 
 def item_place(name: str) -> tuple[str, int] | None:
-    """The step and the place of a record that is one item's: `pick[3]` is pick's 3. Else None."""
+    """Split the name of an item record: `pick[3]` gives `("pick", 3)`. None for other names."""
     found = _ITEM.fullmatch(name)
     return (found[1], int(found[2])) if found else None
 
 
 def step_of(name: str) -> str:
-    """The step that a record's name stands for: `pick` for `pick[3]`, and `pick` for itself."""
+    """Return the step of the definition that a record belongs to: `pick[3]` gives `pick`.
+
+    A name that is not the name of an item record is returned unchanged.
+    """
     found = item_place(name)
     return found[0] if found else name
 
@@ -262,15 +283,16 @@ _UNDOES = frozenset({ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UND
 
 
 def operation_of(record: StepRecord) -> str:
-    """What the step is at, by its state: to perform, or to undo."""
+    """Return the current operation of the step, which follows from its state: PERFORM or UNDO."""
     return UNDO if record.process_state in _UNDOES else PERFORM
 
 
 def idempotency_key(task_id: str, step: str, operation: str, record: StepRecord) -> str:
-    """The key of one effect: the same across every attempt, redelivery and resubmission.
+    """Return the idempotency key of one effect.
 
-    `operation` is `perform` or `undo`. A remote service answers an old key with its old result,
-    so a new round (after an undo) and another agent have keys of their own.
+    The key is the same in every attempt, redelivery and resubmission. `operation` is `perform` or
+    `undo`. A remote service answers a used key with the old result. So a new round (a fresh key)
+    and another agent each have a key of their own.
     """
     parts = [task_id, step, operation]
     if record.round > 1:

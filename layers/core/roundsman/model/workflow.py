@@ -1,7 +1,8 @@
-"""What the author of a workflow writes: steps, their retries and compensations, strategies.
+"""Workflow definitions: steps, their retries and compensations, and the strategies on failure.
 
-A definition is data. One that could never run is refused when its module is imported, with a
-sentence that says what to change; `roundsman.model.plan` turns one that can into its stored form.
+A definition is data. A definition that can never run raises DefinitionError when its module is
+imported; the message says what to change. `roundsman.model.plan` turns a definition into its
+stored form.
 """
 
 from collections.abc import Mapping, Sequence
@@ -23,14 +24,14 @@ from roundsman.model._checks import (
 )
 from roundsman.model.expressions import compile_condition, steps_read
 
-MOST_STEPS = 100  # a task is one item of at most 400 KB, and one decision looks at all of it
+MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024
 LARGEST_RESULT = 32 * 1024
 COMPENSATION_ATTEMPTS = 8
 
 
 class Priority(StrEnum):
-    """Which of an agent's two request queues a task's requests travel on."""
+    """The priority of a task. An agent has one request queue for each priority."""
 
     NORMAL = "normal"
     URGENT = "urgent"
@@ -38,24 +39,27 @@ class Priority(StrEnum):
 
 @dataclass(frozen=True)
 class Undo:
-    """On failure: compensate every step that may have had an effect, newest first."""
+    """Strategy on failure: compensate every step that may have had an effect, newest first."""
 
 
 @dataclass(frozen=True)
 class Archive:
-    """On failure: keep the task as it is, alert, and wait for a person."""
+    """Strategy on failure: keep the task as it is, send an alert, and wait for a person."""
 
 
 @dataclass(frozen=True)
 class Wait:
-    """On exhausted attempts: wait `delay`, try once more, at most `times`; `then` the rest.
+    """Strategy on failure: when all attempts have failed, wait and try again.
 
-    A permanent failure does not wait: it goes to `then` at once.
+    A permanent failure does not wait: `then` applies at once.
     """
 
     delay: timedelta
+    """The wait before each additional attempt."""
     times: int
+    """The maximum number of additional attempts."""
     then: Undo | Archive = field(default_factory=Undo)
+    """The strategy after the last additional attempt."""
 
     def __post_init__(self) -> None:
         check_duration("Wait: delay", self.delay)
@@ -69,17 +73,21 @@ Strategy: TypeAlias = Undo | Archive | Wait
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How often a step is attempted, and how long it waits in between.
+    """The maximum number of attempts at a step, and the wait between two attempts.
 
-    The wait before attempt n+1 is drawn from 0 to `first_delay` doubled n-1 times, at most
-    `max_delay` (exponential backoff with full jitter). An error whose type is in `not_on`
-    is permanent whatever the agent says.
+    The wait follows exponential backoff with full jitter (AWS Architecture Blog, "Exponential
+    Backoff And Jitter"): the wait before attempt n+1 is random between 0 and `first_delay` doubled
+    n-1 times, but not longer than `max_delay`.
     """
 
     max_attempts: int = 3
+    """The maximum number of attempts, including the first one."""
     first_delay: timedelta = timedelta(seconds=1)
+    """The longest wait before the second attempt."""
     max_delay: timedelta = timedelta(minutes=5)
+    """The longest wait before any attempt."""
     not_on: tuple[str, ...] = ()
+    """Error types that are permanent, even if the agent reports them as transient."""
 
     def __post_init__(self) -> None:
         check_count("Retry: max_attempts", self.max_attempts)
@@ -98,16 +106,15 @@ class Retry:
 
 @dataclass(frozen=True, kw_only=True)
 class Compensation:
-    """How a step is undone; its code is the agent's function marked `@agent.compensates(step)`.
-
-    `complete_within` is the step's own where None. `fences_late_performs` promises that the
-    remote service, once it has undone a key, refuses a perform with that key for ever; without
-    the promise an undo waits until no perform can still be on its way.
-    """
+    """How a step is undone. The code is the agent's function marked `@agent.compensates(step)`."""
 
     complete_within: timedelta | None = None
+    """The agent's time for one attempt; None for the step's `complete_within`."""
     retry: Retry = Retry(max_attempts=COMPENSATION_ATTEMPTS)
     fences_late_performs: bool = False
+    """A promise: after the remote service has undone an idempotency key, it refuses every later
+    perform with that key forever. Without this promise, an undo waits until no request to perform
+    the step can arrive any more."""
 
     def __post_init__(self) -> None:
         if self.complete_within is not None:
@@ -117,31 +124,41 @@ class Compensation:
 
 @dataclass(frozen=True, kw_only=True)
 class Step:
-    """One unit of work at one agent, or at the first of several that can take it.
+    """One unit of work at one agent, or at the first available of several agents.
 
-    Either `agent` or `agents`, in the order of preference. `after` names what must be done
-    first, as steps or by name. `complete_within` is the agent's time for one attempt; where
-    `heartbeat_within` is given, an attempt that shows no progress for so long is overdue earlier.
-    `when` is a JMESPath expression over `{"input", "results"}`; false means that the step is
-    skipped. `for_each` is one that gives a list: the step runs once for each item of it, and
-    `tolerate` is the share of the items that may fail. `on_failure` is the workflow's where None.
-    `result_limit` is the most bytes of JSON that the step may answer with, for each item.
+    Give either `agent` or `agents`. Raises DefinitionError if the step can never run.
     """
 
     name: str
+    """1 to 40 characters of a-z, 0-9 and _, beginning with a letter; unique in its workflow."""
     complete_within: timedelta
+    """The agent's time for one attempt; at most 900 s."""
     agent: str = ""
+    """The name of the agent."""
     agents: tuple[str, ...] = ()
-    # A repr or comparison through `after` would walk every path of the graph: exponential.
+    """The names of the agents that can perform the step, in the order of preference."""
+    # No repr or comparison: they would follow every path of the graph, which is exponential.
     after: tuple["Step | str", ...] = field(default=(), repr=False, compare=False)
+    """The steps that must be done first, as steps or by name."""
     retry: Retry = Retry()
     compensation: Compensation | None = None
+    """How the step is undone; None if it cannot be undone."""
     on_failure: Strategy | None = None
+    """The strategy if the step fails; None for the workflow's `on_failure`."""
     when: str | None = None
+    """A JMESPath expression over `{"input": order, "results": results}`; the step is skipped if it
+    is false. None: the step always runs."""
     result_limit: int = DEFAULT_RESULT_LIMIT
+    """The maximum size of the step's result, and of the result of each item, in bytes of JSON; at
+    most 32 KiB."""
     heartbeat_within: timedelta | None = None
+    """An attempt that shows no progress for this long is overdue before `complete_within` is over.
+    None: no heartbeats."""
     for_each: str | None = None
+    """A JMESPath expression like `when`, but its value is a list; the step runs once for each item.
+    None: the step runs once."""
     tolerate: float = 0
+    """The share of the items that may fail, from 0 to below 1. Needs `for_each`."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
@@ -168,7 +185,7 @@ class Step:
         check_tuple(f"{where}: agents", self.agents, (str,), 'names, such as ("payment", "backup")')
         if self.agents and self.agent not in ("", self.agents[0]):
             raise DefinitionError(f"{where}: name its agent, or its agents in order, and not both")
-        if self.agents:  # frozen, as all of a definition is
+        if self.agents:  # the dataclass is frozen
             object.__setattr__(self, "agent", self.agents[0])
         names = self.agent_names()
         for agent in names:
@@ -195,11 +212,11 @@ class Step:
             raise DefinitionError(f"{where}: tolerate needs for_each: a share of what?")
 
     def agent_names(self) -> tuple[str, ...]:
-        """The agents that can take the step, the one that is asked first in front."""
+        """Return the names of the agents that can perform the step, in the order of preference."""
         return self.agents or (self.agent,)
 
     def after_names(self) -> tuple[str, ...]:
-        """The names of the steps that this one comes after."""
+        """Return the names of the steps in `after`."""
         return tuple(step if isinstance(step, str) else step.name for step in self.after)
 
 
@@ -207,18 +224,25 @@ class Step:
 class Workflow:
     """Steps that complete, or are undone, as a whole.
 
-    `complete_within` counts from when a task may start. `retain_for` is how long a finished
-    task is kept; zero, as in asynq, means not at all. Raises DefinitionError where the
-    definition could never run.
+    Raises DefinitionError if the workflow can never run.
     """
 
     name: str
+    """1 to 40 characters of a-z, 0-9 and _, beginning with a letter."""
     steps: Sequence[Step]
+    """1 to 100 steps; their `after` gives the order, which must not contain a cycle."""
     complete_within: timedelta
+    """The time for the whole task, counted from when it may start."""
     on_failure: Strategy = Archive()
+    """The strategy if a step fails that has no strategy of its own, or if `complete_within` is
+    over."""
     retain_for: timedelta = timedelta(0)
+    """How long a task is kept after it ended. Zero, as in asynq: it is removed at once. An archived
+    task is kept until a person handles it."""
     priority: Priority = Priority.NORMAL
     point_of_no_return: Step | None = None
+    """Once this step is Processed, a failure always archives the task, whatever the strategy says.
+    None: the workflow has no such point."""
 
     def __post_init__(self) -> None:
         where = f"workflow {self.name!r}"
@@ -238,7 +262,7 @@ class Workflow:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
 
     def _check_steps(self, where: str) -> None:
-        if isinstance(self.steps, list):  # frozen, as all of a definition is
+        if isinstance(self.steps, list):  # the dataclass is frozen
             object.__setattr__(self, "steps", tuple(self.steps))
         check_tuple(f"{where}: steps", self.steps, (Step,), "steps, such as (charge_card,)")
         if not self.steps:
@@ -283,7 +307,10 @@ class Workflow:
 
 
 def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:
-    """A list of what another step answers is there only once that step is done."""
+    """Check that `for_each` of a step reads only results of the steps before it.
+
+    The result of any other step may not exist yet when the list is evaluated.
+    """
     before: set[str] = set()
     ahead = [*step.after_names()]
     while ahead:

@@ -1,1 +1,1 @@
-"""The scheduler: loads a task, has the engine decide, stores the decision, sends what follows."""
+"""The scheduler loads a task, gets a decision from the engine, stores it and sends its actions."""

@@ -1,16 +1,17 @@
-"""Look-ahead: what falls due before the next pass is sent to the scheduler as a delayed Inspect.
+"""Look-ahead: a delayed Inspect is sent to the scheduler for each task that falls due soon.
 
-A pass reads the due index up to the instant by which the next one has come at the latest: the
-interval, and a minute more, since the timer ticks some time within its minute. So an entry lies
-before more than one pass, and each pass must look at all of them: one that another step has just
-brought into the index may be due before the next. What a pass sent is therefore kept in the
-memory of its instance, which makes the next passes too, as a rule. A fresh instance sends once
-more: an Inspect that finds nothing to do costs the scheduler one read.
+A supervisor pass reads the due index up to the latest time at which the next pass can begin: one
+interval plus one minute, because EventBridge invokes a schedule at any time within its minute. More
+than one pass can therefore read the same entry, and each pass must read all entries: an entry that
+was added since the last pass may be due before the next one. The instance keeps the entries that
+it has sent in memory, because the same instance usually runs the next passes. A new instance sends
+them once more; an Inspect that finds nothing to do costs the scheduler one read.
 
-A deadline that is given after a pass may be over before the next has seen it. So whoever gives a
-task its time sends one Inspect for the end of that time, as far as SQS can delay it: `delay_until`.
-It goes by that bound and not by the supervisor's interval: few tasks have less than a quarter of an
-hour, each costs one request more, and it is looked at in time also where a pass is late.
+A deadline that is set after a pass may expire before the next pass reads it. The code that sets a
+task's deadline therefore also sends one Inspect for it, if SQS can delay a message that long
+(`delay_until`). The limit is the longest SQS delay (15 minutes), not the supervisor's interval: few
+tasks have so short a deadline, each costs one more request, and the Inspect arrives in time even
+if a pass is late.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,27 +20,29 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.ports import LONGEST_DELAY, Clock, DueEntry, Outbox
 
 TICKS_WITHIN = MINUTE
-"""EventBridge invokes a schedule at some time within the minute that it names."""
+"""EventBridge invokes a schedule at any time within the scheduled minute."""
 
 RATHER_LATE = SECOND // 2
-"""An Inspect that comes a moment early, by clocks that differ, finds nothing to do. Delays are in
-whole seconds, rounded up: it comes half a second to a second and a half late."""
+"""ms added to each delay, because an Inspect that arrives too early finds nothing to do.
+
+Clocks may differ by a little. SQS delays are whole seconds and are rounded up, so the Inspect
+arrives 0.5 to 1.5 s after the due time."""
 
 AT_ONCE = 10
-"""How many go in one request."""
+"""Inspects per call of `Outbox.send_inspects`."""
 
 
 def delay_until(at: int, now: int) -> int | None:
-    """How long (ms) to delay a message that is to find `at` passed, and not by much.
+    """The delay in ms for a message that must arrive shortly after `at`.
 
-    None where that is longer than SQS can delay: supervisors then see to it.
+    Returns None if SQS cannot delay a message that long; a supervisor then handles the task.
     """
     delay = max(0, at + RATHER_LATE - now)
     return delay if delay <= LONGEST_DELAY else None
 
 
 class LookAhead:
-    """What this instance has told the scheduler to look at, and when."""
+    """Sends each due entry as a delayed Inspect, and remembers the entries that it has sent."""
 
     def __init__(self, outbox: Outbox, *, interval: int, clock: Clock) -> None:
         self._outbox = outbox
@@ -49,18 +52,19 @@ class LookAhead:
 
     @property
     def remembered(self) -> int:
-        """How many Inspects that were sent still lie ahead."""
+        """The number of entries in memory; `until` removes those that are no longer ahead."""
         return len(self._sent)
 
     def until(self, now: int) -> int:
-        """How far a pass that begins now looks ahead. Later passes see to what is beyond."""
+        """The instant (epoch ms) up to which a pass that begins at `now` reads the due index."""
         self._sent = {entry for entry in self._sent if entry.due_at > now}
         return now + self._window
 
     def send(self, entries: Iterable[DueEntry], go_on: Callable[[], bool]) -> int:
-        """Send what was not sent before, while `go_on` says so; how many were sent.
+        """Send the entries that were not sent before, and return how many were sent.
 
-        Raises TryAgain and CallRefused; what was not sent then is due for the next pass.
+        Stops when `go_on` returns False. Raises TryAgain and CallRefused; the next pass finds the
+        entries that were not sent.
         """
         fresh = [entry for entry in entries if entry not in self._sent]
         sent = 0

@@ -1,8 +1,8 @@
-"""The order rows that an instance has read, kept for the next request of the same order.
+"""A cache of the order rows that an instance has read.
 
-A row never changes, and each request of an order carries its content. A row may go, though, and
-its id be taken by another order: a task is born in one operation with its own row, so a row that
-was stored at another instant than the task is not that task's, and is read anew.
+Each request of an order carries the order's content, and a row never changes. But a row may be
+removed, and another order may reuse its id. A task and its row are stored in one operation, so a
+cached row whose `created_at` differs from the task's is another order's, and is read again.
 """
 
 from collections import OrderedDict
@@ -13,14 +13,20 @@ from roundsman.model.task import Task
 from roundsman.ports import OrderRow, OrderStore
 
 MOST_KEPT = 32
+"""The largest number of orders in the cache."""
 
 MOST_TEXT = 1024 * 1024
-"""Bytes of their JSON, together. As values they take six times as much memory or so, and
-twenty-five times at the worst: an instance has no more to spare for them."""
+"""The largest total size of the cached orders, in bytes of JSON.
+
+The parsed values take about 6 times as much memory, and 25 times in the worst case; an instance
+has no more memory to spare."""
 
 
 class OrderRows:
-    """The orders of tasks, of which the last MOST_KEPT are kept, and fewer of long ones."""
+    """Reads orders, and caches the most recently used: at most MOST_KEPT and MOST_TEXT bytes.
+
+    The last order is cached even if it is larger.
+    """
 
     def __init__(self, orders: OrderStore) -> None:
         self._orders = orders
@@ -28,7 +34,10 @@ class OrderRows:
         self._lengths: dict[str, int] = {}
 
     def content_of(self, task: Task) -> Json:
-        """The task's order. Raises TryAgain where it has no row, which a restored backup mends."""
+        """The content of the task's order.
+
+        Raises TryAgain if the order row is missing: a restored backup can bring it back.
+        """
         row = self._kept.get(task.task_id)
         if row is None or row.created_at != task.created_at:
             row = self._orders.order(task.task_id)

@@ -1,11 +1,11 @@
-"""Sending what a decision owes: alerts first, then statuses, then the record of having sent.
+"""Sends the owed items of a task: alerts first, then statuses; then removes them from its record.
 
-An alert that is owed for a task is settled once the group of its failure is open: the group is
-what is alerted (`roundsman.alerts.reporter`).
+An owed alert is settled once the failure group of the task is open: the group is alerted, not the
+task (`roundsman.alerts.reporter`).
 
-What is owed is in the record, written with the decision itself. So a send that fails, or a
-function that dies in between, is made good by the next one that handles the task: the due entry
-of a task that owes something is never more than half a minute ahead.
+Owed items are stored with the decision that causes them. If a send fails, or the function dies
+before it, the next function that handles the task sends them: the due entry of a task that owes
+something is never more than 30 s ahead.
 """
 
 from dataclasses import dataclass, replace
@@ -20,19 +20,20 @@ from roundsman.ports import Clock, Outbox, Saved, TaskStore
 from roundsman.wire.messages import status_body
 
 CLEARING_RACES = 5
+"""Attempts to remove the settled items from the record when other writes come first."""
 
 
 @dataclass(frozen=True, slots=True)
 class OwedResult:
-    """What became of the things owed, for the log: sent, given up for good, and still owed.
-
-    `untold` are the reasons why a group that was opened is left to the supervisor to tell of.
-    """
+    """What became of a task's owed items, for the log."""
 
     sent: tuple[Owed, ...] = ()
     given_up: tuple[Owed, ...] = ()
+    """Statuses that can never arrive."""
     still_owed: tuple[Owed, ...] = ()
+    """Items that could not be sent now."""
     untold: tuple[str, ...] = ()
+    """Why the alert of a new failure group could not be published; the supervisor publishes it."""
 
 
 def send_owed(
@@ -45,13 +46,14 @@ def send_owed(
     clock: Clock,
     reporter: Reporter | None,
 ) -> OwedResult:
-    """Send what was decided after version `seen`, and what others have owed for too long.
+    """Send the items owed since version `seen`, and older items that were owed for START_WITHIN.
 
-    Without a `reporter`, nothing but the statuses that say an order was received.
+    Younger items of version `seen` or before are skipped: the handler that decided them is sending
+    them. Without a `reporter`, only `received` statuses are sent.
 
-    What another handler decided a moment ago it is sending itself. Each thing is sent at least
-    once. One that fails for now stays owed and delays nothing else; a status that can never
-    arrive is given up, so that a dead reply queue harms nobody.
+    Each item is sent at least once. An item that cannot be sent now stays owed and does not delay
+    the others. A status that can never arrive is given up, so that a deleted reply queue does not
+    keep the task open.
     """
     sent: list[Owed] = []
     given_up: list[Owed] = []
@@ -86,10 +88,12 @@ def _send_status(task: Task, owed: Owed, outbox: Outbox) -> bool:
 def _clear(
     task: Task, settled: frozenset[Owed], stands_in: str | None, tasks: TaskStore, clock: Clock
 ) -> None:
-    """A newer decision carries on what was owed, so the race for the record is run again.
+    """Remove the settled items from the record.
 
-    Losing it to the end costs a repeated message, never a lost one. A task that was taken up by
-    another group than its own (there were too many) says so from now on.
+    A newer decision keeps the owed items, so a lost race is repeated on the newer record. If all
+    CLEARING_RACES are lost, the items are sent again; none is lost. If too many groups were open
+    and the task is in its workflow's overflow group `stands_in`, that group is stored as
+    `task.failure`.
     """
     own = task.failure
     for _ in range(CLEARING_RACES):

@@ -1,7 +1,8 @@
-"""The scheduler: loads a task, asks the machine, writes with a condition, sends what it decided.
+"""The scheduler handles commands and replies: it loads, decides, stores and sends.
 
-It keeps nothing between messages; any instance continues any task from its record. Commit, then
-send; the message is acknowledged (the call returns) only after what it caused was sent.
+It loads the task, gets a decision from the engine, stores it with a conditional write, and sends
+its actions. No state is kept between messages: any instance can continue any task from its record.
+A message is acknowledged (the call returns) only after the actions that it caused were sent.
 """
 
 from collections.abc import Callable
@@ -57,26 +58,27 @@ from roundsman.wire.commands import INSPECT, Command
 from roundsman.wire.messages import AgentRequest, Reply
 
 RACES = 30
-"""How often a decision is made anew after losing a race before the message is given back.
+"""Attempts to store a decision before the message is returned to its queue (TryAgain).
 
-The answers to a hundred items come all at once, for one record: with ten handlers, one in
-twenty-five lost ten races, and none thirty.
+The replies to the items of a fan-out arrive at once, and all change one record. With 100 items and
+10 handlers, one message in 25 lost 10 races, and none lost 30.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Handled:
-    """What became of one message, for the log and the metrics. `task` is None where it is gone.
-
-    `unnoted` says why an undone order is not in its failure group, if so.
-    """
+    """What became of one message, for the log and the metrics."""
 
     reason: str
     task: Task | None = None
+    """The task after the decision; None if there is no such task."""
     before: Task | None = None
+    """The task before the decision."""
     requests: tuple[AgentRequest, ...] = ()
+    """The requests that were sent to agents."""
     delivered: OwedResult = field(default_factory=OwedResult)
     unnoted: str | None = None
+    """Why an undone order could not be added to its failure group."""
 
 
 def _claimed_before(task: Task, claimant: Claimant) -> bool:
@@ -84,7 +86,7 @@ def _claimed_before(task: Task, claimant: Claimant) -> bool:
 
 
 def newly_held(handled: Handled) -> list[str]:
-    """The steps that wait since this message because their agent takes no work."""
+    """The steps that this message parked because their agent is on hold."""
     task, before = handled.task, handled.before
     if task is None or before is None or task is before:
         return []
@@ -96,10 +98,11 @@ def newly_held(handled: Handled) -> list[str]:
 
 
 def outcome_of(handled: Handled) -> dict[str, Json]:
-    """What was decided, for the log: `sent` has the lock of each step that was requested.
+    """The decision as fields for the log.
 
-    `agents` says who was asked where that is not the plan's own agent, `state` what the task is
-    where it is not Active.
+    `reason` is always present. `state` is present if the task is not Active, `sent` (the lock of
+    each requested step) if requests were sent, and `agents` (by step) if a request went to another
+    agent than the plan's first.
     """
     task, asked = handled.task, handled.requests
     if task is None:
@@ -141,7 +144,7 @@ class Scheduler:
         self._reporter = Reporter(groups=groups, outbox=outbox, board=board, clock=clock)
 
     def command(self, command: Command, message_id: str) -> Handled:
-        """Do what a command asks. Raises TryAgain; repeating it is harmless."""
+        """Handle a command. Idempotent. Raises TryAgain if it must be delivered again."""
         claimant = self._claimant(message_id)
         event = command.event or (Inspect() if command.kind == INSPECT else Start(claimant))
         try:
@@ -149,11 +152,11 @@ class Scheduler:
         except (UnreadableRecord, NoTransition) as broken:
             if command.kind != INSPECT:
                 raise
-            # Nobody waits for this one: the entry stands, and the supervisor alerts when it is due.
+            # The due entry remains, and the supervisor alerts when it is due.
             return Handled(f"left to the supervisor, which alerts: {type(broken).__name__}")
 
     def reply(self, reply: Reply, message_id: str) -> Handled:
-        """Take an agent's reply. Raises TryAgain; repeating it is harmless."""
+        """Handle an agent's reply. Idempotent. Raises TryAgain if it must be delivered again."""
         claimant = self._claimant(message_id)
         return self._handle(reply.task_id, reply.event(claimant), claimant)
 
@@ -161,7 +164,8 @@ class Scheduler:
         return Claimant(self._instance, sha256(message_id)[:10])
 
     def _handle(self, task_id: str, event: Event, claimant: Claimant) -> Handled:
-        # What people ask may be refused, and most inspections find nothing to do.
+        # Operator commands may be refused, and most Inspects find nothing to do: both would then
+        # need a second, consistent read.
         mostly_written = isinstance(event, Start | Replied)
         handled = self._by_a_cheap_read(task_id, event, claimant) if mostly_written else None
         for _ in range(RACES):
@@ -181,10 +185,11 @@ class Scheduler:
         return handled
 
     def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:
-        """Decide on what may be the record of a moment ago; None where that is not enough.
+        """Decide on an eventually consistent read, at half the price of a consistent one.
 
-        A decision that is written is held against the version that was seen, so it is as good as
-        any. That there is nothing to do, or that it cannot be done, only the latest record says.
+        A stored decision is safe, because its write is conditional on the version that was read.
+        Returns None if the event changes nothing, is refused or cannot be handled: only a
+        consistent read can establish that. Also returns None if the conditional write failed.
         """
         try:
             task = self._tasks.load(task_id, self._clock(), latest=False)
@@ -201,10 +206,10 @@ class Scheduler:
     def _commit(
         self, plan: Plan | None, task: Task, decision: Decision, claimant: Claimant
     ) -> Handled | None:
-        """Store and send what was decided; None where another decision came first.
+        """Store the decision and send its actions; None if the conditional write failed.
 
-        A refusal may also be this very write, its answer lost: the record then shows this
-        message's own claims, and deciding again repeats just their requests.
+        The condition also fails if this write succeeded before and its response was lost. The
+        record then holds this message's own claims, and the next decision repeats their requests.
         """
         if decision.task is not task:
             saved = self._tasks.save(decision.task, seen=task.version, history=decision.history)
@@ -213,26 +218,29 @@ class Scheduler:
         return self._send(plan, task, decision, claimant)
 
     def _gone(self, event: Event) -> Handled:
-        """Late messages of a removed task are ordinary; a person's command is put aside."""
+        """Ignore a late message of a removed task.
+
+        Raises InvalidMessage for an operator's command, which becomes a rejected message.
+        """
         why = "no such task; its retention is over, or it never was"
         if isinstance(event, Start | Replied | Inspect):
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])
 
     def _refused(self, task: Task, event: Event, why: str) -> Handled:
-        """Whoever asked finds the reason in the task's history."""
+        """Store why an operator's command was refused, as a row of the task's history."""
         if isinstance(event, Start | Replied | Inspect):
-            raise NoTransition(why)  # the stack's own events are never refused
+            raise NoTransition(why)  # only operators' commands may be refused
         kind = COMMAND_KINDS[type(event)]
         row = refusal(kind, event.asked, why, task.version, self._clock())
         self._tasks.add_history(task.task_id, row)
         return Handled(row.reason, task, task)
 
     def _decide(self, plan: Plan | None, task: Task, event: Event, claimant: Claimant) -> Decision:
-        """An inspection that finds something to start is followed by Start, in the same write.
+        """Decide the event; if a step is ready, also decide Start, to be stored in the same write.
 
-        So is one, or a command, that comes again: it may have died before it sent what it had
-        claimed.
+        Start also follows a redelivered Inspect or operator's command that has claimed steps: the
+        earlier delivery may have died before it sent their requests.
         """
         now = self._clock()
         order = self._orders.content_of(task) if plan and plan.has_conditions else None
@@ -285,10 +293,10 @@ class Scheduler:
     def _unsendable(
         self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant
     ) -> Handled:
-        """The stack has no queue for an agent that the plan names.
+        """End the attempt with a transient failure: the stack has no queue for the plan's agent.
 
-        As with a step that has no handler, code and plan are of different age, and a deployment
-        may bring the agent (back): the attempt has failed for now, with the reason in words.
+        Code and plan are of different versions, as with a step that has no handler, and a
+        deployment may add the agent.
         """
         task = decision.task
         name = next(
@@ -320,9 +328,10 @@ class Scheduler:
                     self._try_inspect(decision.task.task_id, delay)
 
     def _send_end(self, before: Task, task: Task) -> None:
-        """Where a task's time begins now, or a person has changed it: look when it is over.
+        """Send an Inspect for the task's `complete_by`, if that was just set or changed.
 
-        That may be before a supervisor has seen its due entry.
+        That is when a scheduled task begins, or an operator has extended the task. A supervisor may
+        not read the due entry in time.
         """
         changed = task.complete_by != before.complete_by
         by_command = changed and task.command_ids != before.command_ids
@@ -334,7 +343,7 @@ class Scheduler:
             self._try_inspect(task.task_id, delay)
 
     def _try_inspect(self, task_id: str, delay: int) -> None:
-        """A lost Inspect is late, not lost: the due entry stands behind it."""
+        """Send an Inspect, best effort: if it is lost, the supervisor finds the due entry."""
         try:
             self._outbox.send_inspect(task_id, delay=delay)
         except TryAgain:

@@ -1,1 +1,1 @@
-"""Submission: takes an order event and stores the order and its task together."""
+"""Submission receives order events, and stores each order together with its task."""

@@ -1,4 +1,7 @@
-"""Which queues an application may name as `replyTo`: those the stack's roles may send to."""
+"""Checks the queue that an application names as `replyTo`.
+
+The stack's roles may send only to queues that pass this check.
+"""
 
 import re
 
@@ -6,10 +9,10 @@ QUEUE_NAME = re.compile(r"[A-Za-z0-9_-]{1,80}")
 
 
 def usable_reply_queue(url: str, own_queue_url: str, prefix: str) -> str | None:
-    """What is wrong with `url` as a reply queue, as a sentence's end; None where it is usable.
+    """Why `url` cannot be a reply queue, as the end of a sentence; None if it can.
 
-    A usable one is the URL of a standard queue of the account and region of `own_queue_url` (any
-    queue of the stack), and its name starts with `prefix`. Whether the queue exists is not asked.
+    A reply queue is a standard queue in the account and region of `own_queue_url` (any queue of the
+    stack), and its name starts with `prefix`. The function does not check whether the queue exists.
     """
     beside, _, _ = own_queue_url.rpartition("/")
     account, _, name = url.rpartition("/")

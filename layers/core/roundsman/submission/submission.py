@@ -1,6 +1,6 @@
-"""Submission: an order and its task, both or neither, once for each order id.
+"""Submission stores an order and its task in one operation, once for each order id.
 
-What an application says of an order that it sent before, it passes on to the scheduler.
+It also passes an application's cancellation of an order on to the scheduler.
 """
 
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from roundsman.wire.commands import command_of
 from roundsman.wire.messages import status_body
 
 APPLICATION = "application"
-"""Who asks for what comes over the SubmissionQueue, in the task's history."""
+"""The author of commands from the SubmissionQueue in the task's history."""
 
 TAKEN = Problem("orderId", "taken: an order with this id and other content exists")
 NO_TASK = Problem(
@@ -28,38 +28,39 @@ NO_TASK = Problem(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NewOrder:
-    """An order that was found valid: what to store, and how to process it.
-
-    `content` is the order's JSON without `processing`; `content_hash` identifies the event.
-    """
+    """A validated order: what to store, and how to process it."""
 
     order_id: str
     content: Json
+    """The order's JSON without `processing`."""
     content_hash: str
+    """Identifies the event: the same id with another hash is another order."""
     plan: Plan
     options: ProcessingOptions
 
 
 @dataclass(frozen=True, slots=True)
 class CancelAsked:
-    """An application takes its order back; with `undo`, what may have happened is undone."""
+    """An application's request to cancel its order."""
 
     order_id: str
     undo: bool
+    """Whether effects that may have taken place are compensated first."""
     reason: str = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What became of an order; `created` is False for one that was there already."""
+    """What became of an order event."""
 
     created: bool
+    """Whether the order was stored; False for a repeated order and for a cancellation."""
     reason: str
     delivered: OwedResult = field(default_factory=OwedResult)
 
 
 class Submission:
-    """Stores orders with their tasks and tells the scheduler of them."""
+    """Stores orders with their tasks, and sends their commands to the scheduler."""
 
     def __init__(
         self,
@@ -77,11 +78,11 @@ class Submission:
         self._shards = shards
 
     def submit(self, order: NewOrder) -> Submitted:
-        """Store the order and its task, and start it; harmless to repeat.
+        """Store the order and its task, and start the task. Idempotent.
 
-        The same order again makes nothing new, but is announced again: the first time may have
-        died in between. Raises RejectedOrder where the id is taken by another order, and
-        TryAgain where nothing is known to be stored.
+        A repeated order stores nothing, but its `received` status and its commands are sent again:
+        the first call may have died before it sent them. Raises RejectedOrder if another order has
+        the id, and TryAgain if the message must be delivered again.
         """
         now = self._clock()
         self._plans.put_plan(order.plan)
@@ -103,11 +104,11 @@ class Submission:
         return Submitted(False, "the same order again; nothing new", delivered)
 
     def cancel(self, asked: CancelAsked, message_id: str) -> Submitted:
-        """Have the scheduler cancel the order's task; harmless to repeat for the same message.
+        """Send a Cancel command for the order's task to the scheduler.
 
-        `message_id` becomes the command's id, and a command acts once. Whether the task may still
-        be cancelled the scheduler decides, and says so in the task's history. Raises
-        RejectedOrder where there is no task of that id.
+        Idempotent for the same message: `message_id` becomes the command's id, and a command acts
+        once. The scheduler decides whether the task can still be cancelled, and stores the result
+        in the task's history. Raises RejectedOrder if the task does not exist, and TryAgain.
         """
         if self._tasks.load(asked.order_id, self._clock()) is None:
             raise RejectedOrder([NO_TASK], order_id=asked.order_id)
@@ -116,7 +117,10 @@ class Submission:
         return Submitted(False, "its cancellation was passed on to the scheduler")
 
     def _announce(self, task: Task) -> OwedResult:
-        """First `received`, then Start: a scheduler that is quick then finds nothing owed."""
+        """Send `received`, then Start.
+
+        In this order, the scheduler usually finds nothing owed.
+        """
         delivered = self._deliver_received(task)
         self._send_start(task)
         self._send_end(task)
@@ -134,8 +138,11 @@ class Submission:
         return delivered
 
     def _deliver_received(self, task: Task) -> OwedResult:
-        """What else a task of long ago may owe is not submission's to tell: it has no alert
-        topic, and its plan may be a newer one than the task's."""
+        """Send only the owed `received` status.
+
+        Submission cannot send other owed items of an older task: it has no alert topic, and its
+        plan may be newer than the task's.
+        """
         return send_owed(
             task,
             None,
@@ -151,18 +158,24 @@ class Submission:
         try:
             self._outbox.send_status(reply_to, status_body(task, received))
         except TryAgain:
-            return  # a courtesy: the status was sent and cleared once already
+            return  # optional: the status was sent before
 
     def _send_start(self, task: Task) -> None:
-        """What starts later than SQS can delay is found through its due entry."""
+        """Send Start for `start_at`, unless that is later than SQS can delay a message.
+
+        The supervisor then finds the due entry.
+        """
         now = self._clock()
         delay = 0 if task.start_at <= now else delay_until(task.start_at, now)
         if delay is not None:
             self._outbox.send_start(task.task_id, delay=delay)
 
     def _send_end(self, task: Task) -> None:
-        """Have a task that has little time looked at when it is over: a supervisor may see it too
-        late. A lost Inspect is late, not lost: the due entry stands behind it."""
+        """Send an Inspect for `complete_by`, if SQS can delay a message that long.
+
+        A supervisor may read the due entry too late. Best effort: if the Inspect is lost, the
+        supervisor finds the due entry.
+        """
         delay = delay_until(task.complete_by, self._clock())
         if delay is None:
             return

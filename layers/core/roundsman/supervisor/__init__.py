@@ -1,1 +1,1 @@
-"""The supervisor: finds what is overdue, has the engine decide, and moves it on."""
+"""The supervisor finds overdue tasks, gets decisions from the engine and sends their actions."""

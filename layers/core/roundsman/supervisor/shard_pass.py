@@ -1,19 +1,19 @@
-"""Leases: which supervisor makes its rounds through which shards of the due index.
+"""Selects the shards of the due index that one supervisor pass visits, under leases.
 
-Leases are for economy alone. Two supervisors in one shard find the same entries, and the condition
-of each write decides; so a lease that was lost, or could not be asked for, costs double reads and
-nothing else. All leases are one record, so that a pass pays one read and a handful of writes
-however many shards there are:
+Leases only save cost. Two supervisors in one shard find the same entries, and the conditional
+writes decide between them; so a lease that is lost or cannot be written costs double reads and
+nothing else. All leases are one record, so a pass needs one read and a few writes, regardless of
+the number of shards:
 
-- A pass takes a quarter of the shards at a time, of many shards fewer, and gives back those it is
-  through with in the same write. Another pass that begins meanwhile takes what is free: the two
-  share the work, and so do as many as there are such parts.
-- What another pass has been through since this one began is not looked at again.
-- A lease ends LEASE_FOR after it was last written, by the holder's clock. A holder that is alive
-  and still at it renews; the shards of one that died are free again. Clocks that differ by
-  seconds make a lease shorter or longer by as much.
-- The record also keeps the highest number of shards there ever was: a task keeps its shard, and
-  one that was made before the number was lowered is still found.
+- A pass takes up to a quarter of the shards at a time (fewer if there are many), and releases the
+  shards that it has finished in the same write. Another pass that begins meanwhile takes free
+  shards, so two or more supervisors share the work.
+- A pass does not visit a shard that another pass has finished since this pass began.
+- A lease ends LEASE_FOR after its last write, by the holder's clock. A live holder renews it; the
+  shards of a dead holder become free. If clocks differ by some seconds, a lease is shorter or
+  longer by that difference.
+- The record also keeps the highest number of shards ever configured. A task keeps its shard, so a
+  task that was created before the number was lowered is still found.
 """
 
 from collections.abc import Sequence
@@ -24,27 +24,33 @@ from roundsman.model.leases import LEASE_FOR, Leases
 from roundsman.ports import Clock, LeaseStore
 
 AT_ONCE = 4
-"""How many shards a pass takes at a time, at most, until that would make more than PARTS parts."""
+"""The most shards that a pass takes at a time, unless that would make more than PARTS parts."""
 
 PARTS = 16
-"""So many supervisors can work side by side, where there are shards enough: one that runs for
-Lambda's fifteen minutes is joined by another each minute."""
+"""The number of supervisors that can work at the same time, if there are enough shards.
+
+A pass may run for 15 minutes (Lambda's longest timeout), and each minute another one starts."""
 
 RACES = 5
-"""How often taking shards is tried anew after another supervisor wrote first."""
+"""Attempts to write the leases when other supervisors write first."""
 
 
 def shards_at_once(shards: int) -> int:
-    """How many of so many shards a pass takes at a time: a quarter, down to a sixteenth of many."""
+    """How many shards a pass takes at a time: a quarter of them, or a sixteenth if there are many.
+
+    In between, it takes AT_ONCE.
+    """
     quarter, part = -(-shards // 4), -(-shards // PARTS)
     return min(quarter, max(AT_ONCE, part))
 
 
 class ShardPass:
-    """One pass's way through the shards, a few at a time, under leases as far as there are any.
+    """Gives one pass its shards, a few at a time, and keeps their leases.
 
-    `lot` in [0, 1) draws the shard it begins with. `shards` is how many there ever were, `left` are
-    those not taken so far; `unleased` says why the pass goes on without leases, if it does.
+    The argument `shards` is the configured number; `lot`, a random number in [0, 1), selects the
+    first shard. The attribute `shards` is the highest number ever configured, and `left` are the
+    shards not taken so far. `unleased` is the reason why the pass continues without leases; None
+    while it has them.
     """
 
     def __init__(
@@ -64,7 +70,10 @@ class ShardPass:
         self._at_once = shards_at_once(self.shards)
 
     def next_shards(self) -> Sequence[int]:
-        """The shards to visit next, held by this pass; none where others see to all the rest."""
+        """The shards to visit next, leased by this pass; empty if none of the rest is free.
+
+        Without leases, all remaining shards are returned. Raises nothing.
+        """
         for _ in range(RACES):
             chosen = self._choose()
             if not chosen or self._goes_without() or self._take(chosen):
@@ -88,11 +97,15 @@ class ShardPass:
         return [shard for shard in self.left if self._is_free(shard)][: self._at_once]
 
     def visited(self, shard: int, at: int) -> None:
-        """The shard was visited from end to end; its visit began at `at`."""
+        """Note that the shard was visited completely; `at` (epoch ms) is when the visit began."""
         self._visited[shard] = at
 
     def still_held(self, shard: int) -> bool:
-        """Whether to go on in this shard. Renews the leases once half their time is over."""
+        """Whether this pass still holds the shard's lease, or goes on without leases.
+
+        Renews the leases when half of LEASE_FOR has passed. If the renewal loses RACES races, the
+        answer is True: a second supervisor in the shard does no harm.
+        """
         for _ in range(RACES):
             now = self._clock()
             if self._goes_without() or now - self._written_at < LEASE_FOR // 2:
@@ -105,7 +118,7 @@ class ShardPass:
         return True
 
     def close(self) -> None:
-        """Give back what is held. What cannot be given back ends by itself."""
+        """Release the leases of this pass. A lease that cannot be released expires."""
         for _ in range(RACES):
             if self._goes_without() or not self._mine() or self._write(self._without_mine()):
                 return
@@ -130,7 +143,10 @@ class ShardPass:
             return Leases()
 
     def _write(self, wanted: Leases) -> bool:
-        """Store it on what was read; where another came first, read anew."""
+        """Write the leases on the version that was read; False if that failed.
+
+        If another write came first, reads the leases again; if the call failed, sets `unleased`.
+        """
         leases = replace(wanted, version=self._leases.version + 1, shards=self.shards)
         try:
             if self._store.write(leases, seen=self._leases.version):

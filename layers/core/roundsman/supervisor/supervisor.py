@@ -1,13 +1,14 @@
-"""The supervisor: visits what may be overdue, lets the machine decide, and moves it on.
+"""The supervisor visits tasks that may be overdue, gets decisions, stores them and sends actions.
 
-It never claims: what can go on is sent to the scheduler. A pass costs what is due before the next
-one, not what is stored. It stops when its time is over, and needs no mark of how far it came: what
-was handled has left the front of its shard. Two passes at once are safe, since every write is
-conditional on the version it read; leases keep them from doing the same work twice.
+It never claims: it sends Start to the scheduler if a step is ready. The cost of a pass depends on
+the tasks that are due before the next pass, not on the tasks that are stored. A pass stops when its
+time is over and stores no position, because a handled entry leaves the front of its shard.
+Concurrent passes are safe, because every write is conditional on the version that was read; leases
+keep the passes from doing the same work twice.
 
-A call that is refused says nothing about the record it was made for: a right is lost, or a table
-or a queue. Nothing is postponed for it. What the supervisor may not read it may not read for any
-task, so the pass visits no other; it goes on to send ahead what falls due, which needs no record.
+A call that AWS refuses says nothing about the record it was made for: a permission, a table or a
+queue is missing. No record is postponed for it. If a read is refused, it would be refused for every
+task, so the pass visits no more tasks. It still sends look-ahead Inspects, which need no record.
 """
 
 from collections.abc import Callable
@@ -40,64 +41,76 @@ from roundsman.scheduler.owed import OwedResult, send_owed
 from roundsman.supervisor.shard_pass import ShardPass
 
 LONGEST_POSTPONEMENT = 15 * MINUTE
-"""How long a record that cannot be handled is left alone: so long after its repair, or the end of
-whatever made it look broken, and an interval more, every task has been looked at."""
+"""The longest time in ms between two visits of a record that cannot be handled.
+
+Once the cause is removed, every such task is visited within this time plus one interval."""
 
 UNDONE_COUNT = 20
+"""The default of `SupervisorConfig.undone_count`."""
 
 
 @dataclass(slots=True)
 class PassReport:
-    """What one pass did, for the log and the metrics. `lag` is the oldest overdue entry in ms.
-
-    `ahead` counts the Inspects sent for what falls due before the next pass. `left_to_others`
-    are shards that other supervisors hold or have just been through. `unleased` says why the
-    pass went on without leases, if it did. `put_off` are entries that stand at the front of
-    their shard still, since nothing could be done about them for now. `refused` says which call
-    AWS refused first, if it did any; `blind` that it was a read, so that no task was visited from
-    then on. `unreadable_plans` are named by their rows. `groups` is what was done about failure
-    groups.
-    """
+    """What one pass did, for the log and the metrics."""
 
     looked_at: int = 0
+    """Tasks that were visited."""
     ahead: int = 0
+    """Inspects sent for tasks that fall due before the next pass."""
     left_to_others: int = 0
+    """Shards that other supervisors hold, or have finished since this pass began."""
     unleased: str | None = None
+    """Why the pass continued without leases; None if it had them."""
     recovered: int = 0
+    """Tasks for which the engine changed the record or returned actions."""
     archived: int = 0
+    """Tasks that this pass ended."""
     rearmed: int = 0
+    """Tasks with nothing to do; only their due entry was moved."""
     superseded: int = 0
+    """Decisions that were not stored because another write came first."""
     troubled: int = 0
+    """Records and plans that cannot be handled, and 1 if a call was refused."""
     deferred: int = 0
+    """Entries that stay due for a later pass."""
     lag: int = 0
+    """The age of the oldest due entry in ms."""
     finished: bool = True
+    """False if the time was over or a shard could not be read or completed."""
     refused: str | None = None
+    """The first call that AWS refused; None if there was none."""
     blind: bool = False
+    """A read was refused, and no task was visited after it."""
     unreadable_plans: set[str] = field(default_factory=set)
+    """The ids of plan rows that cannot be read."""
     put_off: set[DueEntry] = field(default_factory=set)
+    """Entries that could not be handled now and are still at the front of their shard."""
     groups: GroupsReport = field(default_factory=GroupsReport)
     reasons: list[tuple[str, str]] = field(default_factory=list)
+    """(task id or lane, reason) of each recovery and each problem."""
     delivered: list[tuple[str, OwedResult]] = field(default_factory=list)
+    """(task id, what became of its owed items)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SupervisorConfig:
-    """Where and how often a supervisor makes its rounds.
-
-    `instance` is this process's own name, under which it holds `leases`; `interval` is in ms,
-    from the start of a pass to the start of the next. `undone_count` orders that are undone alike
-    within ten minutes are alerted; 0: they never are.
-    """
+    """The configuration of a supervisor."""
 
     leases: LeaseStore
     instance: str
+    """The name of this process, under which it holds leases."""
     shards: int
+    """The configured number of shards of the due index."""
     interval: int
+    """ms from the start of one pass to the start of the next."""
     undone_count: int = UNDONE_COUNT
+    """The number of undone orders in one failure group within 10 minutes that raises an alert.
+
+    0: never."""
 
 
 class _PlanUnreadable(Exception):
-    """The plan's row was altered. Nothing is wrong with the records of the tasks that name it."""
+    """The plan's row cannot be read. The records of the tasks that name it are intact."""
 
     def __init__(self, problem: UnreadableRecord) -> None:
         super().__init__(str(problem))
@@ -105,7 +118,11 @@ class _PlanUnreadable(Exception):
 
 
 class Supervisor:
-    """Makes passes over the open lanes of the due index."""
+    """Makes passes over the open lanes of the due index.
+
+    `on_trouble` is called with a task id (or a lane) and the exception for each problem that must
+    be logged.
+    """
 
     def __init__(
         self,
@@ -144,9 +161,9 @@ class Supervisor:
     def make_pass(self, *, stop_at: int) -> PassReport:
         """Visit every task that is due now, until `stop_at` (epoch ms) at the latest.
 
-        What falls due before the next pass is sent to the scheduler, to be looked at then. Each
-        pass begins at a shard drawn by lot, so that passes that always run out of time still
-        reach them all; what one did not reach is still due for the next.
+        Tasks that fall due before the next pass are sent to the scheduler as delayed Inspects. Each
+        pass begins at a random shard, so that every shard is reached even if no pass completes; an
+        entry that was not reached is still due in the next pass.
         """
         report = PassReport()
         until = self._ahead.until(self._clock())
@@ -157,7 +174,8 @@ class Supervisor:
             shards=self._beat.shards,
             lot=self._jitter(),
         )
-        # First, since it is bounded: in an overload the shards alone would use up each pass.
+        # Groups come first, because their cost is bounded: under overload, the shards would use up
+        # the time of every pass.
         report.groups = self._group_rounds.make(way.shards, lambda: self._clock() < stop_at)
         while way.left and self._has_time(stop_at, report):
             shards = way.next_shards()
@@ -182,7 +200,7 @@ class Supervisor:
     def _visit_shard(
         self, shard: int, until: int, stop_at: int, way: ShardPass, report: PassReport
     ) -> bool:
-        """Visit what is due, then send ahead what will be; whether it came to the shard's end."""
+        """Visit the due entries, then send look-ahead Inspects; True if the shard is complete."""
 
         def go_on() -> bool:
             return self._has_time(stop_at, report) and way.still_held(shard)
@@ -195,7 +213,7 @@ class Supervisor:
                 if entry.due_at > self._clock():
                     ahead.append(entry)
                 elif entry in self._put_off:
-                    last.append(entry)  # it stood in the way once; no pass ends at it twice
+                    last.append(entry)  # it failed before; it must not use up this pass's time too
                 elif not go_on():
                     return False
                 else:
@@ -215,16 +233,16 @@ class Supervisor:
         return go_on() and not report.blind
 
     def _refused(self, whose: str, refused: CallRefused, report: PassReport) -> None:
-        """Report it once a pass: the next calls are refused for the same reason, as a rule."""
+        """Report the first refused call of a pass; later ones usually have the same cause."""
         if report.refused is None:
             report.refused = str(refused)
             report.troubled += 1
             self._on_trouble(whose, refused)
 
     def _visit(self, entry: DueEntry, shard: int, report: PassReport) -> list[DueEntry]:
-        """One task by itself: whatever is wrong with it must not keep the others waiting.
+        """Handle one entry, and return the task's next due entry, or an empty list.
 
-        Its next entry, where there is one.
+        Raises nothing: a fault in one task must not delay the others.
         """
         report.lag = max(report.lag, self._clock() - entry.due_at)
         if report.blind:
@@ -234,14 +252,14 @@ class Supervisor:
         try:
             due_next = self._inspect(entry, report)
         except (TryAgain, SchemaTooNew, CallRefused) as problem:
-            report.deferred += 1  # the entry stays; a later pass or newer code comes back to it
+            report.deferred += 1  # the entry stays due for a later pass, or for newer code
             report.put_off.add(entry)
             report.reasons.append((entry.task_id, str(problem)))
             if isinstance(problem, CallRefused):
                 self._refused(entry.task_id, problem, report)
             return []
         except _PlanUnreadable as unreadable:
-            report.deferred += 1  # once its plan is repaired, the next pass goes on with the task
+            report.deferred += 1  # the entry stays due; a pass after the plan's repair handles it
             report.put_off.add(entry)
             self._tell_of_plan(entry.task_id, shard, unreadable.problem, report)
             return []
@@ -253,7 +271,7 @@ class Supervisor:
         return [] if due_next is None else [DueEntry(entry.task_id, due_next)]
 
     def _inspect(self, entry: DueEntry, report: PassReport) -> int | None:
-        """Let the machine decide, store it, send what follows; when the task is due next."""
+        """Decide, store and send; return when the task is due next, if it is."""
         task_id = entry.task_id
         try:
             task = self._tasks.load(task_id, self._clock())
@@ -289,7 +307,10 @@ class Supervisor:
             raise _PlanUnreadable(problem) from problem
 
     def _save(self, task: Task, decision: Decision, now: int) -> bool:
-        """The supervisor alone may raise the due instant: it read the record just now."""
+        """Store the decision; False if another write came first.
+
+        Only the supervisor may move `due_at` to a later instant, because its read is consistent.
+        """
         moved_on = decision.task
         if not settled(moved_on):
             moved_on = replace(moved_on, due_at=due(moved_on, now))
@@ -325,7 +346,7 @@ class Supervisor:
     def _tell_of_plan(
         self, task_id: str, shard: int, problem: UnreadableRecord, report: PassReport
     ) -> None:
-        """Alert it, with the tasks that wait for it. Log it once a pass, and not for each."""
+        """Report an unreadable plan: log it once a pass, and add the task to its failure group."""
         if problem.record not in report.unreadable_plans:
             report.unreadable_plans.add(problem.record)
             report.troubled += 1
@@ -333,10 +354,13 @@ class Supervisor:
         self._alert(task_id, shard, problem, report)
 
     def _postpone(self, task_id: str, shard: int, problem: Exception, report: PassReport) -> None:
-        """Report it, then come back later and later, doubled from a minute, up to the longest."""
+        """Report a record that cannot be handled, and move its due entry.
+
+        The delay is one minute, doubled each time up to LONGEST_POSTPONEMENT.
+        """
         times = self._alert(task_id, shard, problem, report)
         if times is None:
-            return  # still due: a later pass alerts and postpones
+            return  # the entry stays due: a later pass alerts and postpones
         wait = min(MINUTE * 2 ** min(times - 1, 20), LONGEST_POSTPONEMENT)
         try:
             self._tasks.postpone(task_id, self._clock() + wait)
@@ -346,7 +370,10 @@ class Supervisor:
     def _alert(
         self, task_id: str, shard: int, problem: Exception, report: PassReport
     ) -> int | None:
-        """Have the task in the group of what breaks like this; how often it has, if that worked."""
+        """Add the task to the failure group of the problem, which is alerted if it is new.
+
+        Returns how many times the task has failed like this; None if that could not be stored.
+        """
         try:
             reported = self._reporter.unreadable(task_id, problem)
             return self._tasks.trouble(task_id, (reported.group, shard), self._clock())
@@ -371,9 +398,10 @@ def keep_passing(
     sleep: Callable[[int], None],
     report: Callable[[PassReport], None],
 ) -> None:
-    """Make so many passes, `interval` ms from start to start, until `stop_at` at the latest.
+    """Make `passes` passes, `interval` ms from start to start, until `stop_at` at the latest.
 
-    The timer ticks once a minute; a shorter interval is several passes in one invocation.
+    `stop_at` is epoch ms; `sleep` takes ms. EventBridge invokes the function once a minute, so for
+    a shorter interval one invocation makes several passes.
     """
     next_at = clock()
     for _ in range(passes):

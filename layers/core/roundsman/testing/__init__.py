@@ -1,9 +1,9 @@
-"""Tests of workflows and agents through the real code, in milliseconds; see docs/testing.md.
+"""The test kit: tests of workflows and agents through the real code. See docs/testing.md.
 
-`World` runs everything in memory on a clock that skips waits. What goes wrong there is said by
-`World.on` (remote services), `Faults` (one call to AWS) and `Mishaps` (chance, from a seed).
-`roundsman.testing.stack` does the same with a template on moto. Each name is imported when it is
-first asked for: pytest loads this package, for its plugin, at every start.
+`World` runs everything in memory, on a clock that skips waits. Three interfaces inject failures:
+`World.on` (calls to remote services), `Faults` (chosen calls to AWS) and `Mishaps` (random
+failures from a seed). `roundsman.testing.stack` runs a template on moto. Each name is imported on
+first use, because pytest loads this package at every start for its plugin.
 """
 
 from typing import TYPE_CHECKING

@@ -1,7 +1,7 @@
-"""Wrappers around the ports that let any call fail, crash or lose its answer, without patching.
+"""Fault injection: wrappers around the ports that let any call fail, crash or lose its answer.
 
-Each wrapper hands its calls to one `Faults`, by name: `save`, `send_requests`, `read_board`. What
-the real adapters do with one call to AWS is one call here.
+Each wrapper passes its calls to a `Faults` object, by name: `save`, `send_requests`, `read_board`.
+An operation that takes one call to AWS in the real adapters is one call here.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,11 +35,11 @@ T = TypeVar("T")
 
 
 class Crash(BaseException):
-    """The process is gone; no handler of exceptions sees it."""
+    """The process has died. Not an Exception, so that no `except Exception` catches it."""
 
 
 class Fault(StrEnum):
-    """What may go wrong with one call."""
+    """A way in which one call can fail. Each value is a sentence that describes it."""
 
     CRASH_BEFORE = "the process dies before the call"
     CRASH_AFTER = "the process dies after the call"
@@ -66,33 +66,34 @@ CALLS = (
     *("open_group", "change_group", "remove_group"),
     *("send_command", "send_status", "publish", "reject"),
 )
-"""The names of all calls to AWS."""
+"""The names of all calls to AWS, as `Faults.on` takes them."""
 
 ABLE = {
     Fault.ANSWER_LOST: CONDITIONAL_WRITES,
     Fault.SWALLOWED: MESSAGES,
     Fault.STALE: ("load_eventually",),
 }
-"""The calls that a fault can hit, where it cannot hit all."""
+"""The calls that a fault can hit. A fault that is not listed can hit every call."""
 
 
 class Hit(NamedTuple):
-    """A call that failed: the n-th of all, counted from 1, its name, and how."""
+    """A call that failed."""
 
     number: int
+    """Its position among all calls, counted from 1."""
     name: str
     fault: Fault
 
 
 class Faults:
-    """Counts the calls of one process (or of several), and lets the chosen ones fail.
+    """Counts the calls of one or several processes and makes the chosen ones fail.
 
-    `calls` are the names of all that were made, in order, `happened` those that failed; `count`
-    says how many faults there were of each kind.
+    `calls` lists the names of all calls so far, in order; `happened` lists the calls that failed;
+    `count` is the number of faults of each kind. `stopped` is True after `stop`.
     """
 
     def __init__(self) -> None:
-        """Nothing fails yet."""
+        """Start without faults: every call works."""
         self.calls: list[str] = []
         self.count: dict[Fault, int] = {}
         self.happened: list[Hit] = []
@@ -103,15 +104,16 @@ class Faults:
         self._on_hit: Callable[[Hit], None] = lambda _: None
 
     def at(self, number: int, fault: Fault) -> "Faults":
-        """Let the n-th call of all fail, counted from 1. Raises ValueError for a lower number."""
+        """Make the n-th of all calls fail, counted from 1. Raises ValueError if `number` < 1."""
         _check_number(number)
         self._at[number] = fault
         return self
 
     def on(self, name: str, fault: Fault, *, nth: int | None = None) -> "Faults":
-        """Let the n-th call of that name fail from now on; without a number, each of them.
+        """Make the n-th call of that name from now on fail.
 
-        Raises ValueError for a name that no call has, and for a fault that such a call cannot have.
+        Without `nth`, every call of that name fails. Raises ValueError if no call has that name, if
+        the fault cannot hit that call, or if `nth` is less than 1.
         """
         if name not in CALLS:
             raise ValueError(f"no call is named {name!r}; there are {', '.join(CALLS)}")
@@ -125,17 +127,17 @@ class Faults:
         return self
 
     def before_each(self, hook: Callable[[str], None]) -> "Faults":
-        """Run this before every call, with the call's name."""
+        """Run `hook` before every call, with the name of the call."""
         self._before_each = hook
         return self
 
     def on_hit(self, hook: Callable[[Hit], None]) -> "Faults":
-        """Run this for each call that fails, before it does."""
+        """Run `hook` for each call that is about to fail."""
         self._on_hit = hook
         return self
 
     def stop(self) -> None:
-        """From now on all is well."""
+        """Inject no further faults."""
         self.stopped = True
 
     def around(
@@ -147,10 +149,11 @@ class Faults:
         stale: Callable[[], T] | None = None,
         swallowed: Callable[[], None] = lambda: None,
     ) -> T:
-        """Make the call, or let it fail.
+        """Make the call, or make it fail with the fault that `choose` returns.
 
-        `lost` is what a lost answer turns into; `stale` makes the call as one that need not find
-        the latest; `swallowed` is told that a message was accepted and lost.
+        `lost` is the answer of a write whose first answer was lost; `stale` reads the data from
+        before the last write; `swallowed` is called if a message is accepted and lost. Raises
+        Crash, TryAgain or CallRefused, depending on the fault.
         """
         self._before_each(name)
         self.calls.append(name)
@@ -173,7 +176,7 @@ class Faults:
             raise CallRefused(f"{name}: AccessDenied", "AccessDenied")
         if fault is Fault.SWALLOWED:
             swallowed()
-            return None  # type: ignore[return-value]  # what these return
+            return None  # type: ignore[return-value]  # calls that send messages return None
         answer = stale() if fault is Fault.STALE and stale is not None else call()
         if fault is Fault.CRASH_AFTER:
             raise Crash(name)
@@ -182,7 +185,7 @@ class Faults:
         return answer if fault is not Fault.ANSWER_LOST else lost  # type: ignore[return-value]
 
     def choose(self, name: str) -> Fault | None:
-        """What goes wrong with the call of that name that was just counted; None for nothing."""
+        """The fault of the call that was just counted, which has that name; None if it works."""
         for wanted, number, fault in self._named:
             if wanted == name and number in (0, self.calls.count(name)):
                 return fault
@@ -195,9 +198,9 @@ def _check_number(number: int) -> None:
 
 
 class FaultyStore:
-    """TaskStore and OrderStore over the memory's; `look` is called after every write.
+    """TaskStore and OrderStore that inject faults into a MemoryStore.
 
-    `on_load` is told each task that was read.
+    `look` is called after every write, `on_load` with the id of each task that was read.
     """
 
     def __init__(
@@ -277,7 +280,7 @@ class FaultyStore:
 
 
 class FaultyPlans:
-    """PlanStore over the memory's."""
+    """PlanStore that injects faults into a MemoryPlans."""
 
     def __init__(self, inner: MemoryPlans, faults: Faults) -> None:
         self._inner = inner
@@ -291,7 +294,10 @@ class FaultyPlans:
 
 
 class FaultyLeases:
-    """LeaseStore over the memory's; a lost answer says that another write came first."""
+    """LeaseStore that injects faults into a MemoryLeases.
+
+    A write whose answer was lost returns False, as if another write had come first.
+    """
 
     def __init__(self, inner: MemoryLeases, faults: Faults) -> None:
         self._inner = inner
@@ -308,7 +314,10 @@ class FaultyLeases:
 
 
 class FaultyGroups:
-    """GroupStore over the memory's; a write whose answer was lost knows itself again."""
+    """GroupStore that injects faults into a MemoryGroups.
+
+    ANSWER_LOST does not apply: the real adapter recognises its own write when it repeats it.
+    """
 
     def __init__(self, inner: MemoryGroups, faults: Faults) -> None:
         self._inner = inner
@@ -328,9 +337,9 @@ class FaultyGroups:
 
 
 class FaultyOutbox:
-    """Outbox over another one.
+    """Outbox that injects faults into another Outbox.
 
-    `on_accepted` is told each request that a queue took, be it lost later.
+    `on_accepted` is called with each request that a queue accepted, even if it is lost later.
     """
 
     def __init__(
@@ -349,7 +358,9 @@ class FaultyOutbox:
                 self._on_accepted(request)
 
         def send() -> None:
-            accepted()  # what no queue is there for fails by that, and not for lack of time
+            # A request for an agent without a queue counts as accepted as well: its step fails
+            # with UnknownAgent and not with a timeout.
+            accepted()
             self._inner.send_requests(requests)
 
         self._faults.around("send_requests", send, swallowed=accepted)
@@ -381,7 +392,7 @@ def _exists(order: OrderRow, task: Task) -> Created | Exists:
 
 
 class FaultyBoard:
-    """AgentBoard over another one."""
+    """AgentBoard that injects faults into another AgentBoard."""
 
     def __init__(self, inner: AgentBoard, faults: Faults) -> None:
         self._inner = inner
@@ -392,7 +403,10 @@ class FaultyBoard:
 
 
 class FaultyCallNotes:
-    """CallNotes over another one; a note whose answer was lost finds itself when repeated."""
+    """CallNotes that injects faults into other CallNotes.
+
+    A note whose answer was lost finds itself when it is repeated, and returns Begun.AGAIN.
+    """
 
     def __init__(self, inner: CallNotes, faults: Faults) -> None:
         self._inner = inner
@@ -405,7 +419,8 @@ class FaultyCallNotes:
 
         found: list[Begun] = []
         begun = self._faults.around("note_call", write, lost=Begun.AGAIN)
-        return Begun.CLOSED if Begun.CLOSED in found else begun  # then there is nothing to find
+        # A closed key stores no note, so a repeated write finds none and returns CLOSED again.
+        return Begun.CLOSED if Begun.CLOSED in found else begun
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
         def write() -> bool:

@@ -1,30 +1,36 @@
-"""The effects of a test's remote services: what each key did, and what still stands."""
+"""The ledger of a test's remote services: the effects of each key, and which still stand."""
 
 from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True)
 class EffectKey:
-    """What stands or stood: of which task and step (`pick[1]` for an item), under which key."""
+    """The identity of one effect at a remote service."""
 
     task_id: str
     step: str
+    """The step; `pick[1]` for an item of a fan-out."""
     key: str
+    """The idempotency key of the perform."""
 
 
 @dataclass
 class Ledger:
-    """The effects of all services together, as the outside world has them.
+    """The effects that really happened, at all services together.
 
-    `count` says how often each effect came about: a service that honours keys has it once.
+    An effect *stands* from its perform until its undo. An undo *spends* the key of its perform.
     """
 
     count: dict[str, int] = field(default_factory=dict)
+    """How often each effect happened, by idempotency key."""
     _standing: dict[str, dict[str, EffectKey]] = field(default_factory=dict)
     _spent: set[str] = field(default_factory=set)
 
     def perform(self, effect: EffectKey, *, fenced: bool) -> bool:
-        """It is done once for its key; False where the key is spent and the service fences."""
+        """Perform the effect, unless it stands already under its key.
+
+        Returns False, without effect, if the service is `fenced` and an undo has spent the key.
+        """
         if fenced and effect.key in self._spent:
             return False
         standing = self._standing.setdefault(effect.task_id, {})
@@ -34,7 +40,7 @@ class Ledger:
         return True
 
     def undo(self, task_id: str, perform_key: str) -> None:
-        """What that perform did, if anything, is undone; its key is spent."""
+        """Undo the effect of that perform, if it stands, and spend its key."""
         self._standing.get(task_id, {}).pop(perform_key, None)
         self._spent.add(perform_key)
 
@@ -43,5 +49,5 @@ class Ledger:
         return key in self._spent
 
     def standing(self, task_id: str) -> list[EffectKey]:
-        """What stands of a task, in the order in which it was done."""
+        """The effects of a task that stand, in the order in which they were performed."""
         return list(self._standing.get(task_id, {}).values())

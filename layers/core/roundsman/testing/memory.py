@@ -1,7 +1,8 @@
-"""Everything that `roundsman.ports` asks for, in memory: for tests, and to try workflows out.
+"""In-memory implementations of the stores in `roundsman.ports`, for tests and experiments.
 
-Same promises as the adapters over AWS, held by the same tests. Records are frozen, so they are
-shared, not copied. Failures and crashes are not in here: wrap a store to make it fail.
+They make the same promises as the AWS adapters and pass the same tests. Records are frozen, so
+they are shared and not copied. These stores never fail; `roundsman.testing.faults` wraps them to
+inject faults.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -35,10 +36,10 @@ from roundsman.ports import (
 
 
 class MemoryStore:
-    """TaskStore and OrderStore. Threads may share it: each call is atomic.
+    """TaskStore and OrderStore in memory. Thread-safe: each call is atomic.
 
-    `removed` are the last records of tasks that were removed at once, for whoever tests their end;
-    `on_write` is told each record as it is stored, also when that removes it.
+    `removed` holds the last record of each task that was removed at its end, for tests that check
+    it. `on_write` is called with each record that is stored, or removed instead of being stored.
     """
 
     def __init__(self, on_write: Callable[[Task], None] = lambda _: None) -> None:
@@ -54,9 +55,10 @@ class MemoryStore:
         self.removed: dict[str, Task] = {}
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
-        """Store order and task in one operation, or nothing where the order's id is taken.
+        """Store the order and its task in one operation; store neither if the order id is taken.
 
-        A task past its retention whose order row is gone as well may be created anew.
+        If the task's retention is over and the order row is gone, the id can be used again. Raises
+        TryAgain if there is a task with that id but no order row.
         """
         now = task.created_at
         with self._lock:
@@ -69,10 +71,10 @@ class MemoryStore:
             self._put(task)
             return Created()
 
-    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:  # noqa: ARG002  # here each read is the latest
-        """The task; None where there is none, or where its retention is over.
+    def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:  # noqa: ARG002  # every read is consistent here
+        """The task; None if there is none or its retention is over.
 
-        Raises what `make_unreadable` was given for it.
+        Raises the error that `make_unreadable` set for it.
         """
         with self._lock:
             if task_id in self._tasks and task_id in self._unreadable:
@@ -80,16 +82,16 @@ class MemoryStore:
             return _kept(self._tasks.get(task_id), now)
 
     def load_before(self, task_id: str, now: int) -> Task | None:
-        """What a read that need not be the latest may find: the task before its last write."""
+        """The result of a stale read: the task before its last write."""
         with self._lock:
             return _kept(self._before.get(task_id), now)
 
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
-        """Store a decision on the version that was seen, with its history rows, or nothing.
+        """Store a decision and its history rows, if the stored version is still `seen`.
 
-        A record that is `removed_at_once` is not kept but removed.
+        A record that is `removed_at_once` is removed instead of stored.
         """
         with self._lock:
             if not self._is_at(task.task_id, seen):
@@ -102,12 +104,12 @@ class MemoryStore:
             return Saved()
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
-        """Store a row that no decision goes with; storing it again is harmless."""
+        """Store a history row that belongs to no decision. Storing it again has no effect."""
         with self._lock:
             self._history.setdefault(task_id, {})[row.seq] = row
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        """Store that what this version owed was sent; the version is not raised.
+        """Store that owed statuses and alerts were sent, without a new version.
 
         A record that is then `removed_at_once` is removed.
         """
@@ -127,7 +129,7 @@ class MemoryStore:
             return Saved()
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
-        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        """Move the due entry of an open task to `due_at`, if its version is unchanged."""
         with self._lock:
             if not self._is_at(task.task_id, task.version):
                 return Superseded()
@@ -139,14 +141,14 @@ class MemoryStore:
             return Saved()
 
     def postpone(self, task_id: str, due_at: int) -> None:
-        """Move the due entry of a record that cannot be handled to a later instant."""
+        """Move the due entry of a record that cannot be handled to a later instant (epoch ms)."""
         with self._lock:
             stored = self._tasks.get(task_id)
             if stored is not None and _is_open(stored) and stored.due_at < due_at:
                 self._put(replace(stored, due_at=due_at))
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
-        """Count one more time that this record could not be handled; the count so far."""
+        """Count one more failure to handle this record. Returns the number of failures so far."""
         with self._lock:
             if task_id not in self._tasks:
                 return 1
@@ -156,7 +158,7 @@ class MemoryStore:
             return self._troubles[task_id]
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
-        """The entries of one lane shard due at or before `until`, earliest first."""
+        """The entries of one lane shard that are due at or before `until`, earliest first."""
         with self._lock:
             found = [t for t in self._tasks.values() if t.lane == lane and t.due_at <= until]
         for task in sorted(found, key=lambda task: (task.due_at, task.task_id)):
@@ -165,7 +167,7 @@ class MemoryStore:
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
-        """The tasks of one shard that stand in this failure group, by when they failed."""
+        """The tasks of one shard that are in this failure group, ordered by when they failed."""
         with self._lock:
             found = [
                 Member(task.task_id, at, task.complete_by, task.expires_at)
@@ -176,34 +178,34 @@ class MemoryStore:
         yield from sorted(found, key=lambda one: one.failed_at, reverse=newest_first)
 
     def _stands_in(self, task: Task) -> tuple[str | None, int, int]:
-        """The task's failure group, its shard, and since when."""
+        """The failure group of the task, its shard, and the instant (epoch ms) when it joined."""
         return self._broken.get(task.task_id) or (task.failure, task.shard, task.ended_at or 0)
 
     def order(self, order_id: str) -> OrderRow | None:
-        """The order; None where there is none."""
+        """The order; None if there is none."""
         return self._orders.get(order_id)
 
     def history(self, task_id: str) -> list[HistoryRow]:
-        """All rows of a task's history, oldest first."""
+        """All history rows of a task, oldest first."""
         rows = self._history.get(task_id, {})
         return [rows[seq] for seq in sorted(rows)]
 
     def tasks(self) -> list[Task]:
-        """Every record as stored, also those past their retention, in order of their ids."""
+        """Every stored record, including those whose retention is over, ordered by id."""
         with self._lock:
             return [self._tasks[task_id] for task_id in sorted(self._tasks)]
 
     def make_unreadable(self, task_id: str, error: RoundsmanError) -> None:
-        """Let each `load` of the task raise this, as for a record that another hand has changed."""
+        """Make each `load` of the task raise this error, as for a record that was corrupted."""
         self._unreadable[task_id] = error
 
     def remove_order(self, order_id: str) -> None:
-        """Take the order row away, as its own retention would."""
+        """Remove the order row, as happens at the end of the order's retention."""
         with self._lock:
             del self._orders[order_id]
 
     def remove_task(self, task_id: str) -> None:
-        """Take the record away, as TTL would."""
+        """Remove the task record, as DynamoDB's TTL does."""
         with self._lock:
             del self._tasks[task_id]
 
@@ -222,13 +224,13 @@ class MemoryStore:
 
 
 def _kept(task: Task | None, now: int) -> Task | None:
-    """The task, if its retention is not over."""
+    """The task; None if its retention is over."""
     over = task is not None and task.expires_at is not None and task.expires_at <= now
     return None if over else task
 
 
 def _as_stored(task: Task) -> Task:
-    """A record expires at a full second, as DynamoDB's TTL has it; later, never earlier."""
+    """The record with its expiry rounded up to a full second, the unit of DynamoDB's TTL."""
     if task.expires_at is None:
         return task
     return replace(task, expires_at=-(-task.expires_at // SECOND) * SECOND)
@@ -239,22 +241,22 @@ def _is_open(task: Task) -> bool:
 
 
 class MemoryPlans:
-    """PlanStore."""
+    """PlanStore in memory."""
 
     def __init__(self) -> None:
         self._plans: dict[str, Plan] = {}
 
     def put_plan(self, plan: Plan) -> None:
-        """Store the plan under its hash; storing it again is harmless."""
+        """Store the plan under its hash. Storing it again has no effect."""
         self._plans[plan.hash] = plan
 
     def plan(self, plan_hash: str) -> Plan | None:
-        """The plan; None where it is not stored."""
+        """The plan; None if it is not stored."""
         return self._plans.get(plan_hash)
 
 
 class MemoryHolds:
-    """HoldStore. Threads may share it: each call is atomic."""
+    """HoldStore in memory. Thread-safe: each call is atomic."""
 
     def __init__(self, clock: Clock) -> None:
         self._lock = RLock()
@@ -262,14 +264,14 @@ class MemoryHolds:
         self._holds: dict[tuple[str, str], Hold] = {}
 
     def holds(self) -> list[Hold]:
-        """Those in force now, by agent and kind."""
+        """The holds that are in force now, ordered by agent and kind."""
         with self._lock:
             return in_force(self._holds.values(), self._clock())
 
     def hold(self, hold: Hold) -> bool:
-        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+        """Replace the agent's hold of that kind. Returns True if no such hold was in force.
 
-        A breaker's hold never takes the place of a longer one.
+        A hold by the circuit breaker never replaces a longer one.
         """
         with self._lock:
             known = self._holds.get((hold.agent, hold.kind))
@@ -278,14 +280,14 @@ class MemoryHolds:
             return known is None or not in_force([known], self._clock())
 
     def release(self, agent: str, kind: str) -> bool:
-        """End it now; whether there was one in force."""
+        """End the hold. Returns True if it was in force."""
         with self._lock:
             ended = self._holds.pop((agent, kind), None)
             return ended is not None and bool(in_force([ended], self._clock()))
 
 
 class MemoryAgentBoard:
-    """AgentBoard and ReadNotes in one: what is noted is known at once, and so are `holds`."""
+    """AgentBoard and ReadNotes in memory. Read marks and holds are visible immediately."""
 
     def __init__(self, clock: Clock, holds: HoldStore | None = None) -> None:
         self._clock = clock
@@ -294,16 +296,16 @@ class MemoryAgentBoard:
         self._marks: dict[str, ReadMark] = {}
 
     def agents(self) -> Agents:
-        """By agent and priority (`payment/normal`).
+        """The state of each queue, by agent and priority (`payment/normal`).
 
-        Of a queue that was never read there is nothing, unless its agent is held.
+        A queue that was never read is missing, unless its agent is on hold.
         """
         now = self._clock()
         views = {queue: view(mark, now) for queue, mark in self._marks.items()}
         return with_holds(views, self._holds.holds() if self._holds else (), now)
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
-        """A request that was sent at `sent_at` (epoch ms) was read now."""
+        """Note that a request that was sent at `sent_at` (epoch ms) is read now."""
         queue = queue_key(agent, priority)
         notebook = self._notebooks.setdefault(queue, ReadMarkWriter())
         mark = notebook.read(sent_at, self._clock(), lock)
@@ -313,18 +315,18 @@ class MemoryAgentBoard:
 
 
 class MemoryLeases:
-    """LeaseStore. Threads may share it: each call is atomic."""
+    """LeaseStore in memory. Thread-safe: each call is atomic."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._leases = Leases()
 
     def read(self) -> Leases:
-        """The leases; empty ones of version 0 where none were ever written."""
+        """The leases; empty leases of version 0 if none were ever written."""
         return self._leases
 
     def write(self, leases: Leases, *, seen: int) -> bool:
-        """Store them on the version that was seen; False where another write came first."""
+        """Store the leases if the version is still `seen`. Returns False if it is not."""
         with self._lock:
             if self._leases.version != seen:
                 return False
@@ -333,7 +335,7 @@ class MemoryLeases:
 
 
 class MemoryCallNotes:
-    """CallNotes of any number of agents: no two have a key in common. Threads may share it."""
+    """CallNotes in memory, for any number of agents, which share no keys. Thread-safe."""
 
     def __init__(self) -> None:
         self._lock = RLock()
@@ -341,7 +343,7 @@ class MemoryCallNotes:
         self._closed_up_to: dict[str, int] = {}
 
     def begin(self, key: str, claim: int) -> Begun:
-        """Note that a request of the claim with this number is about to call the service."""
+        """Note that a request of the claim with number `claim` is about to call the service."""
         with self._lock:
             if self._closed_up_to.get(key, -1) >= claim:
                 return Begun.CLOSED
@@ -349,9 +351,10 @@ class MemoryCallNotes:
             return Begun.FIRST if self._calls[key] == 1 else Begun.AGAIN
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
-        """Let no request under this key of this claim, or an earlier one, call any more.
+        """Forbid further calls under this key by the requests of this claim and of earlier claims.
 
-        Only where no call is noted but, where `begun`, the caller's own.
+        Returns False and changes nothing if a call is noted. With `begun`, exactly one call, the
+        caller's own, must be noted.
         """
         with self._lock:
             calls, closed_up_to = self._calls.get(key, 0), self._closed_up_to.get(key, -1)
@@ -365,19 +368,22 @@ class MemoryCallNotes:
 
 
 class MemoryGroups:
-    """GroupStore. Threads may share it: each call is atomic."""
+    """GroupStore in memory. Thread-safe: each call is atomic."""
 
     def __init__(self) -> None:
         self._lock = RLock()
         self._groups: dict[str, Group] = {}
 
     def groups(self) -> list[Group]:
-        """All of them, the oldest first."""
+        """All open failure groups, oldest first."""
         with self._lock:
             return sorted(self._groups.values(), key=lambda group: (group.opened_at, group.id))
 
     def open(self, group: Group) -> Group | None:
-        """Store a group that is not there; the group as it stands; None: there is no room."""
+        """Store the group unless one with its id exists.
+
+        Returns the stored group, or None if there is no room for another group.
+        """
         with self._lock:
             found = self._groups.get(group.id)
             if found is not None:
@@ -389,7 +395,7 @@ class MemoryGroups:
             return group
 
     def change(self, group: Group, *, seen: int) -> bool:
-        """Store it on the version that was seen; False where another write came first."""
+        """Store the group if its version is still `seen`. Returns False if it is not."""
         with self._lock:
             found = self._groups.get(group.id)
             if found is None or found.version != seen:
@@ -398,7 +404,7 @@ class MemoryGroups:
             return True
 
     def remove(self, group: Group) -> bool:
-        """Forget it, if it is still at that version."""
+        """Remove the group if its version is unchanged. Returns False if it is not."""
         with self._lock:
             found = self._groups.get(group.id)
             if found is None or found.version != group.version:

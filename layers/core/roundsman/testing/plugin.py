@@ -1,12 +1,12 @@
-"""The pytest plugin: worlds in memory, and a user's own template deployed on moto for a test.
+"""The pytest plugin: fixtures for worlds in memory and for the project's template on moto.
 
     def test_order(roundsman_stack):
         roundsman_stack.submit({...})
         roundsman_stack.run()
         assert roundsman_stack.task("ord-1").state is TaskState.COMPLETED
 
-pytest loads this module at every start, so whatever costs time is imported by the fixtures alone.
-A project overrides a fixture by one of the same name in its conftest.py.
+pytest loads this module at every start, so the fixtures import slow modules only when they run.
+A project overrides a fixture by defining one of the same name in its conftest.py.
 """
 
 from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ NEEDED = ("aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Add the ini option that says where the template is."""
+    """Add the ini option that names the template."""
     parser.addini(
         INI,
         "The SAM template that the fixture roundsman_stack deploys, from pytest's rootdir.",
@@ -38,7 +38,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 class MakeWorld(Protocol):
-    """What the fixture `roundsman_world` is."""
+    """The type of the fixture `roundsman_world`."""
 
     def __call__(
         self,
@@ -52,12 +52,18 @@ class MakeWorld(Protocol):
         skew: "Mapping[str, timedelta] | None" = None,
         read: "ReadEvent | None" = None,
     ) -> "World":
-        """A world in memory that carries this workflow; steps of other agents have a stand-in."""
+        """Make a world that runs this workflow, with a stand-in for each agent that is not given.
+
+        The parameters are those of `World`.
+        """
 
 
 @pytest.fixture
 def roundsman_world() -> MakeWorld:
-    """Makes worlds in memory: `roundsman_world(workflow, agent, seed=1)`. docs/testing.md."""
+    """A function that makes worlds: `roundsman_world(workflow, agent, seed=1)`.
+
+    See docs/testing.md.
+    """
 
     def make(
         workflow: "Workflow",
@@ -89,7 +95,7 @@ def roundsman_world() -> MakeWorld:
 
 @pytest.fixture(scope="session")
 def roundsman_template(pytestconfig: pytest.Config) -> Path:
-    """The template to deploy: the ini option `roundsman_template`, from pytest's rootdir."""
+    """The path of the template: the ini option `roundsman_template`, relative to the rootdir."""
     named = str(pytestconfig.getini(INI))
     path = pytestconfig.rootpath / named
     if not path.is_file():
@@ -103,7 +109,7 @@ def roundsman_template(pytestconfig: pytest.Config) -> Path:
 
 @pytest.fixture(scope="session")
 def roundsman_clock() -> "Clock":
-    """The one clock of stacks and services; each stack sets it back to its morning."""
+    """The clock that stacks and services share; each new stack sets it back to MORNING."""
     _check_installed()
     from roundsman.testing.stack import Clock
 
@@ -112,9 +118,9 @@ def roundsman_clock() -> "Clock":
 
 @pytest.fixture(scope="session")
 def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
-    """The remote services of the example, which each stack makes forget what was before it.
+    """The remote services of the example; each new stack resets them.
 
-    Override it with None in a project whose agents call none of them.
+    Override it with None in a project whose agents do not call them.
     """
     from roundsman.testing.remote_services import RemoteServices
 
@@ -126,9 +132,10 @@ def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
 def roundsman_parameters(
     roundsman_template: Path, roundsman_services: "Services | None"
 ) -> Mapping[str, str]:
-    """The stack's parameters: the addresses of the example's services, where the template asks.
+    """The parameters of the stack: the URLs of the example's services, if the template has them.
 
-    Override it to give others, with this fixture as an argument to add to these.
+    Override it to pass other parameters. An override that takes this fixture as an argument can
+    add to these.
     """
     _check_installed()
     from roundsman.testing.stack.template import Template, TemplateProblem, part
@@ -149,7 +156,10 @@ def roundsman_stack(
     roundsman_services: "Services | None",
     roundsman_clock: "Clock",
 ) -> "Iterator[Stack]":
-    """The project's template on moto, its functions and services, for one test. docs/testing.md."""
+    """The project's template, deployed on moto with its functions and services, for one test.
+
+    See docs/testing.md.
+    """
     _check_installed()
     from contextlib import ExitStack
 
@@ -171,7 +181,7 @@ def roundsman_stack(
 
 
 def _check_installed() -> None:
-    """Say what is missing, and how to have it, rather than that an import failed."""
+    """Fail with the names of the missing packages and how to install them, not an ImportError."""
     from importlib.util import find_spec
 
     if missing := [name for name in NEEDED if find_spec(name) is None]:

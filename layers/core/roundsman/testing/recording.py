@@ -1,4 +1,4 @@
-"""An outbox that keeps what it was given, for tests and to try workflows out."""
+"""An outbox that records everything it is asked to send, for tests and experiments."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
@@ -50,18 +50,16 @@ Sent: TypeAlias = SentRequest | SentCommand | Command | SentStatus | Rejected | 
 
 @dataclass(slots=True)
 class RecordingOutbox:
-    """Outbox that keeps what it was given, in `sent`, in order.
-
-    `agents` are those that have queues (None: all of them); `dead_queues` are reply queues that
-    never take anything.
-    """
+    """Outbox that sends nothing and records everything in `sent`, in order."""
 
     agents: Collection[str] | None = None
+    """The agents that have queues; None means all."""
     dead_queues: Collection[str] = ()
+    """The URLs of reply queues that no longer exist and never accept a status."""
     sent: list[Sent] = field(default_factory=list)
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        """Keep each; raises UnknownAgent after all, where one is for an agent without a queue."""
+        """Record the requests. Raises UnknownAgent at the end if an agent has no queue."""
         unknown: list[UnknownAgent] = []
         for agent, priority, request in requests:
             if self.agents is None or agent in self.agents:
@@ -72,32 +70,32 @@ class RecordingOutbox:
             raise unknown[0]
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        """Keep it."""
+        """Record the command."""
         self.sent.append(SentCommand("start", task_id, delay))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
-        """Keep it."""
+        """Record the command."""
         self.sent.append(SentCommand("inspect", task_id, delay))
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        """Keep each."""
+        """Record the commands."""
         self.sent += [SentCommand("inspect", task_id, delay) for task_id, delay in inspects]
 
     def send_command(self, command: Command) -> None:
-        """Keep it."""
+        """Record the command."""
         self.sent.append(command)
 
     def send_status(self, queue_url: str, body: str) -> bool:
-        """Keep it; False, and nothing kept, for a dead queue."""
+        """Record the status. Returns False and records nothing if the queue is in `dead_queues`."""
         if queue_url in self.dead_queues:
             return False
         self.sent.append(SentStatus(queue_url, body))
         return True
 
     def publish(self, alert: Alert) -> None:
-        """Keep it."""
+        """Record the alert."""
         self.sent.append(alert)
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        """Keep it."""
+        """Record the rejected message."""
         self.sent.append(Rejected(queue, body, tuple(problems)))

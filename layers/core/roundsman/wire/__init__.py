@@ -1,1 +1,1 @@
-"""The messages between the parts and to people, as text, within the limits of SQS and SNS."""
+"""The message formats: messages between the parts and alerts to people, valid for SQS and SNS."""

@@ -1,7 +1,7 @@
-"""What an operator is told: a subject, JSON for programs, words for people, attributes for filters.
+"""Alerts to operators: the parts that all alerts share, and the alerts about an agent.
 
-The alerts of failures are in `roundsman.alerts.group_alert`; here is what all alerts have in
-common, and those about an agent.
+An alert has a subject, JSON for programs, text for people, and attributes for SNS subscription
+filters. The alerts about failures are in `roundsman.alerts.group_alert`.
 """
 
 import json
@@ -12,34 +12,41 @@ from roundsman.model.instants import clock_time, iso, spoken
 from roundsman.model.json import Json
 from roundsman.wire.alert_text import AlertText, sanitize
 
-SUBJECT_LIMIT = 99  # SNS takes fewer than 100 ASCII characters, none of them a control character
+SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
-    """One message to the AlertTopic. `subject` is ASCII, under 100 characters.
-
-    `body` is JSON, which every subscriber gets but those by e-mail, who get `text`, and by SMS, who
-    get the one sentence `sms`; where these are empty, they get the body as well.
-    """
+    """One message to the AlertTopic."""
 
     subject: str
+    """Printable ASCII, less than 100 characters."""
     body: str
+    """JSON, for all subscribers except those by e-mail and SMS."""
     attributes: Mapping[str, str]
+    """The message attributes, for subscription filters."""
     text: str = ""
+    """The text for subscribers by e-mail; if it is empty, they get `body`."""
     sms: str = ""
+    """One sentence for subscribers by SMS; if it is empty, they get `body`."""
 
 
 def alert_of(
     title: str, document: Mapping[str, Json], *, text: str, sms: str, attributes: Mapping[str, str]
 ) -> Alert:
-    """The alert with this title; its JSON has a line for each field, since people read it too."""
+    """Return an alert with this title as its subject.
+
+    The JSON has one line per field, because people read it too.
+    """
     body = json.dumps(document, indent=2, ensure_ascii=False, allow_nan=False)
     return Alert(subject(title), body, attributes, text=text, sms=sanitize(sms))
 
 
 def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) -> Alert:
-    """The alert for a service that is not called any more (instants in epoch ms)."""
+    """Return the alert that an agent's circuit breaker has opened.
+
+    `opened_at` and `until` are epoch ms; from `until` on the breaker tries one call.
+    """
     happens = (
         "its steps are held: no attempt is counted, and their time stands still; one call is "
         f"tried from {clock_time(until)} on, and work goes on by itself once one is answered"
@@ -64,7 +71,10 @@ def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) ->
 
 
 def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
-    """The alert for a service that answers again. `since` is when its circuit opened, if known."""
+    """Return the alert that an agent's circuit breaker has closed.
+
+    `since` is when it opened, None if that is not known. Instants are epoch ms.
+    """
     lasted = f" after {spoken(now - since)}" if since is not None else ""
     return agent_alert(
         "breaker_closed",
@@ -99,7 +109,7 @@ def agent_alert(
     fields: Mapping[str, Json],
     commands: Mapping[str, str],
 ) -> Alert:
-    """An alert about an agent as a whole; `commands` say what to do, by what for (WHAT_FOR)."""
+    """Return an alert about an agent. `commands` maps a key of WHAT_FOR to a shell command."""
     words = AlertText().line(summary)
     for name in ("since", "until", "by", "reason"):
         value = fields.get(name)
@@ -131,6 +141,9 @@ def agent_alert(
 
 
 def subject(text: str) -> str:
-    """Text as SNS takes it in a subject: printable ASCII, cut to fit."""
+    """Return the text as a valid SNS subject: printable ASCII, cut to SUBJECT_LIMIT characters.
+
+    Other characters become `?`.
+    """
     plain = "".join(c if " " <= c <= "~" else "?" for c in text)
     return plain if len(plain) <= SUBJECT_LIMIT else plain[: SUBJECT_LIMIT - 3] + "..."

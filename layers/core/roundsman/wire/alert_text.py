@@ -1,49 +1,56 @@
-"""An alert as plain text: for an e-mail that is read at night, in half a minute, on a telephone.
+"""Formats an alert as plain text for e-mail, short enough to read on a mobile phone.
 
-Everything in it comes from outside as well (an error's message, an order's id): whatever is not
-printable becomes `?`, so that no text moves a cursor, hides a line or turns the writing round.
+Parts of the text come from outside the system, for example error messages and order ids. So every
+character that is not printable becomes `?`: no text can move the cursor, hide a line or change the
+writing direction.
 """
 
 from collections.abc import Sequence
 
 WIDTH = 11
-LONGEST = 500  # characters of one piece of text
+LONGEST = 500  # characters of one value or line
 
 
 def sanitize(text: str) -> str:
-    """The text on one line, without any character that does something in place of being read."""
+    """Return the text with each character that is not printable replaced by `?`.
+
+    The result has no line breaks and at most LONGEST characters.
+    """
     plain = "".join(c if c.isprintable() else "?" for c in text)
     return plain if len(plain) <= LONGEST else plain[: LONGEST - 3] + "..."
 
 
 class AlertText:
-    """Lines of an alert, in the order in which they are given."""
+    """Builds the text of an alert, line by line. The items come last."""
 
     def __init__(self) -> None:
         self._lines: list[str] = []
         self._items: list[str] = []
 
     def line(self, text: str) -> "AlertText":
-        """A sentence by itself."""
+        """Add a line, followed by an empty line."""
         self._lines += [sanitize(text), ""]
         return self
 
     def pair(self, name: str, value: str) -> None:
-        """What something is called, and what it is."""
+        """Add a line with a name and its value."""
         self._lines.append(f"{name:<{WIDTH}}  {sanitize(value)}")
 
     def commands(self, what_for: str, commands: object) -> None:
-        """Commands to paste, one or several; nothing where there is none."""
+        """Add one command (a string) or several (a sequence), with a heading.
+
+        Adds nothing if there are no commands.
+        """
         found = [commands] if isinstance(commands, str) else commands
         if isinstance(found, Sequence) and found:
             self._lines += ["", f"{what_for}:"]
             self._lines += [f"    {sanitize(str(command))}" for command in found]
 
     def item(self, name: str, said: str) -> None:
-        """One of the orders, at the end."""
+        """Add an order to the list of examples at the end of the text."""
         self._items.append(f"    {sanitize(name)}  {sanitize(said)}")
 
     def text(self) -> str:
-        """All of it."""
+        """Return the complete text."""
         tail = ["", "Orders, for example:", *self._items] if self._items else []
         return "\n".join([*self._lines, *tail]) + "\n"

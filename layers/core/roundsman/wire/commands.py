@@ -1,7 +1,8 @@
-"""Commands: what the stack and its operators ask the scheduler to do with one task, as text.
+"""Commands: messages that ask the scheduler to do something with one task.
 
-`start` and `inspect` are the stack's own. The rest are people's: each says who asks and why, acts
-once by its id, and only on the version its sender saw where it names one.
+The stack itself sends `start` and `inspect`. Operators and applications send the other commands.
+Such a command says who sends it and why. It is idempotent by its id. If it names the version of the
+task that its sender saw, it is refused when the task has another version.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,19 +25,21 @@ from roundsman.wire.messages import VERSION, check_version, read_object, read_ta
 
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
-LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; a task that needs longer is better resubmitted
+LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; resubmit a task that needs more time
 
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command to one task; `event` is None for the stack's own `start` and `inspect`."""
+    """A command for one task."""
 
     kind: str
+    """The name of the command, for example `resubmit`."""
     task_id: str
     event: OperatorEvent | None = None
+    """The event that the command causes; None for `start` and `inspect`."""
 
     def body(self) -> str:
-        """The message's text."""
+        """Return the body of the message."""
         found: dict[str, Json] = {"version": VERSION, "kind": self.kind, "taskId": self.task_id}
         if self.event is not None:
             found |= _asked_fields(self.event.asked) | _payload(self.event)
@@ -44,12 +47,12 @@ class Command:
 
 
 def command_of(task_id: str, event: OperatorEvent) -> Command:
-    """The command that asks for this event."""
+    """Return the command that causes this event."""
     return Command(COMMAND_KINDS[type(event)], task_id, event)
 
 
 def read_command(body: str) -> Command:
-    """The command in a message's text. Raises InvalidMessage."""
+    """Read a command from the body of a message. Raises InvalidMessage."""
     fields = Fields(read_object(body))
     check_version(fields)
     kind = fields.one_of("kind", (START, INSPECT, *READERS))
@@ -96,7 +99,7 @@ def _payload(event: OperatorEvent) -> dict[str, Json]:
 
 def _read_resubmit(fields: Fields, asked: Asked) -> Resubmit:
     if fields.optional("input") is not None:
-        # Said, not ignored: who sends a correction must not believe that it was made.
+        # An ignored field would let the sender believe that the correction was made.
         fields.problem("input", "corrections of the order are not taken; send a new order")
     return Resubmit(asked, fields.texts("steps"), fields.flag("freshKey"), fields.flag("again"))
 

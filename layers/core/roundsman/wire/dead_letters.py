@@ -1,8 +1,8 @@
-"""Why a message lies in a dead-letter queue, as it is said beside its body.
+"""The reason of a dead letter, in a message attribute.
 
-A function that fails a message for the last time sends it to the dead-letter queue itself, with
-this in one message attribute; whatever attributes its sender gave it stay beside. A letter without
-it was moved by SQS: its function ended before it could say anything.
+A function that fails on the last delivery of a message sends the message to the dead-letter queue
+itself, and adds this attribute to the attributes of the sender. A dead letter without the attribute
+was moved by SQS, because the function ended before it could send the message.
 """
 
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ ATTRIBUTE = "DeadLetter"
 """The name of the message attribute."""
 
 REDRIVEN = "Redriven"
-"""The attribute that says how often an operator has sent a dead letter back, as a number."""
+"""The name of the message attribute that counts how often an operator redrove the dead letter."""
 
 LONGEST_REASON = 1_000  # characters
 FRAMES_KEPT = 5
@@ -24,26 +24,30 @@ FRAMES_KEPT = 5
 
 @dataclass(frozen=True, slots=True)
 class DeadLetter:
-    """What is known of a message that failed its last delivery. Instants are epoch ms.
-
-    `message_id` is that of the message as it was: the copy has one of its own. `reason` says
-    nothing of what the message said; `error_at` names the lines of code that the error passed.
-    """
+    """Why a message is a dead letter, and where it came from. Instants are epoch ms."""
 
     queue: str
+    """The name of the queue that delivered the message."""
     message_id: str
+    """The id of the original message; the dead letter has an id of its own."""
     reason: str
+    """The reason in words, without the contents of the message."""
     error_type: str
+    """The name of the exception's class."""
     error_at: tuple[str, ...]
+    """The lines of code in the traceback of the exception."""
     receives: int
+    """How often the message was received."""
     sent_at: int
     died_at: int
+    """When the last delivery failed."""
     function: str
+    """The service name of the Lambda function that failed."""
     log_group: str | None = None
     log_stream: str | None = None
 
     def text(self) -> str:
-        """The attribute's value."""
+        """Return the value of the message attribute."""
         found: dict[str, Json] = {
             "queue": self.queue,
             "messageId": self.message_id,
@@ -61,7 +65,7 @@ class DeadLetter:
 
 
 def read_dead_letter(text: str) -> DeadLetter | None:
-    """What an attribute's value says; None where no function of Roundsman wrote it."""
+    """Read the value of the message attribute; None if no function of Roundsman wrote it."""
     try:
         fields = Fields(read_object(text))
         letter = DeadLetter(

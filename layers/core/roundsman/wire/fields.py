@@ -1,4 +1,4 @@
-"""Reading a JSON object field by field, keeping every problem instead of stopping at the first."""
+"""Reads a JSON object field by field, and collects all problems instead of only the first."""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,9 +7,10 @@ from roundsman.model.json import Json
 
 
 class Fields:
-    """The fields of one object; a wrong one is noted and read as an empty value.
+    """Reads the fields of one JSON object.
 
-    `done` raises InvalidMessage if anything was noted, so nothing is used half-read.
+    If a field is wrong, the reader notes a problem and returns an empty value of its type. Call
+    `done` before you use any value: it raises InvalidMessage if there was a problem.
     """
 
     def __init__(
@@ -20,26 +21,26 @@ class Fields:
         self._problems: list[Problem] = [] if problems is None else problems
 
     def problem(self, name: str, message: str) -> None:
-        """Note that a field is wrong."""
+        """Note a problem with a field."""
         self._problems.append(Problem(f"{self._path}{name}", message))
 
     def done(self) -> None:
-        """Raises InvalidMessage with all that was noted."""
+        """Raise InvalidMessage with all problems, if there are any."""
         if self._problems:
             raise InvalidMessage(self._problems)
 
     def any(self, name: str) -> Json:
-        """A field that must be there, whatever it is."""
+        """Read a required field with any JSON value."""
         if name not in self._value:
             self.problem(name, "missing")
         return self._value.get(name)
 
     def optional(self, name: str) -> Json:
-        """A field that may be absent: None then."""
+        """Read an optional field with any JSON value; None if it is absent."""
         return self._value.get(name)
 
     def text(self, name: str, *, empty: bool = False) -> str:
-        """A string, not empty unless that is said to be fine."""
+        """Read a required string; the empty string is a problem unless `empty` is true."""
         value = self.any(name)
         if isinstance(value, str) and (value or empty):
             return value
@@ -48,11 +49,11 @@ class Fields:
         return ""
 
     def optional_text(self, name: str) -> str | None:
-        """A string, or None where it is absent or null."""
+        """Read a string that is not empty; None if the field is absent or null."""
         return None if self._value.get(name) is None else self.text(name)
 
     def number(self, name: str) -> int:
-        """A whole number, 0 or more."""
+        """Read a required integer of at least 0."""
         value = self.any(name)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
@@ -61,11 +62,11 @@ class Fields:
         return 0
 
     def optional_number(self, name: str) -> int | None:
-        """A whole number, or None where it is absent or null."""
+        """Read an integer of at least 0; None if the field is absent or null."""
         return None if self._value.get(name) is None else self.number(name)
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings; none where it is absent or null."""
+        """Read a list of strings that are not empty; `()` if the field is absent or null."""
         value = self._value.get(name) or []
         if isinstance(value, list) and all(isinstance(item, str) and item for item in value):
             return tuple(value)
@@ -73,7 +74,7 @@ class Fields:
         return ()
 
     def flag(self, name: str, *, absent: bool = False) -> bool:
-        """True or false; `absent` where it is not there."""
+        """Read a bool; the value of `absent` if the field is absent."""
         value = self._value.get(name, absent)
         if isinstance(value, bool):
             return value
@@ -81,7 +82,7 @@ class Fields:
         return False
 
     def one_of(self, name: str, allowed: Sequence[str]) -> str:
-        """One of a few strings; an empty one where it is not."""
+        """Read a required string that is one of `allowed`."""
         value = self.any(name)
         if isinstance(value, str) and value in allowed:
             return value
@@ -90,7 +91,7 @@ class Fields:
         return ""
 
     def mapping(self, name: str) -> Mapping[str, Json]:
-        """An object, whatever it holds."""
+        """Read a required object with any contents."""
         value = self.any(name)
         if isinstance(value, Mapping):
             return value
@@ -99,7 +100,10 @@ class Fields:
         return {}
 
     def optional_object(self, name: str) -> "Fields | None":
-        """An object to read field by field, or None where it is absent or null."""
+        """Return a reader for a nested object; None if the field is absent or null.
+
+        The nested reader adds its problems to those of this one.
+        """
         if self._value.get(name) is None:
             return None
         return Fields(self.mapping(name), f"{self._path}{name}.", self._problems)

@@ -1,4 +1,4 @@
-"""JSON texts as SQS and SNS take them: within their size, of characters that they let pass."""
+"""Makes texts valid for SQS and SNS: within the size limits, with allowed characters only."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -11,29 +11,31 @@ from roundsman.wire.messages import rejection_body
 MESSAGE_LIMIT = 1_048_576  # bytes: SQS's 1 MiB, for one message and for a batch together
 ALERT_LIMIT = 262_144  # bytes: SNS's 256 KiB
 
-# The rest of what XML 1.0 cannot say, the control characters, JSON escapes by itself.
+# SQS and SNS accept only characters that XML 1.0 allows. The other characters that XML 1.0 does not
+# allow are control characters, and JSON text contains those only as escapes.
 UNSENDABLE = re.compile("[\ud800-\udfff\ufffe\uffff]")
 
-LONGEST_SMS = 140  # characters: what is longer is sent in parts
-LONGEST_TEXT = 2_000  # characters of any one text in an alert that would be too long
+LONGEST_SMS = 140  # characters; a longer SMS is sent in several parts
+LONGEST_TEXT = 2_000  # characters of each string in an alert that is too long
 PROBLEMS_KEPT = 50
 LONGEST_PROBLEM = 500  # characters
 
 
 def wire_text(text: str) -> str:
-    """JSON text that is the same JSON, with the characters escaped that would be refused.
+    """Replace the characters that SQS and SNS refuse by `\\uXXXX` escapes.
 
-    Of other text (an attribute's value) these characters become readable escapes.
+    JSON text keeps its meaning. In other text, such as the value of a message attribute, the
+    escapes stay visible.
     """
     return UNSENDABLE.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def alert_message(alert: Alert, limit: int) -> str:
-    """The versions of an alert for its subscribers by their protocol, in at most `limit` bytes.
+    """Return an alert as an SNS message with one version per protocol, in at most `limit` bytes.
 
-    SNS takes it apart where it is told that `MessageStructure` is `json`: mail programs get words,
-    a telephone one sentence, everybody else the JSON. As a text within JSON that JSON is up to
-    twice as long, and the words are beside it.
+    Publish it with `MessageStructure` `json`. SNS then sends `alert.text` by e-mail, `alert.sms` by
+    SMS, and the JSON to all other subscribers. The JSON may use only a quarter of `limit`: it is a
+    string within JSON, which can double its length, and the message contains the text too.
     """
     versions: dict[str, Json] = {"default": alert_text(alert.body, limit // 4)}
     if alert.text:
@@ -44,7 +46,10 @@ def alert_message(alert: Alert, limit: int) -> str:
 
 
 def alert_text(body: str, limit: int) -> str:
-    """An alert's JSON as it is or, where it has more bytes than `limit`, its long texts cut."""
+    """Return the JSON of an alert; if it has more than `limit` bytes, its long strings are cut.
+
+    Each string is then cut to LONGEST_TEXT characters.
+    """
     whole = wire_text(body)
     if len(whole.encode()) <= limit:
         return whole
@@ -62,9 +67,10 @@ def _cut(value: Json) -> Json:
 
 
 def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: int) -> str:
-    """What the RejectedQueue keeps, in at most `limit` bytes.
+    """Return the message for the RejectedQueue, in at most `limit` bytes.
 
-    Where it would be more, problems and then the body's end are left out, and a problem says so.
+    If it would be longer, first problems and then the end of the body are left out. An additional
+    problem says so.
     """
 
     def text(body: str, problems: Sequence[Problem]) -> str:
@@ -89,7 +95,10 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
 
 
 def _longest(most: int, fits: Callable[[int], bool]) -> int:
-    """The greatest length up to `most` that fits, where each shorter one fits too."""
+    """Return the greatest length up to `most` that fits, by binary search.
+
+    If a length fits, every shorter length must fit too.
+    """
     least = 0
     while least < most:
         middle = (least + most + 1) // 2

@@ -1,8 +1,8 @@
-"""The messages between the parts, as text: requests, replies and statuses.
+"""The formats of requests, replies, statuses and rejected messages.
 
-Every reader checks the whole message and raises InvalidMessage with all of its problems; every
-writer's text is read back by its reader. Instants and durations on these wires are in ms, except
-in statuses, which leave the system and say ISO 8601.
+Each reader checks the whole message and raises InvalidMessage with all problems. Each reader
+accepts every text that its writer returns. Instants are epoch ms and durations are ms, except in
+statuses, which leave the system and contain ISO 8601.
 """
 
 import re
@@ -24,39 +24,44 @@ SAYS_WHY = frozenset({Outcome.TRANSIENT, Outcome.PERMANENT, Outcome.HELD})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentRequest:
-    """One attempt that an agent is asked to make.
-
-    `lock` comes back in the reply. After `complete_by` (epoch ms) the agent stays silent.
-    `perform_key` is the key of the effect that an undo undoes. `results` are those of the steps
-    before this one. `outcome_unknown` says that an earlier attempt may have had its effect.
-    `heartbeat_by` is when progress must have been shown, for a step that has heartbeats. `item`
-    is the one that a step of a fan-out, `name[3]`, is for. `within` is how long in ms the attempt
-    may take, where a person has given it more time than its step has.
-    `tenant` and `read_before` are said beside the text, and not read back from it: the message's
-    group, and whether somebody has read the message before, who may have died after the call.
-    """
+    """A request to an agent to make one attempt. Instants are epoch ms."""
 
     task_id: str
     workflow: str
     step: str
+    """The name of the step, or of an item of a fan-out: `name[3]`."""
     operation: str
+    """`perform` or `undo`."""
     lock: str
+    """The lock token of the claim; the reply repeats it."""
     idempotency_key: str
     attempt: int
+    """The number of the attempt, from 1."""
     complete_by: int
+    """The agent sends no reply after this instant."""
     input: Json
+    """The order."""
     results: Mapping[str, Json]
+    """The results of the steps before this one; for an undo, also the known result of the step."""
     sent_at: int
     perform_key: str | None = None
+    """The idempotency key of the effect that an undo undoes; None for a perform."""
     outcome_unknown: bool = False
+    """An earlier attempt may have had its effect."""
     heartbeat_by: int | None = None
+    """When the agent must have shown progress; None if the step has no heartbeats."""
     item: Json = None
+    """The item that the request is for; None if the step is not an item of a fan-out."""
     within: int | None = None
+    """How long the attempt may take in ms, if a person gave it more time than the step has."""
     tenant: str | None = field(default=None, compare=False)
+    """The message group of the SQS message; not part of the body."""
     read_before: bool = field(default=False, compare=False)
+    """The message was received before, and that receiver may have died after it called the
+    service. Not part of the body."""
 
     def body(self) -> str:
-        """The message's text."""
+        """Return the body of the message."""
         found: dict[str, Json] = {
             "version": VERSION,
             "taskId": self.task_id,
@@ -84,7 +89,7 @@ class AgentRequest:
 
 
 def read_request(body: str) -> AgentRequest:
-    """The request in a message's text. Raises InvalidMessage."""
+    """Read a request from the body of a message. Raises InvalidMessage."""
     fields = Fields(read_object(body))
     check_version(fields)
     request = AgentRequest(
@@ -111,35 +116,40 @@ def read_request(body: str) -> AgentRequest:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """An agent's answer to one request; says again which claim and which effect it is about.
-
-    `until` (epoch ms) is how long a `waiting` step waits for its callback. `outcome_unknown`, of
-    a `held` reply, says that the service was called before the agent stopped: it may have
-    happened. `retry_after` is in ms.
-    `effect` is what the agent can prove of the effect under this key: NONE says that no copy of
-    any request under it has called the service with effect, and that none will; STANDS that it
-    took place, though the attempt failed. None, the default, proves nothing.
-    `callback` says that the answer is an outside system's or a person's, by a callback token.
-    """
+    """The reply of an agent to one request. Instants are epoch ms."""
 
     task_id: str
     step: str
     operation: str
+    """`perform` or `undo`."""
     lock: str
+    """The lock token from the request; it identifies the claim."""
     idempotency_key: str
+    """The idempotency key from the request; it identifies the effect."""
     outcome: Outcome
     agent: str
     finished_at: int
     result: Json = None
+    """The result of a `succeeded` reply."""
     error: StepError | None = None
+    """Required in a `transient`, `permanent` or `held` reply."""
     retry_after: int | None = None
+    """The wait before the next attempt in ms; None if the agent requests none."""
     until: int | None = None
+    """Until when a `waiting` step waits for its callback; required in a `waiting` reply."""
     outcome_unknown: bool = False
+    """In a `held` reply: the service was called before the agent gave the step back, so the effect
+    may have happened."""
     effect: Effect | None = None
+    """What the agent can prove about the effect under this idempotency key. `Effect.NONE`: no copy
+    of any request under this key has called the service with effect, and none will.
+    `Effect.STANDS`: the effect took place, although the attempt failed. `None`, the default:
+    nothing is proven."""
     callback: bool = False
+    """The reply is from an outside system or a person that used a callback token."""
 
     def body(self) -> str:
-        """The message's text."""
+        """Return the body of the message."""
         found: dict[str, Json] = {
             "version": VERSION,
             "taskId": self.task_id,
@@ -169,7 +179,7 @@ class Reply:
         return canonical_json(found)
 
     def event(self, claimant: Claimant) -> Replied:
-        """What it is to the machine; `claimant` would claim what follows from it."""
+        """Return the reply as an event. `claimant` claims the steps that become ready after it."""
         return Replied(
             claimant=claimant,
             step=self.step,
@@ -188,7 +198,7 @@ class Reply:
 
 
 def read_reply(body: str) -> Reply:
-    """The reply in a message's text. Raises InvalidMessage."""
+    """Read a reply from the body of a message. Raises InvalidMessage."""
     fields = Fields(read_object(body))
     check_version(fields)
     error = fields.optional_object("error")
@@ -227,7 +237,7 @@ def _read_effect(fields: Fields) -> Effect | None:
 
 
 def status_body(task: Task, owed: Owed) -> str:
-    """What the application that sent the order is told."""
+    """Return the body of a status to the application that sent the order."""
     return canonical_json(
         {
             "orderId": task.task_id,
@@ -241,7 +251,10 @@ def status_body(task: Task, owed: Owed) -> str:
 
 
 def rejected_status_body(rejected: RejectedOrder, now: int) -> str:
-    """What the application is told of an event that was put aside."""
+    """Return the body of the status to the application whose order event was rejected.
+
+    `now` is epoch ms.
+    """
     return canonical_json(
         {
             "orderId": rejected.order_id,
@@ -255,7 +268,10 @@ def rejected_status_body(rejected: RejectedOrder, now: int) -> str:
 
 
 def rejection_body(queue: str, body: str, problems: tuple[Problem, ...]) -> str:
-    """What the RejectedQueue keeps of a message: its text as it came, and all that is wrong."""
+    """Return the body of a message to the RejectedQueue: the rejected body and its problems.
+
+    `queue` is the name of the queue that the rejected message came from.
+    """
     return canonical_json(
         {
             "queue": queue,
@@ -267,14 +283,14 @@ def rejection_body(queue: str, body: str, problems: tuple[Problem, ...]) -> str:
 
 
 def read_object(body: str) -> Mapping[str, Json]:
-    """The JSON object in a message's text. Raises InvalidMessage."""
+    """Parse the body of a message, which must be a JSON object. Raises InvalidMessage."""
     try:
         value = parse_json(body)
     except ValueError as error:
         raise InvalidMessage([Problem("", f"not JSON: {error}")]) from error
     if not isinstance(value, Mapping):
         raise InvalidMessage([Problem("", "not a JSON object")])
-    if "\\u" in body:  # JSON can spell half a pair so, and nothing could store or send it
+    if "\\u" in body:  # an escape can be a lone surrogate, which cannot be stored or sent
         try:
             canonical_json(value).encode()
         except UnicodeEncodeError as error:
@@ -283,7 +299,7 @@ def read_object(body: str) -> Mapping[str, Json]:
 
 
 def check_version(fields: Fields) -> None:
-    """Note a version that this code does not read."""
+    """Note a problem if this code does not read the version of the message."""
     version = fields.optional("version")
     if version is None:
         fields.problem("version", "missing")
@@ -292,7 +308,10 @@ def check_version(fields: Fields) -> None:
 
 
 def read_task_id(fields: Fields) -> str:
-    """No other id was ever given to a task, and the store refuses a key that is too long."""
+    """Read `taskId`, and note a problem if it is not a valid task id.
+
+    No task has an id of another form, and DynamoDB refuses a key that is too long.
+    """
     task_id = fields.text("taskId")
     if task_id and not TASK_ID.fullmatch(task_id):
         fields.problem("taskId", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")

@@ -1,1 +1,1 @@
-"""The stores over DynamoDB."""
+"""The stores in DynamoDB."""

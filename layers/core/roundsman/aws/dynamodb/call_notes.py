@@ -1,10 +1,10 @@
-"""An agent's notes of its calls: one row of ControlTable for each key, `calls#<agent>#<key>`.
+"""An agent's notes of its calls: a row of ControlTable per idempotency key, `calls#<agent>#<key>`.
 
-`Calls` counts the calls that were noted and may have had an effect; requests of claims up to
-`ClosedUpTo` may not call any more. The row goes KEPT_FOR after it was written last. A key whose row
-is gone is one that was never called: no request of that time can act any more, and one that comes
-later proves nothing where the scheduler knows of an earlier attempt: see
-`roundsman.agents.call_notes`.
+`Calls` counts the noted calls that may have had an effect. Requests of claims with numbers up to
+`ClosedUpTo` must not call the service any more. The row expires KEPT_FOR after its last write. A
+key without a row counts as never called. That is safe: no request from the time of an expired row
+can act any more, and a later request proves nothing if the scheduler knows of an earlier attempt
+(see `roundsman.agents.call_notes`).
 """
 
 from collections.abc import Iterator
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 KEPT_FOR = 30 * 24 * 60 * MINUTE
-"""Longer than a queue and its dead letters together keep a request, 18 days."""
+"""ms; longer than a queue and its dead-letter queue together keep a request, 18 days."""
 
 MAY_CALL = "attribute_not_exists(ClosedUpTo) OR ClosedUpTo < :claim"
 NO_OTHER_CALL = "(attribute_not_exists(Calls) OR Calls = :calls)"
@@ -33,7 +33,10 @@ NOT_CLOSED_FURTHER = "(attribute_not_exists(ClosedUpTo) OR ClosedUpTo <= :claim)
 
 
 class DynamoCallNotes:
-    """CallNotes of one agent. `client` should fail fast: it is asked before each call."""
+    """CallNotes of one agent, in ControlTable.
+
+    `client` should have short timeouts: it is used before each call to the service.
+    """
 
     def __init__(
         self, agent: str, client: "DynamoDBClient", *, control_table: str, clock: Clock
@@ -46,7 +49,8 @@ class DynamoCallNotes:
     def begin(self, key: str, claim: int) -> Begun:
         """Note that a request of the claim with this number is about to call the service.
 
-        Raises TryAgain and CallRefused.
+        Returns CLOSED, and notes nothing, if the key is closed for this claim. Raises TryAgain and
+        CallRefused.
         """
         record = self._record(key)
         values = {":one": number(1), ":claim": number(claim), ":expires": self._expires()}
@@ -66,10 +70,11 @@ class DynamoCallNotes:
         return Begun.FIRST if calls == 1 else Begun.AGAIN
 
     def close(self, key: str, claim: int, *, begun: bool) -> bool:
-        """Let no request under this key of this claim, or an earlier one, call any more.
+        """Close the key: requests of this claim and of earlier ones must not call any more.
 
-        Only where no call is noted but, where `begun`, the caller's own. Raises TryAgain and
-        CallRefused.
+        Closes the key only if no call is noted, or, with `begun`, no call except the caller's own.
+        Returns True if the key is closed for this claim, also if another caller closed it. Raises
+        TryAgain and CallRefused.
         """
         record = self._record(key)
         values: Item = {
@@ -89,8 +94,8 @@ class DynamoCallNotes:
                     ReturnValuesOnConditionCheckFailure="ALL_OLD",
                 )
         except ConditionFailed as refused:
-            # A close whose answer was lost finds itself, and a copy of an older request what has
-            # been closed since.
+            # The key is closed already if the answer to this close was lost and the client
+            # repeated it, or if a newer claim has closed the key since.
             row = ItemReader(row_of(refused), record)
             return row.number("Calls", 0) == 0 and row.number("ClosedUpTo", 0) >= claim
         return True

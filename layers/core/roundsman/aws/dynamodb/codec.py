@@ -1,9 +1,10 @@
-"""Records as DynamoDB items and back.
+"""Converts records to DynamoDB items and back.
 
-An absent attribute means its default, and defaults are not written: a record under 1 KB costs
-one write unit. Instants are epoch ms, but `ExpiresAt` is epoch seconds, rounded up, since that is
-what DynamoDB's TTL reads. Results are kept as JSON text, exact whatever the numbers. Attributes
-that this code does not know are left out of the record and are gone with its next decision.
+An absent attribute means its default, and defaults are not written: an item under 1 KB costs one
+write unit. Instants are in epoch ms, except `ExpiresAt`: it is in epoch seconds, rounded up,
+because DynamoDB's TTL requires seconds. Results are stored as JSON text, so that every number
+stays exact. Attributes that this code does not know are ignored, and the next decision removes
+them.
 """
 
 import re
@@ -38,33 +39,33 @@ Item: TypeAlias = "dict[str, Value]"
 SHA256_HEX = re.compile("[0-9a-f]{64}")
 NORMAL = "normal"
 
-# JSON can say these; UTF-8, and so DynamoDB, cannot.
+# JSON can contain these; UTF-8 cannot, and so neither can DynamoDB.
 LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def text(value: str) -> "Value":
-    """A string; what UTF-8 cannot say becomes the replacement character."""
+    """A string attribute; lone surrogates become the replacement character U+FFFD."""
     return {"S": LONE_SURROGATE.sub("\ufffd", value)}
 
 
 def number(value: int) -> "Value":
-    """A whole number."""
+    """A number attribute."""
     return {"N": str(value)}
 
 
 def json_text(value: Json) -> "Value":
-    """JSON as text that reads back equal, escaped where UTF-8 could not say it."""
+    """JSON as a string attribute that reads back equal; lone surrogates are escaped."""
     escaped = LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(value))
     return {"S": escaped}
 
 
 def epoch_seconds(instant: int) -> int:
-    """An instant (epoch ms) in whole epoch seconds, rounded up: never gone too early."""
+    """Epoch ms as whole epoch seconds, rounded up so that no item expires too early."""
     return -(-instant // SECOND)
 
 
 def task_item(task: Task) -> Item:
-    """The item that a task is stored as."""
+    """The item of a task."""
     item: Item = {
         "TaskId": text(task.task_id),
         "State": text(task.state.value),
@@ -102,7 +103,7 @@ def task_item(task: Task) -> Item:
 
 
 def failure_attributes(task: Task) -> Item:
-    """Where a failed task stands in the `failures` index; nothing for any other."""
+    """The attributes of a failed task in the `failures` index; empty for any other task."""
     if task.failure is None:
         return {}
     return {
@@ -112,12 +113,12 @@ def failure_attributes(task: Task) -> Item:
 
 
 def failure_key(group: str, shard: int) -> str:
-    """The hash key of one shard of a group in the `failures` index: `f-1a2b3c4d#7`."""
+    """The hash key of one shard of a failure group in the `failures` index: `f-1a2b3c4d#7`."""
     return f"{group}#{shard}"
 
 
 def due_attributes(task: Task) -> Item:
-    """The attributes that say where a task stands in the `due` index, and when it may go."""
+    """The attributes of a task in the `due` index, and `ExpiresAt` if the task expires."""
     item: Item = {"Lane": text(task.lane), "DueAt": number(task.due_at)}
     if task.expires_at is not None:
         item["ExpiresAt"] = number(epoch_seconds(task.expires_at))
@@ -125,12 +126,12 @@ def due_attributes(task: Task) -> Item:
 
 
 def owed_list(owed: tuple[Owed, ...]) -> "Value":
-    """What a task still owes."""
+    """The `Owed` attribute: the statuses and alerts that a task still owes."""
     return {"L": [{"M": _owed(one)} for one in owed]}
 
 
 def _plan(plan: str) -> "Value":
-    """A hash takes half the room as bytes."""
+    """The `Plan` attribute; a hash takes half the space as bytes."""
     return {"B": bytes.fromhex(plan)} if SHA256_HEX.fullmatch(plan) else text(plan)
 
 
@@ -142,7 +143,10 @@ def _put(item: Item, name: str, value: str | int | None) -> None:
 
 
 def _step(step: StepRecord) -> Item:
-    """Of a step that was ever claimed, the pattern's fields are there even where they say 0."""
+    """The map of a step.
+
+    `FailureCount`, a field of the pattern, is written from the first claim on, even if it is 0.
+    """
     item: Item = {"ProcessState": text(step.process_state.value)}
     _put(item, "LockedBy", step.locked_by)
     _put(item, "CompleteBy", step.complete_by)
@@ -206,7 +210,10 @@ def _error(error: StepError) -> Item:
 
 
 def read_task(item: "Mapping[str, Value]") -> Task:
-    """The task in an item. Raises SchemaTooNew, and UnreadableRecord naming the field."""
+    """The task stored in an item.
+
+    Raises SchemaTooNew if newer code wrote the record, and UnreadableRecord, which names the field.
+    """
     task_id = item.get("TaskId", {}).get("S", "?")
     reader = ItemReader(item, task_id)
     schema = reader.optional_number("Schema")
@@ -245,7 +252,11 @@ def read_task(item: "Mapping[str, Value]") -> Task:
 
 
 def _read_failure(task: Task, reader: ItemReader) -> str | None:
-    """None of an open task. One that could not be handled stands in a group of such records."""
+    """The failure group of an ended task; None for an open one.
+
+    A record that could not be handled (`Trouble`) is stored in a group of such records, so the
+    task's own group is derived from the task.
+    """
     key = reader.optional_text("FailureGroup")
     if key is None or task.state not in END_STATES:
         return None
@@ -323,7 +334,8 @@ def _read_ending(reader: ItemReader) -> Termination:
 def read_member(item: "Mapping[str, Value]") -> Member:
     """A task in a failure group, from its entry in the `failures` index.
 
-    The record of one that cannot be handled may hold anything: what is no instant counts as absent.
+    A record that cannot be handled may contain anything: a `CompleteBy` or `ExpiresAt` that is not
+    a whole number counts as absent.
     """
     reader = ItemReader(item, item.get("TaskId", {}).get("S", "?"))
     expires_at = _instant_or_none(reader, "ExpiresAt")
@@ -343,7 +355,7 @@ def _instant_or_none(reader: ItemReader, name: str) -> int | None:
 
 
 def order_item(order: OrderRow) -> Item:
-    """The item that an order is stored as."""
+    """The item of an order."""
     return {
         "OrderID": text(order.order_id),
         "Content": json_text(order.content),
@@ -353,7 +365,7 @@ def order_item(order: OrderRow) -> Item:
 
 
 def read_order(item: "Mapping[str, Value]") -> OrderRow:
-    """The order in an item. Raises UnreadableRecord, naming the field but never its contents."""
+    """The order stored in an item. Raises UnreadableRecord: it names the field, not its value."""
     reader = ItemReader(item, item.get("OrderID", {}).get("S", "?"))
     return OrderRow(
         order_id=reader.text("OrderID"),
@@ -364,7 +376,7 @@ def read_order(item: "Mapping[str, Value]") -> OrderRow:
 
 
 def history_item(task_id: str, row: HistoryRow) -> Item:
-    """The item that a line of a task's history is stored as."""
+    """The item of a row of a task's history."""
     item: Item = {
         "TaskId": text(task_id),
         "Seq": number(row.seq),
@@ -380,7 +392,7 @@ def history_item(task_id: str, row: HistoryRow) -> Item:
 
 
 def read_history(item: "Mapping[str, Value]") -> HistoryRow:
-    """The line of history in an item. Raises UnreadableRecord."""
+    """The history row stored in an item. Raises UnreadableRecord."""
     reader = ItemReader(item, item.get("TaskId", {}).get("S", "?"))
     return HistoryRow(
         seq=reader.number("Seq"),

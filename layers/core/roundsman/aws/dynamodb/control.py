@@ -1,14 +1,16 @@
-"""What ControlTable keeps for the whole stack: plans, the agents' marks, supervisors' leases.
+"""The rows of ControlTable for the whole stack: plans, read marks and the supervisors' leases.
 
-The holds on agents are in `roundsman.aws.dynamodb.holds`, their breakers and rates beside it.
+The holds are in `roundsman.aws.dynamodb.holds`, the failure groups in
+`roundsman.aws.dynamodb.groups`, the circuit breakers and rate limits in `roundsman.aws.guard`.
 
-A plan is a row of its own, `plan#<hash>`. All marks are in the one row `marks`, an attribute a
-queue (`payment/normal`): a single read, of one unit, shows every queue at one instant, and a
-reader need not know which agents there are. The writes to it are few: each instance of an agent
-writes at most every five seconds, and the row takes a thousand a second.
+Each plan has a row of its own, `plan#<hash>`. All read marks are in the row `marks`, with one
+attribute per queue (`payment/normal`): one read, of one unit, returns every queue at one instant,
+and the reader need not know which agents exist. Writes to the row are few: each instance of an
+agent writes a queue's mark at most every five seconds, and the row accepts a thousand writes a
+second.
 
-All leases are in the one row `leases`, written as a whole on the version that was read. With 16
-shards it is under 1 KB, one write unit; a pass writes it five times.
+All leases are in the row `leases`. Each write replaces the whole row, on the version that was
+read. With 16 shards the row is under 1 KB, one write unit; a pass writes it five times.
 """
 
 from typing import TYPE_CHECKING
@@ -39,11 +41,11 @@ VERSION_IS_AS_SEEN = "Version = :seen"
 MARK_IS_NONE = "NOT attribute_type(#queue.ReadAt, :n) OR NOT attribute_type(#queue.ReadSentAt, :n)"
 MARK_IS_OLDER = "#queue.ReadAt < :read"
 KEEP_MARKS_FOR = 5 * SECOND
-"""How old the marks may be that an instance decides by: as old as agents let them become."""
+"""How old the marks and holds in use may be, in ms; agents write marks no more often."""
 
 
 class DynamoPlans:
-    """PlanStore over ControlTable. A plan never changes, so an instance keeps what it has seen."""
+    """PlanStore in ControlTable. A plan never changes, so each instance caches its plans."""
 
     def __init__(self, client: "DynamoDBClient", *, control_table: str) -> None:
         self._client = client
@@ -51,7 +53,7 @@ class DynamoPlans:
         self._known: dict[str, Plan] = {}
 
     def put_plan(self, plan: Plan) -> None:
-        """Store the plan under its hash, once an instance. Storing it again is harmless."""
+        """Store the plan under its hash, once per instance. Storing it again is harmless."""
         if plan.hash in self._known:
             return
         with aws_errors(f"storing the plan {plan.hash}"):
@@ -62,7 +64,7 @@ class DynamoPlans:
         self._known[plan.hash] = plan
 
     def plan(self, plan_hash: str) -> Plan | None:
-        """The plan; None where it is not stored. Raises UnreadableRecord where it was altered."""
+        """The plan; None if it is not stored. Raises UnreadableRecord if its row was altered."""
         known = self._known.get(plan_hash)
         if known is not None:
             return known
@@ -93,15 +95,15 @@ def _plan_id(plan_hash: str) -> str:
 
 
 class DynamoAgentBoard:
-    """AgentBoard over the marks and the holds. What it tells is at most `keep_for` ms old.
+    """AgentBoard from the read marks and the holds. Its data is at most `keep_for` ms old.
 
-    Where either cannot be read, nothing is decided and the message comes again. A hold is a
-    person's word that a service must be left alone, or a breaker's that it is down: not knowing
-    is no reason to call it. Both rows are in the table that the plans are in, so this fails
-    hardly anything that would not have failed already.
+    If either row cannot be read, nothing is decided and the message is redelivered. A hold means
+    that an operator wants a service left alone, or that the circuit breaker found it down. If it
+    is unknown whether there is a hold, the service must not be called. Both rows are in the same
+    table as the plans, so nearly everything that this makes fail would fail anyway.
 
-    One attribute that is no mark, or no hold, is its own queue's or agent's trouble: without its
-    mark nothing is known of a queue, and the next one takes its place.
+    An attribute that is not a valid mark or hold affects only its own queue or agent. Without a
+    mark nothing is known of a queue; the next mark replaces the attribute.
     """
 
     def __init__(
@@ -126,9 +128,9 @@ class DynamoAgentBoard:
         self._holds: list[Hold] = []
 
     def agents(self) -> Agents:
-        """By agent and priority (`payment/normal`).
+        """The state of the agents' queues, by agent and priority (`payment/normal`).
 
-        Of a queue that was never read there is nothing, unless its agent is held.
+        A queue that was never read is absent, unless its agent is on hold.
         """
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._keep_for:
@@ -155,14 +157,14 @@ class DynamoAgentBoard:
 
 def _mark(queue: str, value: "Value") -> ReadMark:
     reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
-    news_for = reader.optional_number("NewsFor")  # marks of older code have none
+    news_for = reader.optional_number("NewsFor")  # marks written by older code have none
     sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
     lock = reader.optional_text("Lock")
     return ReadMark(sent_at, read_at, NEWS_FOR if news_for is None else news_for, lock)
 
 
 class DynamoReadNotes:
-    """ReadNotes over the marks: what an instance of an agent has read."""
+    """ReadNotes in the row `marks`: how far one instance of an agent has read its queues."""
 
     def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
         self._client = client
@@ -171,10 +173,10 @@ class DynamoReadNotes:
         self._notebooks: dict[str, ReadMarkWriter] = {}
 
     def note_read(self, agent: str, priority: str, sent_at: int, lock: str | None = None) -> None:
-        """A request that was sent at `sent_at` (epoch ms) was read now. Call it before acting.
+        """Note that a request sent at `sent_at` (epoch ms) was read now. Call it before acting.
 
-        What fails for now is written with a later read, and delays no request. Raises
-        CallRefused where the agent may not write marks.
+        If a write fails temporarily, a later read writes the mark, and no request is delayed.
+        Raises CallRefused if the agent may not write marks.
         """
         queue = queue_key(agent, priority)
         notebook = self._notebooks.setdefault(queue, ReadMarkWriter())
@@ -188,7 +190,7 @@ class DynamoReadNotes:
         notebook.written(mark)
 
     def _write(self, queue: str, mark: ReadMark) -> None:
-        """A mark replaces only an older one, or what is none. An overtaken one is not needed."""
+        """Store the mark unless a newer one is stored; an invalid one is replaced."""
         sent, read = number(mark.sent_at), number(mark.read_at)
         stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.news_for)}
         if mark.lock is not None:
@@ -212,7 +214,7 @@ class DynamoReadNotes:
 
 
 class DynamoLeases:
-    """LeaseStore over one row."""
+    """LeaseStore in one row of ControlTable."""
 
     def __init__(
         self,
@@ -226,11 +228,11 @@ class DynamoLeases:
         self._on_unreadable = on_unreadable
 
     def read(self) -> Leases:
-        """The leases; empty ones of version 0 where there is no row.
+        """The leases; empty, with version 0, if there is no row.
 
-        What cannot be read counts as if it were not there, and is gone with the next write: a
-        lease is for economy alone. Where it is the highest number of shards, the highest shard
-        that has a lease says how many there were.
+        A part that cannot be read counts as absent, and the next write removes it: leases only
+        save work. If the number of shards (`Count`) cannot be read, it is derived from the highest
+        shard that has a lease.
         """
         with aws_errors("reading the leases"):
             found = self._client.get_item(
@@ -270,9 +272,10 @@ class DynamoLeases:
             return None
 
     def write(self, leases: Leases, *, seen: int) -> bool:
-        """Store them on the version that was seen; False where another write came first.
+        """Store the leases if the stored version is `seen`; False if another write came first.
 
-        False may also mean this very write, its answer lost: whoever reads finds itself there.
+        False may also mean that this write succeeded and its answer was lost; the caller then
+        finds its own leases when it reads them.
         """
         shards = {str(shard): _lease_item(lease) for shard, lease in leases.by_shard.items()}
         item: Item = {

@@ -1,12 +1,13 @@
-"""The failure groups that are open: one row of ControlTable, `groups`, with an attribute for each.
+"""The open failure groups: the row `groups` of ControlTable, with one attribute per group.
 
-An attribute is named by the group's id (`f-1a2b3c4d`). All of them are one read, so that a
-supervisor's pass asks once whether there is anything to do, and a handler once in some seconds
-whether a failure's group is open. `Open` counts them, and is a part of the condition under which
-one more is opened: the row stays far below an item's 400 KB whatever fails, and however often.
+The attribute's name is the group's id (`f-1a2b3c4d`). One read returns all groups: a supervisor's
+pass reads them once to find whether there is anything to do, and a handler reads them once every
+few seconds to find whether a failure's group is open. `Open` is the number of open groups. The
+write that opens a group checks it in its condition, so the row stays far below the 400 KB limit of
+an item, whatever fails and however often.
 
-An attribute that is no group silences no other, and is replaced when its group is opened again. An
-`Open` that is no number is counted anew.
+An attribute that is not a valid group does not affect the other groups, and is replaced when its
+group is opened again. An `Open` that is not a number is recounted.
 """
 
 from collections.abc import Mapping
@@ -34,7 +35,7 @@ NO_LIMIT = 1_000_000
 
 
 class DynamoGroups:
-    """GroupStore over one row."""
+    """GroupStore in one row of ControlTable."""
 
     def __init__(
         self,
@@ -48,7 +49,11 @@ class DynamoGroups:
         self._on_unreadable = on_unreadable
 
     def groups(self) -> list[Group]:
-        """All of them, the oldest first. What is no group is left out: it must not silence them."""
+        """All open groups, the oldest first.
+
+        An attribute that is not a valid group is reported and left out, so that the other groups
+        still alert.
+        """
         with aws_errors("reading the failure groups"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(GROUPS)}, ConsistentRead=True
@@ -67,9 +72,10 @@ class DynamoGroups:
         return sorted(read, key=lambda group: (group.opened_at, group.id))
 
     def open(self, group: Group) -> Group | None:
-        """Store a group that is not there; the group as it stands; None: there is no room.
+        """Store the group if its id is not open yet, and return the group that is stored now.
 
-        An attribute of its name that is no group is replaced.
+        Returns None if there is no room. An attribute of that name that is not a valid group is
+        replaced. Raises TryAgain after it has recounted an invalid `Open`.
         """
         room = room_for(group)
         try:
@@ -100,7 +106,7 @@ class DynamoGroups:
         return group
 
     def _count_anew(self, row: "Mapping[str, Value]") -> None:
-        """Nothing could be opened or removed while the number of groups is none."""
+        """Recount `Open`: while it is not a number, no group can be opened or removed."""
         attributes = len(row.keys() - {ID, OPEN})
         try:
             with aws_errors("counting the failure groups anew"):
@@ -113,7 +119,7 @@ class DynamoGroups:
                     ExpressionAttributeValues={":open": number(attributes), ":n": text("N")},
                 )
         except ConditionFailed:
-            return  # another has
+            return  # another caller has recounted
 
     def _replace(self, group: Group) -> Group:
         with aws_errors(f"opening the failure group {group.id} anew"):
@@ -127,9 +133,10 @@ class DynamoGroups:
         return group
 
     def change(self, group: Group, *, seen: int) -> bool:
-        """Store it on the version that was seen; False where another write came first.
+        """Store the group if its stored version is `seen`; False if another write came first.
 
-        One whose answer was lost finds itself, and counts as written.
+        If the answer was lost and the client repeats the write, the repeat finds this group
+        stored, and this returns True.
         """
         return self._write(
             f"storing the failure group {group.id}",
@@ -140,7 +147,10 @@ class DynamoGroups:
         )
 
     def remove(self, group: Group) -> bool:
-        """Forget it, if it is still at that version. False may also mean this very write."""
+        """Remove the group if its stored version is still the given one. Returns False if not.
+
+        False may also mean that this call removed the group and the answer was lost.
+        """
         return self._write(
             f"removing the failure group {group.id}",
             "REMOVE #group ADD #open :less",
@@ -176,14 +186,14 @@ class DynamoGroups:
         except ConditionFailed as refused:
             row = row_of(refused)
             if OPEN in known.values() and _miscounted(row):
-                self._count_anew(row)  # what was to be removed is, at the next look
+                self._count_anew(row)  # so that the next try can remove it
             found = row.get(name)
             return wanted is not None and found is not None and _read(name, found) == wanted
         return True
 
 
 def _value(group: Group) -> "Value":
-    """An empty text, a zero, a false and a None are left out: absent means so."""
+    """The group as an attribute; empty strings, 0, False and None are left out as defaults."""
     texts = {
         "Workflow": group.workflow,
         "Step": group.step,
@@ -215,12 +225,12 @@ def _value(group: Group) -> "Value":
 
 
 def _miscounted(row: "Mapping[str, Value]") -> bool:
-    """Whether the number of open groups is none."""
+    """Whether `Open` is not a number."""
     return "N" not in row.get(OPEN, {"N": "0"})
 
 
 def _read(name: str, value: "Value") -> Group | None:
-    """The group; None for an attribute that is none."""
+    """The group; None if the attribute is not a valid group."""
     try:
         return _group(name, value)
     except UnreadableRecord:

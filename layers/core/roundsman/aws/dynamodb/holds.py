@@ -1,12 +1,12 @@
-"""The holds on agents: one row of ControlTable, `holds`, with an attribute for each.
+"""The holds on agents: the row `holds` of ControlTable, with one attribute per agent and kind.
 
-An attribute is named `payment/operator` or `payment/breaker`, so that the two kinds of one agent
-never overwrite each other, and all of them are one read of one unit for a scheduler that need not
-know which agents there are. One that has ended is not removed: readers pass it over, and the next
-of its kind takes its place.
+The attribute's name is `payment/operator` or `payment/breaker`, so the two kinds of hold on one
+agent never overwrite each other. One read, of one unit, returns all holds, and the scheduler need
+not know which agents exist. A hold that has ended is not removed: readers ignore it, and the next
+hold of its kind replaces it.
 
-One that cannot be read holds its own agent and no other, until it is replaced or released. An
-attribute whose name is no agent's and kind is nobody's hold.
+A hold that cannot be read holds its own agent, and no other, until it is replaced or released.
+Such an attribute holds no agent if its name does not consist of an agent and one of the two kinds.
 """
 
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ IS_THERE = "attribute_exists(#hold)"
 
 
 class DynamoHolds:
-    """HoldStore over one row."""
+    """HoldStore in one row of ControlTable."""
 
     def __init__(
         self,
@@ -51,11 +51,11 @@ class DynamoHolds:
         self._on_unreadable = on_unreadable
 
     def holds(self) -> list[Hold]:
-        """Those in force now, by agent and kind."""
+        """The holds in force now, sorted by agent and kind."""
         return in_force(self.stored(), self._clock())
 
     def stored(self) -> list[Hold]:
-        """Those in the row, also what has ended; for whoever keeps them a while."""
+        """All stored holds, including those that have ended; for callers that cache them."""
         with aws_errors("reading the holds on agents"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(HOLDS)}, ConsistentRead=True
@@ -65,11 +65,13 @@ class DynamoHolds:
         return [hold for hold in read if hold is not None]
 
     def hold(self, hold: Hold) -> bool:
-        """Store it in place of the agent's earlier one of that kind; whether none was in force.
+        """Store the hold in place of the agent's earlier one of that kind.
 
-        Several instances see one breaker open, and may write late: a breaker's hold never takes
-        the place of a longer one. A person's word does, since it may shorten a hold. One whose
-        answer was lost finds itself, and counts as if it had not been there.
+        Returns True if no hold of that kind was in force before. Several instances see a circuit
+        open, and may write late: so a breaker's hold never replaces a longer one. It is then not
+        stored, and this returns False. An operator's hold always replaces the earlier one, because
+        it may shorten it. If the answer was lost and the client repeats the write, the repeat finds
+        this hold stored, which does not count as an earlier hold.
         """
         name = _name(hold.agent, hold.kind)
         key, update = {ID: text(HOLDS)}, "SET #hold = :hold"
@@ -105,9 +107,10 @@ class DynamoHolds:
         return not self._was_in_force(found.get("Attributes", {}), name, unless=hold)
 
     def release(self, agent: str, kind: str) -> bool:
-        """End it now; whether there was one in force.
+        """End the agent's hold of that kind now. Returns True if one was in force.
 
-        False may also mean this very release, its answer lost: there is none any more either way.
+        False may also mean that this call ended it and the answer was lost. No hold of that kind
+        is left in either case.
         """
         name = _name(agent, kind)
         try:
@@ -127,7 +130,10 @@ class DynamoHolds:
     def _was_in_force(
         self, replaced: "Mapping[str, Value]", name: str, *, unless: Hold | None = None
     ) -> bool:
-        """Whether what a write replaced was a hold in force, also one that could not be read."""
+        """Whether a write replaced a hold in force other than `unless`.
+
+        A hold that cannot be read is in force.
+        """
         read = [self._read(name, value) for value in replaced.values()]
         earlier = [hold for hold in read if hold is not None]
         return any(hold != unless for hold in in_force(earlier, self._clock()))
@@ -139,7 +145,7 @@ class DynamoHolds:
         except UnreadableRecord as problem:
             self._on_unreadable(problem)
             if not agent or kind not in (OPERATOR, BREAKER):
-                return None  # it could be neither replaced nor released
+                return None  # a hold under this name could be neither replaced nor released
             return unreadable_hold(agent, kind, f"{problem.field} {problem.problem}", self._clock())
 
 

@@ -1,4 +1,4 @@
-"""Reading an item attribute by attribute; whatever is not as it should be is named by its path."""
+"""Reads a DynamoDB item attribute by attribute, and reports an invalid attribute by its path."""
 
 from collections.abc import Callable, Mapping
 from enum import StrEnum
@@ -13,14 +13,18 @@ E = TypeVar("E", bound=StrEnum)
 
 
 class _Required:
-    """Stands for "there is no default"."""
+    """The type of REQUIRED, which stands for "no default"."""
 
 
 REQUIRED = _Required()
 
 
 class ItemReader:
-    """The attributes of one item, or of a map within it; each reader raises UnreadableRecord."""
+    """The attributes of one item, or of a map within it.
+
+    Each method raises UnreadableRecord if the attribute has another type, or is absent and has no
+    default.
+    """
 
     def __init__(self, item: "Mapping[str, Value]", record: str, path: str = "") -> None:
         self._item = item
@@ -36,7 +40,7 @@ class ItemReader:
         return found if isinstance(found, str) else self._wrong(name, "is not a string")
 
     def optional_text(self, name: str) -> str | None:
-        """A string, or None where it is absent."""
+        """A string, or None if it is absent."""
         return self.text(name) if name in self._item else None
 
     def number(self, name: str, default: int | _Required = REQUIRED) -> int:
@@ -50,37 +54,37 @@ class ItemReader:
             self._wrong(name, "is not a whole number")
 
     def optional_number(self, name: str) -> int | None:
-        """A whole number, or None where it is absent."""
+        """A whole number, or None if it is absent."""
         return self.number(name) if name in self._item else None
 
     def hash(self, name: str) -> str:
-        """A hash as hex digits, or as the text that it was stored as."""
+        """A hash that is stored as bytes, as hex digits; a string is returned as it is."""
         found = self._item.get(name, {}).get("B")
         return found.hex() if isinstance(found, bytes) else self.text(name)
 
     def json(self, name: str, default: "Json | _Required" = REQUIRED) -> Json:
-        """JSON that is kept as text."""
+        """JSON that is stored as a string."""
         if name not in self._item:
             return self._missing(name) if isinstance(default, _Required) else default
         try:
             return parse_json(self.text(name))
         except (ValueError, RecursionError):
-            # Not the parser's sentence: it quotes the text, and orders are not quoted.
+            # Without the parser's message: it quotes the text, which may be an order.
             self._wrong(name, "is not JSON")
 
     def one_of(self, kind: type[E], name: str) -> E:
-        """One of the values of an enumeration."""
+        """A string that is a value of this enumeration."""
         try:
             return kind(self.text(name))
         except ValueError:
             self._wrong(name, f"is none of {', '.join(kind)}")
 
     def optional_map(self, name: str) -> "ItemReader | None":
-        """A map to read attribute by attribute, or None where it is absent."""
+        """A reader of a map, or None if it is absent."""
         return self._map(self._item[name], name) if name in self._item else None
 
     def maps(self, name: str) -> dict[str, "ItemReader"]:
-        """A map of maps; empty where it is absent."""
+        """Readers of a map of maps, by key; empty if it is absent."""
         if name not in self._item:
             return {}
         found = self._item[name].get("M")
@@ -89,7 +93,7 @@ class ItemReader:
         return {key: self._map(value, f"{name}.{key}") for key, value in found.items()}
 
     def numbers(self, name: str) -> dict[str, int]:
-        """A map of whole numbers; empty where it is absent."""
+        """A map of whole numbers; empty if it is absent."""
         found = self._item.get(name, {"M": {}}).get("M")
         if found is None:
             self._wrong(name, "is not a map")
@@ -97,7 +101,7 @@ class ItemReader:
         return {key: reader.number(key) for key in found}
 
     def flag(self, name: str) -> bool:
-        """True or false; false where it is absent."""
+        """A boolean; False if it is absent."""
         if name not in self._item:
             return False
         found = self._item[name].get("BOOL")
@@ -106,7 +110,7 @@ class ItemReader:
         return found
 
     def texts(self, name: str) -> tuple[str, ...]:
-        """A list of strings; none where it is absent."""
+        """A list of strings; empty if it is absent."""
         if name not in self._item:
             return ()
         found = [value.get("S") for value in self._item[name].get("L") or [{}]]
@@ -116,7 +120,7 @@ class ItemReader:
         return texts
 
     def list_of_maps(self, name: str) -> list["ItemReader"]:
-        """A list of maps; empty where it is absent."""
+        """Readers of a list of maps; empty if it is absent."""
         if name not in self._item:
             return []
         found = self._item[name].get("L")
@@ -141,18 +145,18 @@ OnUnreadable: TypeAlias = Callable[[UnreadableRecord], None]
 
 
 def ignore_unreadable(problem: UnreadableRecord) -> None:
-    """For a reader that shows what it has read to a person, or leaves telling to others."""
+    """Ignore the problem: for callers that show the data to people or leave reports to others."""
 
 
 class ReportOnce:
-    """Tells of each attribute the first time: it is read again every few seconds."""
+    """Reports each unreadable attribute only once, although it is read again every few seconds."""
 
     def __init__(self, tell: OnUnreadable) -> None:
         self._tell = tell
         self._told: set[str] = set()
 
     def __call__(self, problem: UnreadableRecord) -> None:
-        """Tell of it, if it is new."""
+        """Report the problem if it was not reported before."""
         if str(problem) not in self._told:
             self._told.add(str(problem))
             self._tell(problem)

@@ -1,27 +1,29 @@
-"""The tables of orders, tasks and history.
+"""The store of orders, tasks and history in their three tables.
 
-Every write of a task is one conditional write, and its condition is made of the sentences below.
-How the writes that share a version keep out of each other's way:
+Every write of a task is one conditional write; the condition expressions are below. Several writes
+may happen on one version of a record. They do not harm each other:
 
-- `save` replaces the whole record and counts the version up. It is refused if another decision
-  came first, and it takes back whatever the others wrote meanwhile: its `DueAt` is no later than
-  the one it read or than what it decided itself, so the entry stays early enough; `Owed` that was
-  cleared comes back and is sent once more.
-- `clear_owed` leaves `DueAt` alone while the task stays in its open lane, so it cannot undo a
-  `rearm`; once it has moved the task to another lane, `rearm` and `postpone` are refused. Two of
-  them on one version each leave what the other has sent at worst: sent twice, never lost.
-- `rearm` follows from the record of that version alone. After a newer decision it is refused;
-  before one, it is overwritten. Two of them each store an instant that is early enough.
-- `postpone` may hit a decision that it has not seen. Of a record that nothing can handle there
-  is none; else that decision is watched late by at most the postponement, and the next decision
-  takes the minimum again. It never brings an entry forward.
+- `save` replaces the whole record and increments the version. It fails if another decision came
+  first. It overwrites what the other kinds have written in the meantime. Its `DueAt` is no later
+  than the one it read and the one it has decided, so the due entry stays early enough. An `Owed`
+  that was cleared comes back and is sent once more.
+- `clear_owed` does not change `DueAt` while the task stays in its open lane, so it cannot undo a
+  `rearm`. Once it has moved the task to another lane, `rearm` and `postpone` fail. If there are
+  two on one version, at worst each keeps as owed what the other has sent: it is sent twice, and
+  never lost.
+- `rearm` depends only on the record of that version. It fails after a newer decision; a newer
+  decision after it overwrites it. If there are two, each stores an instant that is early enough.
+- `postpone` may change the entry of a decision that it has not seen. For a record that nothing can
+  handle there is no such decision. Otherwise the supervisor looks at that decision late, by at
+  most the postponement, and the next decision takes the minimum again. It never makes an entry
+  earlier.
 
-None of the last three raises the version: it counts decisions.
+Only `save` changes the version, which counts decisions.
 
-Where retention is zero, the write that would take the task to the done lane (a `save`, or a
-`clear_owed` after it) removes the record instead, on the same condition and for fewer write units:
-the index is written once, not twice. Whatever comes later finds no record, and no condition above
-holds for it. The order row stands, so a duplicate of the order makes nothing new.
+If the retention is zero, the write that would move the task to the done lane (a `save`, or a
+`clear_owed` after it) deletes the record instead, on the same condition and for fewer write units:
+the index is written once, not twice. Later writes find no record, so all conditions above fail. The
+order row remains, so a duplicate of the order creates nothing.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -60,11 +62,11 @@ if TYPE_CHECKING:
 DUE_INDEX = "due"
 FAILURES_INDEX = "failures"
 PAGE = 250
-"""Due entries a page: a pass that has little time left has not paid for those it never visits."""
+"""Index entries per page: few, because a pass that runs out of time has paid for all of them."""
 
 NO_SUCH_ORDER = "attribute_not_exists(OrderID)"
 NO_SUCH_TASK = "attribute_not_exists(TaskId)"
-TASK_IS_OVER = "ExpiresAt <= :now"  # TTL removes it some time later
+TASK_IS_OVER = "ExpiresAt <= :now"  # DynamoDB's TTL deletes it some time later
 TASK_EXISTS = "attribute_exists(TaskId)"
 VERSION_IS_AS_SEEN = "attribute_exists(TaskId) AND Version = :seen"
 SOMETHING_IS_OWED = "attribute_exists(Owed)"
@@ -75,10 +77,10 @@ STANDS_IN_GROUP = "SET FailureGroup = :group, FailedAt = if_not_exists(FailedAt,
 
 
 class DynamoStore:
-    """TaskStore and OrderStore over DynamoDB. Its instances share nothing and may be many.
+    """TaskStore and OrderStore in DynamoDB. Instances share no state, so there may be many.
 
-    `history_table` is None for a part that never writes history (submission). `page` is how many
-    due entries are read at once.
+    `history_table` is None for a function that writes no history (submission). `page` is the number
+    of index entries in one read.
     """
 
     def __init__(
@@ -97,11 +99,12 @@ class DynamoStore:
         self._history = history_table
 
     def create(self, order: OrderRow, task: Task) -> Created | Exists:
-        """Store order and task in one operation, or nothing where the order's id is taken.
+        """Store the order and the task in one transaction, or nothing if the order's id exists.
 
-        The client gives each call a token, so a repeat of its own within ten minutes, after an
-        answer that was lost, is answered as the first. A later repeat finds the order: Exists.
-        A task past its retention whose order row is gone as well may be created anew.
+        boto3 gives each call a token (`ClientRequestToken`), so if the answer was lost and boto3
+        repeats the call within ten minutes, the repeat succeeds like the first call. A later repeat
+        returns Exists. A task past its retention whose order row is gone as well may be created
+        again.
         """
         over: Item = {":now": number(task.created_at // SECOND)}
         writes: list[TransactWriteItemTypeDef] = [
@@ -129,16 +132,20 @@ class DynamoStore:
         return Created()
 
     def _existing(self, order_id: str, now: int, refusal: ConditionFailed) -> Exists:
-        """What was in the way. A task without its order row is nobody's duplicate: try again."""
+        """The order and the task that prevented the write.
+
+        Raises TryAgain for a task without an order row, because that is not a duplicate order.
+        """
         order = self._order(order_id, consistent=True)
         if order is None:
             raise TryAgain(f"{order_id}: a task of that id exists, but no order row") from refusal
         return Exists(order, self.load(order_id, now))
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
-        """The task, read consistently if `latest`; None where it is not, or past its retention.
+        """The task; None if there is none, or if its retention is over.
 
-        Raises SchemaTooNew, and UnreadableRecord for a record that is not one.
+        The read is strongly consistent if `latest`, else eventually consistent. Raises
+        SchemaTooNew, and UnreadableRecord if the record is not a task.
         """
         with aws_errors(f"reading the task {task_id}"):
             found = self._client.get_item(
@@ -152,12 +159,12 @@ class DynamoStore:
     def save(
         self, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
     ) -> Saved | Superseded:
-        """Store a decision on the version that was seen, with its history rows, or nothing.
+        """Store a decision and its history rows if the stored version is `seen`, or else nothing.
 
-        Superseded may also mean this very write: its answer was lost, the client repeated it,
-        and the repeat's condition failed against the first. The caller loads the record and
-        finds its own lock tokens there, or no record where it was removed. (With history rows,
-        a token makes the repeat succeed.)
+        Superseded may also mean that this write succeeded: its answer was lost, boto3 repeated the
+        write, and the repeat failed because of the new version. The caller then loads the record
+        and finds its own lock tokens in it, or finds no record if it was deleted. (With history
+        rows, the transaction's `ClientRequestToken` makes the repeat succeed.)
         """
         condition = {":seen": number(seen)}
         try:
@@ -183,7 +190,7 @@ class DynamoStore:
         return Saved()
 
     def add_history(self, task_id: str, row: HistoryRow) -> None:
-        """Store a row that no decision goes with; storing it again is harmless."""
+        """Store a history row that belongs to no decision. Storing it again is harmless."""
         if self._history is None:
             raise ValueError("this store was made without a history table")
         with aws_errors(f"adding to the history of the task {task_id}"):
@@ -221,10 +228,11 @@ class DynamoStore:
         self._client.transact_write_items(TransactItems=[write, *rows])
 
     def clear_owed(self, task: Task) -> Saved | Superseded:
-        """Store that what this version owed was sent; the version is not raised.
+        """Store that what this version owed was sent; the version does not change.
 
-        A record that is then `removed_at_once` is removed. Superseded may also mean this very
-        write, its answer lost, as with `save`. Of a failed task, its group is stored as well.
+        `task` contains only what is still owed. A record that is then `removed_at_once` is deleted.
+        The failure group of a failed task is stored as well. As with `save`, Superseded may also
+        mean that this write succeeded and its answer was lost.
         """
         if removed_at_once(task):
             return self._remove(task)
@@ -258,10 +266,10 @@ class DynamoStore:
         return Saved()
 
     def rearm(self, task: Task, due_at: int) -> Saved | Superseded:
-        """Move the due entry of an open task to `due_at`, if its version is still the same."""
+        """Move the due entry of an open task to `due_at` (epoch ms) if its version is the same."""
         return self._update(
             task.task_id,
-            "SET DueAt = :at REMOVE FailureGroup, FailedAt",  # of one that could not be handled
+            "SET DueAt = :at REMOVE FailureGroup, FailedAt",  # set by `trouble`
             f"{VERSION_IS_AS_SEEN} AND {STILL_IN_THAT_LANE}",
             {
                 ":at": number(due_at),
@@ -271,9 +279,9 @@ class DynamoStore:
         )
 
     def postpone(self, task_id: str, due_at: int) -> None:
-        """Move the due entry of a record that cannot be handled to a later instant.
+        """Move the due entry of a record that cannot be handled to a later instant (epoch ms).
 
-        Nothing happens where the record is gone, has left its open lane or is due later anyway.
+        Does nothing if the record is gone, has left its open lane, or is already due later.
         """
         self._update(
             task_id,
@@ -283,9 +291,10 @@ class DynamoStore:
         )
 
     def trouble(self, task_id: str, member_of: tuple[str, int], now: int) -> int:
-        """Count one more time that this record could not be handled; the count so far.
+        """Count that this record could not be handled once more. Returns the count so far.
 
-        The next decision that is stored begins the count anew. Of a record that is gone, 1.
+        It also puts the record into the failure group `member_of` (group and shard). The next
+        decision that is stored resets the count. Returns 1 if the record is gone.
         """
         key, one = text(failure_key(*member_of)), number(1)
         try:
@@ -319,9 +328,9 @@ class DynamoStore:
         return Saved()
 
     def due(self, lane: str, until: int) -> Iterator[DueEntry]:
-        """The entries of one lane shard due at or before `until`, earliest first, page by page.
+        """The entries of one lane shard due at or before `until` (epoch ms), earliest first.
 
-        Each page is read when the one before it is used up. Raises TryAgain at any of them.
+        Each page is read when the iterator reaches it, and may raise TryAgain.
         """
         query: QueryInputTypeDef = {
             "TableName": self._tasks,
@@ -337,10 +346,10 @@ class DynamoStore:
     def members(
         self, group: str, shard: int, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
-        """The tasks of one shard that stand in this failure group, by when they failed.
+        """The tasks of one shard in this failure group, sorted by the time when they failed.
 
-        Those that failed at `since` (epoch ms) or later. Each page is read when the one before
-        it is used up. Raises TryAgain at any of them.
+        Only tasks that failed at `since` (epoch ms) or later. Each page is read when the iterator
+        reaches it, and may raise TryAgain.
         """
         key = failure_key(group, shard)
         values: Item = {":group": text(key), ":since": number(since)}
@@ -356,7 +365,7 @@ class DynamoStore:
             yield read_member(item)
 
     def _pages(self, query: "QueryInputTypeDef", doing: str) -> "Iterator[Item]":
-        """What a query finds; each page is read when the one before it is used up."""
+        """The items of a query; each page is read when the iterator reaches it."""
         while True:
             with aws_errors(doing):
                 page = self._client.query(**query)
@@ -367,10 +376,10 @@ class DynamoStore:
             query["ExclusiveStartKey"] = last
 
     def order(self, order_id: str) -> OrderRow | None:
-        """The order; None where there is none. Raises UnreadableRecord.
+        """The order; None if there is none. Raises UnreadableRecord.
 
-        Order rows hardly change, so the cheap read nearly always finds them; only its finding
-        nothing is no proof.
+        Order rows hardly ever change, so the cheaper, eventually consistent read nearly always
+        finds them. If it finds nothing, a strongly consistent read decides.
         """
         return self._order(order_id, consistent=False) or self._order(order_id, consistent=True)
 
@@ -382,7 +391,7 @@ class DynamoStore:
         return read_order(found["Item"]) if "Item" in found else None
 
     def history(self, task_id: str) -> list[HistoryRow]:
-        """All rows of a task's history, oldest first. Raises UnreadableRecord."""
+        """All rows of a task's history, the oldest first. Raises UnreadableRecord."""
         if self._history is None:
             raise ValueError("this store was made without a history table")
         query: QueryInputTypeDef = {

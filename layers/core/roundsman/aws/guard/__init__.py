@@ -1,1 +1,1 @@
-"""What protects a remote service: holds, a rate limit and a circuit breaker."""
+"""Protects a remote service: holds, a rate limit and a circuit breaker."""

@@ -1,21 +1,23 @@
-"""The circuit breaker of an agent's service: Powertools', shared through ControlTable.
+"""The circuit breaker of an agent's service: that of Powertools, shared through ControlTable.
 
-Each instance counts the calls in a row that failed; at the threshold it opens the circuit for all.
-Then nothing is called until the recovery time is over, when one call of one instance tries the
-service again: its success closes the circuit, its failure opens it anew.
+Each instance counts its failed calls in a row; at the threshold it opens the circuit for all
+instances. They then make no calls until the recovery time is over. After that, one call of one
+instance tries the service: its success closes the circuit, its failure opens the circuit again.
 
-What counts: a TransientError that is not Busy, and an OSError (time-outs and broken connections
-are some). PermanentError and Busy are answers: the service is alive, so they end the row and close
-a circuit that is being tried. The answer to a probe, which only asks what happened, does neither:
-services that cannot do their work may well answer questions, and one is asked after each failure,
-so no row would ever be long enough. A probe that fails counts.
+A TransientError that is not Busy counts as a failure, and so does an OSError (timeouts and broken
+connections are OSErrors). PermanentError and Busy are answers: the service is alive, so they reset
+the count and close a half-open circuit. The answer to a probe, which only asks whether an earlier
+attempt had its effect, does neither. A service that cannot do its work may still answer probes, and
+there is one after each failure, so the count would never reach the threshold. A probe that fails
+counts as a failure.
 
-Any other exception, and an OSError of files, is likely the author's mistake. It says nothing of the
-service, so it neither counts, nor ends the row, nor closes; where it came of the call that tried
-the service, the next call of that instance tries again, or once its lease of one recovery time is
-over, that of any other.
+Any other exception, and an OSError about a file, is probably a bug in the agent's code. It says
+nothing about the service, so it neither counts as a failure, nor resets the count, nor closes the
+circuit. If it comes from the call that tried the service, the next call of the same instance tries
+again. A call of another instance may try once the lease of the first one is over, which lasts one
+recovery time.
 
-Where ControlTable cannot be reached, calls pass: what guards against an outage must not be one.
+If ControlTable cannot be reached, calls pass: the breaker must not cause an outage itself.
 """
 
 from collections.abc import Callable
@@ -46,33 +48,33 @@ T = TypeVar("T")
 
 OF_FILES = (FileExistsError, FileNotFoundError, IsADirectoryError, NotADirectoryError)
 
-KNOWN_FOR = 1  # seconds an instance may decide by what it read; a call takes about as long
-TRIED_FOR = 5 * SECOND  # how long a call that tries the service is likely to take, at most
+KNOWN_FOR = 1  # seconds that an instance caches the circuit; a call takes about as long
+TRIED_FOR = 5 * SECOND  # ms; a call that tries the service rarely takes longer
 
 
 class BreakerNews(Protocol):
-    """Who is told what becomes of the circuit. It must not raise."""
+    """Callbacks for changes of the circuit. They must not raise."""
 
     def opened(self, opened_at: int) -> None:
-        """It opened (epoch ms) by calls in a row that failed."""
+        """The circuit opened at `opened_at` (epoch ms), because calls in a row failed."""
 
     def tried(self) -> None:
-        """One call is let through to try the service."""
+        """The circuit is half open: one call may try the service."""
 
     def reopened(self, opened_at: int) -> None:
-        """That call failed (epoch ms)."""
+        """The circuit reopened at `opened_at` (epoch ms): the call that tried it failed."""
 
     def closed(self) -> None:
-        """That call was answered."""
+        """The call that tried the service was answered; the circuit is closed."""
 
     def held(self, until: int, why: str) -> None:
-        """A call was not made, or in vain, and is to come again at `until` (epoch ms)."""
+        """A call was rejected, or failed; it may be made again at `until` (epoch ms)."""
 
 
 class Breaker:
-    """Guard by one circuit, `breaker#<agent>`.
+    """A Guard with one circuit, the row `breaker#<agent>`.
 
-    It opens after `failures` failed calls in a row, for `recover_after` ms, in whole seconds.
+    It opens after `failures` failed calls in a row, for `recover_after` ms (whole seconds).
     """
 
     def __init__(
@@ -106,15 +108,16 @@ class Breaker:
             opened_at_attr="OpenedAt",
             half_open_owner_attr="TriedBy",
             probe_lease_expiry_attr="TriedUntil",
-            expiry_attr="ExpiresAt",  # the table's TTL: an hour after it mattered last
+            expiry_attr="ExpiresAt",  # for TTL: an hour after the row was last needed
             boto3_client=client,
         )
         self._store.configure(self._config, self._circuit)
 
     def check(self) -> None:
-        """Raise HeldBack while the circuit is open and the time to try it has not come.
+        """Raise HeldBack while the circuit is open and its recovery time is not over.
 
-        Nothing is decided here: `call` would say the same, after the call had waited its turn.
+        `call` would raise the same, but only after the call has waited for its turn at the rate
+        limit. This does not change the circuit.
         """
         record = self._store.get_state(self._circuit)
         if record.state is CircuitState.OPEN and self._recovers_at(record.opened_at):
@@ -124,10 +127,10 @@ class Breaker:
         self,
         function: Callable[[], T],
         *,
-        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        ends_at: int,  # noqa: ARG002  # the signature of Guard
         asks: bool = False,
     ) -> T:
-        """Call the function, unless the circuit is open. Raises HeldBack as Guard says."""
+        """Call the function unless the circuit is open. Raises HeldBack as `Guard.call` does."""
         seen: list[CircuitTransition] = []
         told: list[_Answer[T]] = []
 
@@ -166,17 +169,17 @@ class Breaker:
         if ended.error is None:
             return ended.value()
         circuit = None if ended.is_final else self._circuit_by_now(seen)
-        # An answer to a question leaves the circuit as it was: half open, it may be by this call.
+        # The answer to a probe does not change the circuit; this call may have made it half open.
         up = (CircuitState.CLOSED, CircuitState.HALF_OPEN) if told else (CircuitState.CLOSED,)
         if circuit and circuit.state not in up:
             raise self._held_back(circuit, called=True) from ended.error
         raise ended.error
 
     def _circuit_by_now(self, seen: list[CircuitTransition]) -> CircuitInfo | None:
-        """The circuit after a failed call; None where it is not known, or never opened.
+        """The circuit after a failed call; None if it cannot be read or never opened.
 
-        By what this call did to it, else read anew: another instance may have opened it while
-        this call was under way, and an attempt must not be counted for that.
+        If this call did not open the circuit, it is read again: another instance may have opened
+        it during this call, and the attempt must then not be counted.
         """
         if seen and seen[-1].to_state is CircuitState.OPEN:
             tripped = seen[-1].from_state is CircuitState.CLOSED
@@ -184,7 +187,7 @@ class Breaker:
             return CircuitInfo(self._circuit, CircuitState.OPEN, failures, seen[-1].opened_at)
         try:
             return self._store.fresh(self._circuit)
-        except Exception as error:  # noqa: BLE001  # the breaker must not be the outage
+        except Exception as error:  # noqa: BLE001  # the breaker must not cause an outage
             count("BreakerReadsFailed")
             logger().warning("the circuit could not be read", extra=where(error))
             return None
@@ -212,35 +215,35 @@ class Breaker:
         return HeldBack(f"{self._agent}'s circuit is open: {why}", until=until, called=called)
 
     def _recovers_at(self, opened_at: int | None) -> int | None:
-        """When a circuit that opened then (epoch s) may be tried; None where that has come."""
+        """When (epoch ms) a circuit opened at `opened_at` (epoch s) may be tried; None if now."""
         at = (opened_at or 0) * SECOND + self._recover_after
         return at if at > self._clock() else None
 
     @staticmethod
     def why_open(failures: int) -> str:
-        """In words. After a failed try Powertools keeps no number of failures."""
+        """The reason in words. After a failed try Powertools keeps no number: `failures` is 0."""
         return f"{failures} calls in a row failed" if failures else "the call that tried it failed"
 
 
 @dataclass(frozen=True, slots=True)
 class _Answer(Generic[T]):
-    """What came of a call: what it returned, or what it raised."""
+    """The result of a call: its return value, or its exception."""
 
     returned: tuple[T, ...] = ()
     error: Exception | None = None
 
     @property
     def is_final(self) -> bool:
-        """Whether the service has spoken: no later state of the circuit changes that."""
+        """Whether the service refused for good; no later state of the circuit changes that."""
         return isinstance(self.error, PermanentError)
 
     def value(self) -> T:
-        """What it returned."""
+        """The return value."""
         return self.returned[0]
 
 
 class _Failed(Exception):
-    """A call that counts. What was raised is not in its text: Powertools logs exceptions."""
+    """A call that counts as failed. It omits the error's text: Powertools logs exceptions."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(type(error).__name__)
@@ -248,33 +251,33 @@ class _Failed(Exception):
 
 
 class _OnlyAsked(Exception):
-    """An answer to a question: for Powertools neither a success nor a failure."""
+    """A probe was answered, which Powertools must count neither as a success nor as a failure."""
 
 
 def _answer_of(function: Callable[[], T]) -> _Answer[T]:
-    """Call it. An answer of the service is returned, whatever it says; a failure is _Failed.
+    """Call the function. Returns any answer of the service; raises _Failed for a failure.
 
-    So an answer that refuses is to Powertools a call that succeeded, which is what it is to a
-    circuit.
+    Powertools thus counts a refusal (PermanentError, Busy) as a success, because it proves that the
+    service is alive.
     """
     try:
         return _Answer(returned=(function(),))
     except NotCalled:
-        raise  # Busy by its kind, but nobody was asked
+        raise  # a Busy, but the service was not called
     except OF_FILES:
-        raise  # OSErrors by their kind, but of what the author packed, not of the service
+        raise  # OSErrors, but about files of the agent's code, not about the service
     except (PermanentError, Busy) as answer:
         return _Answer(error=answer)
     except (TransientError, OSError) as error:
         failure = error
-    raise _Failed(failure)  # outside of the handler, so that it has no context to be logged
+    raise _Failed(failure)  # outside the except block: without a context, which would be logged
 
 
 class _Circuits(CircuitBreakerDynamoDBPersistence):
-    """Powertools' store, which can also be asked what is true right now."""
+    """The store of Powertools, with a consistent read that bypasses its cache."""
 
     def fresh(self, name: str) -> CircuitInfo | None:
-        """The circuit, read consistently past what is kept; None where there is none."""
+        """Read the circuit consistently, without the cache; None if it has no row."""
         found = self.client.get_item(
             TableName=self.table_name, Key=self._get_key(name), ConsistentRead=True
         )

@@ -1,9 +1,9 @@
-"""What follows when an agent's circuit opens or closes: a hold, an alert, a metric.
+"""Writes the hold, the alert and the metric when an agent's circuit opens or closes.
 
-The breaker's own row tells the agent's instances; the scheduler looks at holds, and so claims
-nothing for an agent whose circuit is open. The hold is written while the call is under way, since
-each moment without it costs requests that can only be given back. Alerts are sent after the reply:
-they take longer, and the step must not be late for them.
+The agent's instances read the breaker's own row. The scheduler reads the holds, so it claims no
+step for an agent whose circuit is open. The hold is written during the call, because until then the
+scheduler sends requests that the agent can only give back. Alerts are published after the reply,
+because they take longer and must not delay the step.
 """
 
 from collections.abc import Callable
@@ -16,15 +16,15 @@ from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert
 
-RENEWED_EVERY = 5 * SECOND  # by one instance; as often as the scheduler reads the holds
+RENEWED_EVERY = 5 * SECOND  # ms, by each instance; the scheduler reads the holds as often
 BY = "the circuit breaker"
-KEPT = 10  # alerts that could not be published
+KEPT = 10  # unpublished alerts kept at most
 
 
 class CircuitEvents:
-    """BreakerNews that keeps the agent's hold and tells the operators. Nothing in it raises.
+    """BreakerNews that writes the agent's hold and alerts the operators. No method raises.
 
-    Of several instances that open the circuit at once, the first to write the hold alerts.
+    If several instances open the circuit at once, the first one to write the hold alerts.
     """
 
     def __init__(
@@ -47,33 +47,33 @@ class CircuitEvents:
         self._alerts: list[Alert] = []
 
     def opened(self, opened_at: int) -> None:
-        """Hold the agent and alert, unless another instance was first."""
+        """Hold the agent and keep an alert to publish, unless another instance was first."""
         count("BreakersOpened")
         logger().warning("circuit opened", extra={"agent": self._agent, "reason": self._why})
-        # Not `opened_at`: in whole seconds, it would make several instances' holds look as one.
+        # Not `opened_at`: it is in whole seconds, so the holds of two instances might be equal.
         since, until = self._clock(), opened_at + self._recover_after
         try:
             first = self._holds.hold(self._hold(since, until, self._why))
-        except Exception as error:  # noqa: BLE001  # the agents themselves hold back without it
+        except Exception as error:  # noqa: BLE001  # the circuit rejects calls without it
             self._log_failure(error)
-            first = True  # not known; better told twice than never
+            first = True  # not known; two alerts are better than none
         if first:
             self._alerts.append(
                 breaker_opened_alert(self._agent, self._why, opened_at=since, until=until)
             )
 
     def tried(self) -> None:
-        """Keep the others away for as long as it may take."""
+        """Hold the agent for as long as the one call may take."""
         self._renew(self._clock() + TRIED_FOR, "one call is trying whether it is back")
 
     def reopened(self, opened_at: int) -> None:
-        """Hold the agent for as long again; the operators know already."""
+        """Hold the agent for another recovery time, without another alert."""
         count("BreakersReopened")
         logger().warning("circuit opened again", extra={"agent": self._agent})
         self._renew(opened_at + self._recover_after, Breaker.why_open(0))
 
     def closed(self) -> None:
-        """Release the agent and tell."""
+        """Release the agent and keep an alert to publish."""
         count("BreakersClosed")
         logger().info("circuit closed", extra={"agent": self._agent})
         since: int | None = None
@@ -81,44 +81,47 @@ class CircuitEvents:
             earlier = self._earlier()
             since = earlier.since if earlier else None
             self._holds.release(self._agent, BREAKER)
-        except Exception as error:  # noqa: BLE001  # it ends by itself
+        except Exception as error:  # noqa: BLE001  # the hold ends by itself
             self._log_failure(error)
         self._alerts.append(breaker_closed_alert(self._agent, since=since, now=self._clock()))
 
     def held(self, until: int, why: str) -> None:
-        """Write the hold where it is missing, or the scheduler would go on sending."""
+        """Write the hold if it is missing; otherwise the scheduler would go on sending requests."""
         now = self._clock()
         if self._renewed_at is None or now - self._renewed_at >= RENEWED_EVERY:
             self._renew(until, why)
 
     def tell(self) -> None:
-        """Publish what there is to tell. What cannot be published is logged, and told next time.
+        """Publish the alerts. An alert that fails is logged, and tried again at the next request.
 
-        The next time is this instance's next request; the newest KEPT are kept until then.
+        This instance keeps at most the newest KEPT alerts until then.
         """
         alerts, self._alerts = self._alerts[-KEPT:], []
         for alert in alerts:
             try:
                 self._publish(alert)
-            except Exception as error:  # noqa: BLE001  # the call that it is about is over
+            except Exception as error:  # noqa: BLE001  # an alert must not fail the request
                 count("AlertsFailed")
                 told = {"kind": alert.attributes["kind"], "agent": self._agent}
                 logger().error("alert not published", extra={**told, **where(error)})
                 self._alerts.append(alert)
 
     def _renew(self, until: int, why: str) -> None:
-        """Hold the agent until then, as since the circuit first opened, if it is not yet."""
+        """Hold the agent until `until`, unless its hold already lasts as long.
+
+        The start of the hold stays the time when the circuit first opened.
+        """
         self._renewed_at = self._clock()
         try:
             earlier = self._earlier()
             if earlier is None or earlier.until < until:
                 since = earlier.since if earlier else self._renewed_at
                 self._holds.hold(self._hold(since, until, why))
-        except Exception as error:  # noqa: BLE001  # the agents themselves hold back without it
+        except Exception as error:  # noqa: BLE001  # the circuit rejects calls without it
             self._log_failure(error)
 
     def _earlier(self) -> Hold | None:
-        """The breaker's hold as it is stored, also where it has ended meanwhile."""
+        """The breaker's stored hold, even if it has ended; None if there is no readable one."""
         for hold in self._holds.stored():
             if (hold.agent, hold.kind, hold.unreadable) == (self._agent, BREAKER, False):
                 return hold

@@ -1,10 +1,11 @@
-"""An agent's guard: what is asked before each call of its service, and in which order.
+"""The guard of an agent's service. For each call it does the following, in this order:
 
-1. Has somebody put the agent on hold? The scheduler then sends nothing more, but requests were in
-   the queue already.
-2. Is the circuit open? Asked before the rate, so that no call waits for a turn it cannot take.
-3. Is it this call's turn? Where a rate is set.
-4. The call, through the breaker, which learns from it.
+1. It checks whether an operator holds the agent. The scheduler then sends no more requests, but
+   there may be some in the queue already.
+2. It checks whether the circuit is open. This comes before the rate limit, so that no call waits
+   for a turn that it cannot take.
+3. It waits for the call's turn, if a rate limit is set.
+4. It makes the call through the circuit breaker, which counts the result.
 """
 
 from collections.abc import Callable
@@ -31,9 +32,9 @@ KEEP_HOLDS_FOR = 5 * SECOND
 
 
 class OperatorsHold:
-    """Whether a person holds the agent, as known at most `keep_for` ms ago.
+    """Checks whether an operator holds the agent; the data is at most `keep_for` ms old.
 
-    Where that cannot be read, what was known last goes on: a hold until its own end.
+    If the holds cannot be read, the last known ones stay in force, each until its own end.
     """
 
     def __init__(
@@ -47,7 +48,7 @@ class OperatorsHold:
         self._known: list[Hold] = []
 
     def check(self) -> None:
-        """Raise HeldBack while somebody holds the agent."""
+        """Raise HeldBack while an operator holds the agent."""
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._keep_for:
             self._read_at = now
@@ -59,13 +60,13 @@ class OperatorsHold:
     def _read(self) -> None:
         try:
             self._known = self._holds.stored()
-        except Exception as error:  # noqa: BLE001  # what guards against an outage must not be one
+        except Exception as error:  # noqa: BLE001  # the guard must not cause an outage
             count("HoldsFailed")
             logger().warning("the holds could not be read", extra=where(error))
 
 
 class AgentGuard:
-    """Guard of one agent's service, for all its instances together."""
+    """The Guard of one agent's service, for all instances together."""
 
     def __init__(
         self, *, hold: OperatorsHold, breaker: Breaker, rate: Rate | None, news: CircuitEvents
@@ -77,19 +78,19 @@ class AgentGuard:
         self._has_asked = False
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-        """Call the function, where it may be called, at its turn. Raises HeldBack as Guard says."""
+        """Call the function at its turn. Raises HeldBack as `Guard.call` does."""
         self._hold.check()
         self._breaker.check()
         if self._rate is not None:
-            # Who had to ask first needs two turns. Where calls queue, the second is always further
-            # off than others may wait, and each attempt would be over once it has asked.
+            # An attempt with a probe needs two turns. In a backlog of calls, the second turn is
+            # always later than LONGEST_WAIT, so each attempt would end after its probe.
             longest = 2 * LONGEST_WAIT if self._has_asked else LONGEST_WAIT
             self._rate.wait(ends_at=ends_at, longest=longest)
         self._has_asked = asks
         return self._breaker.call(function, ends_at=ends_at, asks=asks)
 
     def tell(self) -> None:
-        """Publish what the calls so far gave cause to tell, once nothing waits for it."""
+        """Publish the alerts that the calls so far have caused, when no step waits."""
         self._news.tell()
 
 
@@ -102,7 +103,10 @@ def guard_of(
     clock: Clock,
     sleep: Callable[[int], None],
 ) -> AgentGuard:
-    """The guard of an agent's function. `client` should fail fast: it is asked before each call."""
+    """Create the guard of an agent's function.
+
+    `client` should have short timeouts: it is used before each call to the service.
+    """
     table = settings.control_table
     holds = DynamoHolds(client, control_table=table, clock=clock)
     news = CircuitEvents(

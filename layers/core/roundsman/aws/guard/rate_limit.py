@@ -1,12 +1,14 @@
-"""A rate of calls that holds for all instances of an agent together: places in one row.
+"""A rate limit on the calls of all instances of an agent together, in one row of ControlTable.
 
-The row `rate#<agent>` says when the next call may be made. Whoever takes that place moves it on by
-one interval, in one conditional write, so no two take the same; where it lies in the past, the
-place is now. Calls are so spaced evenly, and no pause is saved up for a burst.
+The row `rate#<agent>` stores when the next call may be made: the next *place* (`NextAt`). A caller
+takes the place and moves it by one interval, in one conditional write, so no two callers take the
+same place. If it is in the past, the place is now. Calls are thus evenly spaced, and idle time is
+not saved for a burst.
 
-Who would have to wait longer than a Lambda should be paid to sleep gets no place. It is told
-another time to come, each its own, an interval after the one before (`ReturnAt`): so what a long
-queue holds comes back at the pace at which it can be served, and not all of it every two seconds.
+Callers that would wait more than 2 s (4 s after a probe) are rejected with a retry time, because
+a longer sleep costs more in Lambda than giving the request back. Each gets a retry time of its own,
+one interval after the one before (`ReturnAt`), so a long backlog comes back at the rate at which it
+can be served, and not all at once every two seconds.
 """
 
 from collections.abc import Callable, Mapping
@@ -24,10 +26,10 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
-LONGEST_WAIT = 2 * SECOND  # more costs more in Lambda than the requests of giving it back
-ROOM = SECOND  # left for the call after its turn: cut off, it would tell against a healthy service
-LONGEST_RETURN = 10 * MINUTE  # beyond it what was said long ago would no longer be true
-MICROSECOND = 1_000  # of them in a ms; places lie closer together than a ms at high rates
+LONGEST_WAIT = 2 * SECOND  # ms; a longer sleep costs more than giving the request back
+ROOM = SECOND  # ms for the call itself; one that is cut off counts against a healthy service
+LONGEST_RETURN = 10 * MINUTE  # ms; later retry times would be out of date
+MICROSECOND = 1_000  # per ms; at high rates places are less than 1 ms apart
 MOST_TRIES = 4
 
 IS_FREE_NOW = "attribute_not_exists(NextAt) OR NextAt < :now"
@@ -36,7 +38,7 @@ RETURN_IS_AHEAD = "ReturnAt >= :first AND ReturnAt <= :latest"
 
 
 class Rate:
-    """At most `calls_per_second` for all instances that share the table; `sleep` takes ms."""
+    """At most `calls_per_second` for all instances that share the table. `sleep` takes ms."""
 
     def __init__(
         self,
@@ -60,17 +62,17 @@ class Rate:
         self._next_at = 0
 
     def wait(self, *, ends_at: int, longest: int = LONGEST_WAIT) -> None:
-        """Take a place and wait for it.
+        """Take a place and sleep until it.
 
-        Raises NoPlace where it is more than `longest` ms off, or would leave the call no room
-        before `ends_at` (epoch ms): a second, or half of what there is. Where no place can be
-        asked for, the call passes.
+        Raises NoPlace if the place is more than `longest` ms ahead. Raises it also if the place
+        leaves the call too little time before `ends_at` (epoch ms): less than a second, and less
+        than half of the time that is left now. If the row cannot be written, the call passes.
         """
         try:
             place = self._place(ends_at, longest)
         except HeldBack:
             raise
-        except Exception as error:  # noqa: BLE001  # a limit must not stop what it limits
+        except Exception as error:  # noqa: BLE001  # it must not cause an outage
             count("RateFailed")
             logger().warning("no place could be asked for; the call passes", extra=where(error))
             return
@@ -79,7 +81,7 @@ class Rate:
             self._sleep(wait)
 
     def _place(self, ends_at: int, longest: int) -> int:
-        """The instant of this call, in microseconds. A place whose answer is lost stays empty."""
+        """Take a place, in epoch microseconds. If the answer is lost, the place stays unused."""
         for _ in range(MOST_TRIES):
             now = self._clock() * MICROSECOND
             left = ends_at * MICROSECOND - now
@@ -109,7 +111,7 @@ class Rate:
         return row.number("NextAt") - self._interval if row else None
 
     def _written(self, update: str, condition: str, values: Item) -> ItemReader | None:
-        """The row after the write; None where the condition did not hold, NextAt then seen."""
+        """The row after the write; None if the condition failed: then `_next_at` is as stored."""
         try:
             with aws_errors(f"asking for a place among the calls of {self._agent}"):
                 found = self._client.update_item(
@@ -127,18 +129,18 @@ class Rate:
         return self._reader(found.get("Attributes", {}))
 
     def _return_at(self) -> int:
-        """When to come again (epoch ms): each its own time, after all that were given before."""
+        """The retry time (epoch ms) of a rejected call: its own, after all earlier ones."""
         now = self._clock() * MICROSECOND
         first = max(self._next_at, now + self._interval)
         try:
             at = self._take_return(first, latest=now + LONGEST_RETURN * MICROSECOND)
-        except Exception as error:  # noqa: BLE001  # then they come back together
+        except Exception as error:  # noqa: BLE001  # the calls then come back together
             logger().warning("no time to come again could be noted", extra=where(error))
             at = first
         return -(-at // MICROSECOND)
 
     def _take_return(self, first: int, latest: int) -> int:
-        """After the last one that is known; from the first on where that is past, or too far."""
+        """The next retry time in microseconds; `first` if that is earlier or after `latest`."""
         values = {
             ":interval": number(self._interval),
             ":first": number(first),

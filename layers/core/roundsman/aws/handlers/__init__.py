@@ -1,1 +1,1 @@
-"""The Lambda handlers, and the adapters that each is made of."""
+"""The Lambda handlers, and the adapters that each one uses."""

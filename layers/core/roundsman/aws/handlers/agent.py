@@ -1,4 +1,4 @@
-"""An agent's function: each request is answered by the agent, and its reply is sent."""
+"""The Lambda function of an agent: passes it each request, and sends its replies."""
 
 import random
 from collections.abc import Callable
@@ -47,15 +47,16 @@ from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_reques
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-# Notes are written, and the guard asked, before the remote call, in its time: better no note, and
-# an unguarded call, than a late one. Alerts go out between two requests, in the time of the next.
+# Notes are written and the guard is asked before the remote call, in the time of the call: a
+# missing note, or an unguarded call, is better than a late call. Alerts are published between two
+# requests, in the time of the second.
 HASTY_CONFIG = CONFIG.merge(
     Config(connect_timeout=1, read_timeout=2, retries={"mode": "standard", "total_max_attempts": 1})
 )
 
 
 def handler_of(agent: Agent) -> Handler:
-    """The entry point of an agent's function. Reads the environment at its first call."""
+    """The entry point of an agent's Lambda function. Its first call reads the environment."""
     made = cache(lambda: _function_of(agent, AgentSettings.from_env()))
 
     @observed
@@ -68,7 +69,7 @@ def handler_of(agent: Agent) -> Handler:
 @ends_the_start
 def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     sqs = Clients().sqs
-    # An agent sends no commands and no statuses, so it knows no queue for them.
+    # An agent sends no commands and no statuses, so it has no queues for them.
     outbox = AwsOutbox(
         sqs, scheduler_queue="", reply_prefix="", rejected_queue=settings.rejected_queue_url
     )
@@ -76,7 +77,7 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
     notes = DynamoReadNotes(control, control_table=settings.control_table, clock=now)
 
     def publish(alert: Alert) -> None:
-        made.send_replies()  # no step is late for an alert
+        made.send_replies()  # an alert must not delay a step
         AwsOutbox(
             sqs,
             lambda: boto3.client("sns", config=HASTY_CONFIG),
@@ -100,37 +101,36 @@ def _function_of(agent: Agent, settings: AgentSettings) -> "AgentFunction":
 
 
 class TellingGuard(Guard, Protocol):
-    """A guard with something to tell."""
+    """A guard that publishes alerts."""
 
     def tell(self) -> None:
-        """Tell it, now that nothing waits for it. It does not raise."""
+        """Publish the pending alerts. Call it when no step waits for it. It does not raise."""
 
 
 @dataclass(frozen=True)
 class AgentFunction:
-    """One agent with its queues. `outbox` takes what no agent could ever answer.
-
-    `guard` is that of its service, for all instances; without one, every call passes. `sleep`
-    takes ms.
-    """
+    """One agent with its queues."""
 
     agent: Agent
     sqs: "SQSClient"
     reply_queue_url: str
     outbox: Outbox
+    """Only for rejected messages: requests that no agent can ever answer."""
     notes: ReadNotes
     guard: TellingGuard | None = None
+    """The guard of the agent's service, for all instances; None lets every call pass."""
     clock: Clock = now
     sleep: Callable[[int], None] = sleep
+    """Its argument is in ms."""
     call_notes: CallNotes = NO_NOTES
 
     def handle(self, event: dict[str, object], time_left: int) -> dict[str, object]:
-        """Answer each request of an SQS event; returns the messages that must come again.
+        """Answer each request of an SQS event, and return the messages to redeliver.
 
-        `time_left` is the invocation's, in ms. It is shared out: one call that hangs leaves the
-        others of its batch their part. What was answered but could not be sent is answered
-        again: with the same key, so to no further effect. Replies wait for the attempts after
-        them where `why_sent_first` lets them.
+        `time_left` is the remaining time of the invocation in ms. It is divided among the
+        requests, so that a call that hangs leaves time for the others. If a reply cannot be sent,
+        its request is redelivered and answered again; the idempotency key is the same, so there is
+        no second effect. Replies are buffered during later attempts if `why_sent_first` permits.
         """
         ends_at = self.clock() + time_left
         records = event.get("Records")
@@ -155,7 +155,7 @@ class AgentFunction:
         return {**failures}
 
     def send_replies(self) -> None:
-        """Send those that wait for the rest of their batch."""
+        """Send the buffered replies."""
         self._mailbag.flush()
 
     @cached_property
@@ -192,7 +192,7 @@ class AgentFunction:
                 _log(request, answer, read_at, self.clock())
                 if isinstance(answer, Reply):
                     self._reply(answer, request)
-                # With heartbeats a step is overdue at the next one, long before its complete-by.
+                # A step with heartbeats is overdue at its next heartbeat, long before complete-by.
                 if is_last or request.heartbeat_by is not None:
                     self.send_replies()
             finally:
@@ -200,7 +200,7 @@ class AgentFunction:
                     self.guard.tell()
 
     def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
-        """Of the replies to those before it, now that this request is to be attempted."""
+        """Send the buffered replies that must not wait until the attempt of this request ends."""
         since, until, now = self._mailbag.oldest, self._mailbag.wanted_by, self.clock()
         if since is None or until is None:
             return
@@ -210,9 +210,9 @@ class AgentFunction:
             self.send_replies()
 
     def _show(self, sign: Reply) -> None:
-        """Send a sign of progress. Its note is in no message: it is the log's.
+        """Send a progress reply at once. Its note is logged, and is not in the reply.
 
-        Whoever shows progress takes long, and what waits for the end of it waits no longer.
+        An attempt that reports progress takes long, so the buffered replies are sent first.
         """
         logger().info("progress", extra={"lock": sign.lock, "note": sign.result})
         self.send_replies()
@@ -225,7 +225,7 @@ class AgentFunction:
         self._mailbag.send(self.reply_queue_url, [post])
 
     def _say_silenced(self, post: OutgoingMessage) -> None:
-        """Its attempt was logged with how it ended; that nobody heard of it is said besides."""
+        """Log a reply that was not sent in time. The outcome of its attempt is logged already."""
         reply, now = read_reply(post.body), self.clock()
         with log_keys(task_id=reply.task_id, step=reply.step, attempt=attempt_of(reply.lock)):
             count("SilencedReplies")
@@ -242,7 +242,7 @@ class AgentFunction:
         try:
             priority = _priority_of(queue)
             self.notes.note_read(self.agent.name, priority, request.sent_at, request.lock)
-        except Exception as error:  # noqa: BLE001  # without news of its lag an agent still works
+        except Exception as error:  # noqa: BLE001  # an agent works without read marks
             count("MarksFailed")
             logger().warning("how far the queue was read could not be noted", extra=where(error))
 
@@ -254,7 +254,7 @@ def _post(
 
 
 def _priority_of(queue: str) -> Priority:
-    """Which of the agent's two request queues a message came from, by the template's names."""
+    """The priority of a request queue, from the name that the template gives it."""
     return Priority.URGENT if "UrgentRequestQueue" in queue else Priority.NORMAL
 
 
@@ -263,9 +263,10 @@ def _log_unexpected(error: Exception) -> None:
 
 
 def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> None:
-    """One line an attempt, and its metrics. Never the order, a result, or an error's text.
+    """Log one line per attempt, without the order, the result or an error's text; add its metrics.
 
-    An attempt to perform does not say so: nearly all are, and each byte of a log is paid for.
+    The operation `perform` is not logged: nearly all attempts have it, and each byte of a log costs
+    money.
     """
     queued, took = max(0, read_at - request.sent_at), ended_at - read_at
     extra: dict[str, object] = {"lock": request.lock, "queued_ms": queued, "took_ms": took}

@@ -1,4 +1,4 @@
-"""The scheduler's function: parses each message, has it handled, and logs what became of it."""
+"""The Lambda function of the scheduler: parses and handles each message, and logs the result."""
 
 import random
 import secrets
@@ -19,7 +19,7 @@ from roundsman.wire.messages import read_reply
 
 @ends_the_start
 def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
-    """A handler of batches from the SchedulerQueue and the reply queues."""
+    """Create the handler of batches from the SchedulerQueue and the agents' reply queues."""
     parts = scheduler_parts(settings)
     scheduler = Scheduler(
         tasks=parts.store,
@@ -59,7 +59,7 @@ def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object
 
 
 def _report(event: str | None, handled: Handled) -> None:
-    """Log it, and count what ended. What is as it should be, a success, is no `event`."""
+    """Log a result and add its metrics. `event` is None for a reply that an attempt succeeded."""
     task = handled.task
     named = {"event": event} if event else {}
     logger().info("decided", extra={**named, **outcome_of(handled)})
@@ -70,5 +70,5 @@ def _report(event: str | None, handled: Handled) -> None:
         count("StepsHeld")
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:
         count(f"Tasks{task.state}")
-        # As many as there are orders, and what they cost is in proportion: `roundsman cost`.
+        # One value per ended task, for the cost of each workflow's orders: `roundsman cost`.
         count_by_workflow("TaskDecisions", task.workflow, task.version)

@@ -1,4 +1,4 @@
-"""The submission's function, but for what an order is: that the application says."""
+"""The Lambda function of submission; the application defines what an order is (`ReadEvent`)."""
 
 from collections.abc import Callable
 
@@ -15,16 +15,18 @@ from roundsman.submission.submission import CancelAsked, NewOrder, Submission
 from roundsman.wire.messages import rejected_status_body
 
 ReadEvent = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
-"""Reads an event's body, at an instant, given what is wrong with a reply queue's URL (or None).
+"""Parses an event's body into an order or a cancellation.
 
-Raises RejectedOrder, or another InvalidMessage, where it is neither an order nor a cancellation."""
+Its arguments are the body, the current time (epoch ms), and a function that takes the URL of a
+reply queue and returns what is wrong with it, or None. Raises RejectedOrder, or another
+InvalidMessage, if the body is neither an order nor a cancellation."""
 
 
 @ends_the_start
 def submission_handler(
     settings: SubmissionSettings, read: ReadEvent
 ) -> Callable[[dict[str, object]], object]:
-    """A handler of batches from the SubmissionQueue."""
+    """Create the handler of batches from the SubmissionQueue."""
     parts = submission_parts(settings)
     submission = Submission(
         tasks=parts.store,

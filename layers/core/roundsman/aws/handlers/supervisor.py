@@ -1,4 +1,4 @@
-"""The supervisor's function: passes over the due index while its minute lasts."""
+"""The Lambda function of the supervisor: makes passes over the due index for one minute."""
 
 import random
 import secrets
@@ -14,15 +14,15 @@ from roundsman.model.instants import MINUTE
 from roundsman.supervisor.supervisor import PassReport, Supervisor, SupervisorConfig, keep_passing
 
 MARGIN = 5_000
-"""ms kept back at the end of an invocation, so that what is under way is finished."""
+"""ms reserved at the end of an invocation, to finish the work that is under way."""
 
 
 @ends_the_start
 def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
-    """A handler of timer ticks; it is given the time left in ms.
+    """Create the handler of timer ticks; its argument is the remaining time in ms.
 
-    It raises CallRefused after the passes where AWS refused any of their calls: the invocation has
-    then failed, which is what an alarm watches. Until somebody repairs it, nothing is lost.
+    After its passes the handler raises CallRefused if AWS refused any of their calls. The
+    invocation then fails, and an alarm reports it. Nothing is lost until the cause is repaired.
     """
     parts = supervisor_parts(settings)
     supervisor = Supervisor(

@@ -1,4 +1,4 @@
-"""Makes each function's adapters from its settings, and logs what became of owed messages."""
+"""Creates each function's adapters from its settings, and logs the results of owed messages."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -21,9 +21,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Adapters:
-    """The adapters of one function. `store` holds both orders and tasks."""
+    """The adapters of one function."""
 
     store: DynamoStore
+    """For both orders and tasks."""
     plans: DynamoPlans
     board: DynamoAgentBoard
     leases: DynamoLeases
@@ -33,7 +34,7 @@ class Adapters:
 
 
 def submission_parts(settings: SubmissionSettings) -> Adapters:
-    """Submission writes no history and publishes no alerts."""
+    """The adapters of submission, which writes no history and publishes no alerts."""
     clients = Clients()
     return _parts(
         clients,
@@ -49,7 +50,7 @@ def submission_parts(settings: SubmissionSettings) -> Adapters:
 
 
 def scheduler_parts(settings: SchedulerSettings) -> Adapters:
-    """The scheduler alone sends requests."""
+    """The adapters of the scheduler, the only function that sends requests."""
     clients = Clients()
     return _parts(
         clients,
@@ -68,7 +69,7 @@ def scheduler_parts(settings: SchedulerSettings) -> Adapters:
 
 
 def supervisor_parts(settings: SupervisorSettings) -> Adapters:
-    """The supervisor reads no queue, so it rejects nothing."""
+    """The adapters of the supervisor, which reads no queue and so rejects no message."""
     clients = Clients()
     return _parts(
         clients,
@@ -110,14 +111,16 @@ def _parts(
 
 
 def log_unreadable(problem: UnreadableRecord) -> None:
-    """Tell of an attribute of ControlTable's rows that was passed over: `roundsman doctor` lists
-    them."""
+    """Count and log an attribute of ControlTable that cannot be read and was ignored.
+
+    `roundsman doctor` lists them.
+    """
     count("ControlUnreadable")
     logger().error("a part of ControlTable cannot be read", extra={"reason": str(problem)})
 
 
 def report_owed(delivered: OwedResult) -> None:
-    """Count and log each status that was given up, and log what is owed or untold still."""
+    """Log and count statuses given up and alerts not published; log what is still owed."""
     for given_up in delivered.given_up:
         count("StatusesGivenUp")
         logger().warning("status given up: no such reply queue", extra={"status": given_up.name})

@@ -1,1 +1,1 @@
-"""Messages over SQS and SNS: batches read, and messages sent."""
+"""Reads batches of SQS messages, and sends messages over SQS and SNS."""

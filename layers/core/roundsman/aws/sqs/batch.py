@@ -1,15 +1,18 @@
-"""One invocation's SQS messages: each handled by itself, none taking its neighbours with it.
+"""Handles the SQS messages of one invocation; the failure of one does not affect the others.
 
-What they send goes out together (`roundsman.aws.sqs.send_buffer`), and a message is done once what
-it caused was accepted. One that can never be handled is put aside with its reason and acknowledged.
-One that may succeed later is reported as failed and comes again. One that kills the whole process
-takes the answer of its batch with it, so every message of that batch comes again; then each is
-sent for and deleted as soon as it is handled, and the batch is walked forwards and backwards in
-turn. After two such rounds everything before and behind the poison is done, and it goes to its
-dead-letter queue alone.
+The messages that they send are buffered and sent together (`roundsman.aws.sqs.send_buffer`). An
+incoming message is done once SQS has accepted all messages that it caused. A message that can never
+be handled is a rejected message: it goes to the RejectedQueue with its problems, and is
+acknowledged. A message that may succeed later is reported as failed and redelivered.
 
-What failed its last delivery is put into its dead-letter queue here, with the reason, and then
-acknowledged: `dead_letters`.
+A poison message, which kills the process, also loses the batch response, so that every message of
+the batch is redelivered. On a redelivery of several messages, what each message caused is sent, and
+the message is deleted, as soon as it is handled. Redeliveries go through the batch forwards and
+backwards in turn. After one in each direction, all messages before and after the poison message are
+done, and it goes to its dead-letter queue alone.
+
+A message that failed its last delivery is sent to its dead-letter queue with the reason, and then
+acknowledged (`roundsman.aws.sqs.dead_letters`).
 """
 
 from collections.abc import Callable, Mapping
@@ -30,24 +33,24 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
 BatchAnswer: TypeAlias = dict[str, list[dict[str, str]]]
-"""A partial batch response: which messages must come again; Lambda deletes all others."""
+"""Lambda's partial batch response: the messages to redeliver. Lambda deletes all others."""
 
 LONGEST_WAIT = SECOND
-"""ms; more than a batch takes by itself. A store that hangs keeps back no more than what was
-decided in that time."""
+"""ms that messages may stay in the send buffer while the next ones are handled. A batch normally
+takes less. If a store hangs, it delays only what was decided within this time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One SQS message: its body, its id (kept by redeliveries), and the name of its queue.
-
-    `redelivered` says that it was received before: what came of it then nobody knows.
-    """
+    """One SQS message, as it is passed to a handler."""
 
     body: str
     message_id: str
+    """Stays the same on a redelivery."""
     queue: str
+    """The queue's name."""
     redelivered: bool = False
+    """The message was received before. The result of the earlier delivery is unknown."""
 
 
 def handle_batch(
@@ -60,11 +63,11 @@ def handle_batch(
     queue_url_beside: str,
     dead_letters: DeadLetters,
 ) -> BatchAnswer:
-    """Handle each message and answer which of them must come again.
+    """Handle each message, and return which of them must be redelivered.
 
-    `handle` raises InvalidMessage for what can never be handled, anything else for what may be.
-    `queue_url_beside` is the URL of any queue of the same account and region: the message's own
-    queue URL follows from it and from the queue's name.
+    `handle` raises InvalidMessage for a message that can never be handled, and any other exception
+    for one that may succeed later. `queue_url_beside` is the URL of any queue in the same account
+    and region: the URL of a message's own queue follows from it and from the queue's name.
     """
     entries = entries_of(event)
     if not entries:
@@ -95,10 +98,11 @@ def handle_batch(
 
 
 class _Batch:
-    """The batch while it is handled.
+    """The state of a batch while it is handled.
 
-    `_unsettled` was handled, and what it caused is still to be sent; each with what went wrong,
-    if anything did. `delete` is there where each message is deleted as soon as it is settled.
+    `_unsettled` contains the messages that were handled but whose outgoing messages are not yet
+    sent, each with its exception or None. `delete` is set if each message must be deleted as soon
+    as it is settled.
     """
 
     def __init__(
@@ -121,19 +125,19 @@ class _Batch:
         self._unsettled: list[tuple[SqsRecord, Exception | None]] = []
 
     def handle_one(self, record: SqsRecord) -> None:
-        """Have it handled. Raises nothing, but for what ends the process."""
+        """Handle one message. Raises no Exception; it records the failure instead."""
         self._mailbag.flush_what_waited(LONGEST_WAIT)
         self._mailbag.attribute_to(record.message_id)
         try:
             self._handle_or_reject(record)
-        except Exception as problem:  # noqa: BLE001  # its neighbours know nothing of it
+        except Exception as problem:  # noqa: BLE001  # it must not affect the other messages
             _log_failure(record, problem)
             self._unsettled.append((record, problem))
         else:
             self._unsettled.append((record, None))
 
     def settle(self) -> None:
-        """Send all there is to send; what was handled is then done, or has failed."""
+        """Send all buffered messages; every handled message is then done or has failed."""
         self._mailbag.flush()
         for record, problem in self._unsettled:
             unsent = self._mailbag.problem_of(record.message_id)
@@ -149,7 +153,7 @@ class _Batch:
         except InvalidMessage as problem:
             self._outbox.reject(record.queue, record.body, problem.problems)
             count("RejectedMessages")
-            # How many and no more: what they say, and even the names of fields, quote the input.
+            # Only the number: the problems, and even the names of fields, quote the input.
             extra = {**_which(record), "problems": len(problem.problems)}
             logger().warning("message rejected", extra=extra)
 
@@ -163,7 +167,7 @@ class _Batch:
     def _is_put_aside(self, record: SqsRecord, url: str, problem: Exception) -> bool:
         try:
             return self._dead_letters.take(record, url, problem)
-        except Exception as odd:  # noqa: BLE001  # SQS still moves it, and its neighbours are done
+        except Exception as odd:  # noqa: BLE001  # SQS still moves it; the others are not affected
             _log_failure(record, odd)
             return False
 
@@ -179,7 +183,7 @@ def _log_failure(record: SqsRecord, problem: Exception) -> None:
 
 
 def _delete(sqs: "SQSClient", url: str, record: SqsRecord) -> None:
-    """Where it fails, the batch's answer still acknowledges what was handled."""
+    """Delete a handled message. If this fails, the batch response still acknowledges it."""
     try:
         with aws_errors("deleting a message that was handled"):
             sqs.delete_message(QueueUrl=url, ReceiptHandle=record.receipt_handle)
@@ -188,7 +192,7 @@ def _delete(sqs: "SQSClient", url: str, record: SqsRecord) -> None:
 
 
 def _never_made(broken: list[object]) -> list[str]:
-    """The ids of what no SQS queue made, as far as they can be read."""
+    """The ids of the entries that are not SQS messages; entries without an id are left out."""
     if broken:
         count("HandlerErrors", len(broken))
         logger().error("what came is no SQS message", extra={"how_many": len(broken)})

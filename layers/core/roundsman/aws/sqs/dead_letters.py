@@ -1,12 +1,13 @@
-"""A message that failed its last delivery, put with the dead letters together with its reason.
+"""Sends a message that failed its last delivery to the dead-letter queue, with the reason.
 
-SQS moves a message by itself once it was received too often, and says nothing. So the function
-that fails it for the last time sends it there first, and has the message deleted as if it were
-handled. Whatever goes wrong on the way, SQS still moves it. Where the function dies between the
-two, both happen: the second letter has the message id that the first one names.
+SQS moves a message that was received too often to the dead-letter queue by itself, without a
+reason. So the function in which the last delivery fails sends the message there first, and then
+reports it as handled, so that Lambda deletes it. If anything fails on the way, SQS still moves it.
+If the function dies between the two steps, both happen: the message id of the second dead letter
+is then the one that the first names (`DeadLetter.message_id`).
 
-What the last delivery is, the queue's own redrive policy says: a function may read the attributes
-of its queues anyway, and no setting can differ from what SQS does.
+The queue's redrive policy defines which delivery is the last. The function reads it from SQS,
+because a setting could differ from what SQS does; a function has that permission anyway.
 """
 
 import base64
@@ -30,21 +31,23 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
     from mypy_boto3_sqs.type_defs import MessageAttributeValueTypeDef
 
-FEWEST_RECEIVES = 2  # the least that the template lets a queue allow: a first failure asks nothing
-POLICY_KNOWN_FOR = 60 * SECOND  # ms; an outage fails many messages, and asks once a minute
+FEWEST_RECEIVES = 2  # the template allows no less, so a first failure reads no policy
+POLICY_KNOWN_FOR = 60 * SECOND  # ms; one read a minute, even if many messages fail
 
 
 @dataclass(frozen=True, slots=True)
 class RedrivePolicy:
-    """Where SQS moves what a queue has delivered too often. `url` is None where it never does."""
+    """A queue's redrive policy: when and where SQS moves a message that keeps failing."""
 
     url: str | None
+    """The URL of the dead-letter queue; None if SQS never moves a message."""
     most_receives: int = 0
+    """Deliveries after which SQS moves the message (`maxReceiveCount`)."""
 
 
 @dataclass
 class DeadLetters:
-    """The dead letters of one function's queues. `clock` is in epoch ms."""
+    """Sends one function's messages to their dead-letter queues. `clock` is in epoch ms."""
 
     sqs: "SQSClient"
     clock: Clock = now
@@ -52,9 +55,10 @@ class DeadLetters:
     _policies: dict[str, tuple[int, RedrivePolicy]] = field(default_factory=dict)
 
     def take(self, record: SqsRecord, queue_url: str, error: Exception) -> bool:
-        """Put the message aside if this was its last delivery. False where it comes again.
+        """Send the message to its dead-letter queue if this was its last delivery.
 
-        What AWS refuses here is logged and leaves the message where it was, for SQS to move.
+        Returns False if the message stays in its queue: it will be redelivered, or a call to AWS
+        failed here. Such a failure is logged, and SQS then moves the message.
         """
         receives = record.receives
         if receives < FEWEST_RECEIVES:
@@ -102,7 +106,7 @@ class DeadLetters:
         )
 
     def _send(self, url: str, record: SqsRecord, letter: DeadLetter) -> None:
-        """With the body and the attributes that it had, and in the group that it was in."""
+        """Send the message with its own body, attributes and message group."""
         attributes = own_attributes(record.own)
         attributes[ATTRIBUTE] = {"DataType": "String", "StringValue": wire_text(letter.text())}
         group = str(record.system.get("MessageGroupId", ""))
@@ -121,7 +125,10 @@ class DeadLetters:
 
 
 def read_redrive_policy(text: str | None, queue_url: str) -> RedrivePolicy:
-    """A queue's policy; SQS asks for a dead-letter queue of the same account and region."""
+    """Read the `RedrivePolicy` attribute of a queue.
+
+    SQS requires that a dead-letter queue is in the same account and region as its queue.
+    """
     try:
         policy = json.loads(text or "{}")
         name = str(policy["deadLetterTargetArn"]).rpartition(":")[2]
@@ -132,10 +139,10 @@ def read_redrive_policy(text: str | None, queue_url: str) -> RedrivePolicy:
 
 
 def reason_of(error: Exception) -> str:
-    """Why, in a sentence that quotes nothing of the message.
+    """The reason, in a sentence that quotes nothing of the message.
 
-    Errors of Roundsman's own say it themselves; of another only its type is told, since its text
-    may quote what customers ordered.
+    It is the text of an error of Roundsman's own. For any other error it is only the type, because
+    the text may quote what customers ordered.
     """
     rejected = error.__context__
     if isinstance(rejected, InvalidMessage):
@@ -154,7 +161,7 @@ def _said(error: Exception) -> str:
 def own_attributes(
     given: Mapping[str, Mapping[str, object]],
 ) -> dict[str, "MessageAttributeValueTypeDef"]:
-    """A message's attributes, as Lambda hands them over, in the form that they are sent in."""
+    """A message's attributes, converted from a Lambda event to the parameters of SendMessage."""
     found: dict[str, MessageAttributeValueTypeDef] = {}
     for name, value in given.items():
         kind = str(value["dataType"])

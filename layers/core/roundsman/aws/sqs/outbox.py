@@ -1,4 +1,4 @@
-"""Sending: requests, commands, statuses and rejections over SQS, alerts over SNS."""
+"""Sends requests, commands, statuses and rejected messages over SQS, and alerts over SNS."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -24,23 +24,23 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
-LONGEST_DELAY_SECONDS = 900  # SQS's longest DelaySeconds
+LONGEST_DELAY_SECONDS = 900  # the limit of DelaySeconds in SQS
 
 RequestQueues = Mapping[str, Mapping[str, str]]
-"""URLs of the request queues, by agent and priority."""
+"""The URLs of the request queues, by agent, then by priority."""
 
 
 class AwsOutbox:
     """Outbox over SQS and SNS.
 
-    While a batch of messages is handled, requests and starts wait in the `mailbag` to go out
-    together; whoever handles the batch sends them, and learns there what was not accepted. All
-    else is sent at once, and before a status or an alert what is for the agents: a reply queue
-    that hangs delays no step.
+    While a batch of messages is handled, requests and start commands are buffered in `mailbag` and
+    sent together; `handle_batch` sends them and learns from the buffer which were not accepted.
+    Everything else is sent at once. Buffered requests are sent before a status or an alert, so that
+    a reply queue that hangs delays no step.
 
-    A part names only what it sends to: `request_queues`, `rejected_queue` and `alert_topic` are
-    left out by parts that never use them. The client of SNS is asked for when there is an alert:
-    most instances never have one.
+    A function passes only the destinations that it uses: `request_queues`, `rejected_queue` and
+    `alert_topic` are optional. `sns` is called only when there is an alert, because most instances
+    never send one.
     """
 
     def __init__(
@@ -64,13 +64,14 @@ class AwsOutbox:
         self._alert_topic = alert_topic
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        """Send each (agent, priority, request) to its agent's queue, in batches a queue.
+        """Send each (agent, priority, request) to its agent's queue, in batches for each queue.
 
-        A request's tenant becomes its message group: on a standard queue that keeps no order, but
-        lets SQS serve the quiet tenants first while one of them has a backlog (fair queues).
+        A request's tenant becomes its message group id. On a standard queue this does not order
+        messages; while one tenant has a backlog, SQS delivers the messages of the others first
+        (fair queues).
 
-        Everything is tried before anything is raised: TryAgain where some may yet be accepted,
-        else UnknownAgent or CallRefused for what never will be.
+        All requests are tried before an exception is raised: TryAgain if some may be accepted
+        later, else UnknownAgent or CallRefused.
         """
         failures: list[Exception] = []
         posts: dict[str, list[OutgoingMessage]] = {}
@@ -86,25 +87,25 @@ class AwsOutbox:
         raise_most_retryable(failures)
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        """Tell the scheduler to start what is ready, `delay` ms from now (at most 15 minutes)."""
+        """Send the command to start ready steps, delayed by `delay` ms (at most 15 minutes)."""
         post = OutgoingMessage(
             wire_text(Command(START, task_id).body()), delay=_delay_seconds(delay)
         )
         raise_most_retryable(self.mailbag.send(self._scheduler_queue, [post]))
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
-        """Tell the scheduler to look for what is overdue, `delay` ms from now."""
+        """Send the command to find overdue steps, delayed by `delay` ms (at most 15 minutes)."""
         self._command(Command(INSPECT, task_id), delay)
 
     def send_command(self, command: Command) -> None:
-        """Pass on to the scheduler what somebody asks of a task."""
+        """Send the scheduler a command from an application or an operator."""
         self._command(command, 0)
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        """Send an inspect for each (task id, delay in ms), ten a request.
+        """Send an inspect command for each (task id, delay in ms), ten in one request.
 
-        Everything is tried before anything is raised: TryAgain where some may yet be accepted,
-        else CallRefused. Sending those again that were accepted is harmless.
+        All commands are tried before an exception is raised: TryAgain if some may be accepted
+        later, else CallRefused. Sending an accepted command again is harmless.
         """
         posts = [
             OutgoingMessage(
@@ -125,10 +126,10 @@ class AwsOutbox:
             )
 
     def send_status(self, queue_url: str, body: str) -> bool:
-        """Tell the application. False for a queue that never gets it, whose fault ever that is.
+        """Send a status to the application. Returns False if the queue can never accept it.
 
-        Nothing is sent to a queue that is not a reply queue of this stack, whatever a record or
-        an event says.
+        Nothing is sent to a queue that is not a reply queue of this stack, even if a record or an
+        event names it.
         """
         if usable_reply_queue(queue_url, self._scheduler_queue, self._reply_prefix) is not None:
             return False
@@ -141,9 +142,9 @@ class AwsOutbox:
         return True
 
     def publish(self, alert: Alert) -> None:
-        """Tell the operators: by e-mail in words, by SMS in a sentence, all else in JSON.
+        """Publish an alert to the operators: text for e-mail, a sentence for SMS, otherwise JSON.
 
-        A body that is too long for SNS has its longest texts cut.
+        If a body is too long for SNS, its longest texts are cut.
         """
         if self._sns is None or self._alert_topic is None:
             raise ValueError("this outbox was made without an alert topic")
@@ -157,12 +158,12 @@ class AwsOutbox:
                 MessageAttributes={
                     name: {"DataType": "String", "StringValue": wire_text(value)}
                     for name, value in alert.attributes.items()
-                    if value  # SNS takes no empty one
+                    if value  # SNS refuses an empty value
                 },
             )
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        """Put a message aside, with all that is wrong with it; cut where SQS takes no more."""
+        """Send a message to the RejectedQueue with its problems, cut to the size limit of SQS."""
         if self._rejected_queue is None:
             raise ValueError("this outbox was made without a rejected queue")
         with aws_errors(f"putting a message of {queue} aside"):
@@ -172,10 +173,13 @@ class AwsOutbox:
             )
 
     def _requests_go_first(self) -> None:
-        """Starts may wait: submission tells of an order before it has it started anyway."""
+        """Send the buffered requests, but not the start commands.
+
+        Submission sends an order's status before its start command anyway.
+        """
         self.mailbag.flush(but=self._scheduler_queue)
 
 
 def _delay_seconds(delay: int) -> int:
-    """Rounded up: a command that comes a moment early finds nothing to do."""
+    """Whole seconds, rounded up: a command that comes too early finds nothing to do."""
     return min(LONGEST_DELAY_SECONDS, max(0, -(-delay // SECOND)))

@@ -1,4 +1,4 @@
-"""Posts: messages on their way to a queue of SQS, as many in one request as it takes."""
+"""Sends messages to an SQS queue, as many in one request as SQS accepts."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -15,31 +15,32 @@ if TYPE_CHECKING:
         SendMessageRequestTypeDef,
     )
 
-BATCH_ENTRIES = 10  # SQS's most in one SendMessageBatch; all their bodies share MESSAGE_LIMIT
+BATCH_ENTRIES = 10  # the limit of SendMessageBatch; all its bodies share MESSAGE_LIMIT
 
 
 @dataclass(frozen=True, slots=True)
 class OutgoingMessage:
-    """One message on its way: its text, the group it is in, and its delay in seconds, if any.
-
-    `until` (epoch ms) is when nothing may be said any more: from then on it is not sent.
-    `wanted_by` is by when it should have been sent, where it may wait for others.
-    """
+    """One message to send to a queue."""
 
     body: str
     group: str | None = None
+    """The message group id; None for no group."""
     delay: int | None = None
+    """Seconds; None for the queue's own delay."""
     until: int | None = None
+    """The message must not be sent at or after this instant (epoch ms); None for no limit."""
     wanted_by: int | None = None
+    """The instant (epoch ms) by which a buffered message should be sent; None for no limit."""
 
 
 def send_messages(
     sqs: "SQSClient", url: str, posts: Sequence[OutgoingMessage]
 ) -> list[Exception | None]:
-    """Send them to one queue; for each, in order, why it was not accepted, or None.
+    """Send the messages to one queue, and return one outcome per message, in their order.
 
-    That is TryAgain where it may be another time, and else CallRefused. None keeps another back:
-    what a request of several did not take goes once more by itself, and that answer counts.
+    An outcome is None if SQS accepted the message, TryAgain if it may accept it another time, or
+    else CallRefused. One message does not prevent another: if SQS refuses a batch, or some of its
+    messages, each refused message is sent once more by itself, and that outcome counts.
     """
     found: list[Exception | None] = []
     for batch in batches(posts):
@@ -48,7 +49,7 @@ def send_messages(
 
 
 def batches(posts: Sequence[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]:
-    """Split into what one SendMessageBatch takes, in order."""
+    """Split the messages, in their order, into batches that fit one SendMessageBatch."""
     batch: list[OutgoingMessage] = []
     size = 0
     for post in posts:
@@ -63,7 +64,7 @@ def batches(posts: Sequence[OutgoingMessage]) -> Iterator[list[OutgoingMessage]]
 
 
 def raise_most_retryable(failures: Sequence[Exception]) -> None:
-    """TryAgain, where there is one: what may pass is worth another delivery."""
+    """Raise one of the failures, if any: a TryAgain first, because a redelivery may then help."""
     if failures:
         raise min(failures, key=lambda failure: not isinstance(failure, TryAgain))
 
@@ -84,14 +85,14 @@ def _send(sqs: "SQSClient", url: str, batch: Sequence[OutgoingMessage]) -> list[
     except TryAgain as failure:
         return [failure] * len(batch)
     except CallRefused:
-        # For one of them, it may be: a group that SQS does not take has all of them refused.
+        # One message may be the cause: SQS refuses the whole batch for one invalid group id.
         return [_send_one(sqs, url, post) for post in batch]
     failed = {each["Id"] for each in answer.get("Failed", ())}
     return [_send_one(sqs, url, post) if str(n) in failed else None for n, post in enumerate(batch)]
 
 
 def _send_one(sqs: "SQSClient", url: str, post: OutgoingMessage) -> Exception | None:
-    """By SendMessage, which botocore tries again; what fails within a batch it does not."""
+    """Use SendMessage, which botocore retries; it does not retry failed entries of a batch."""
     asked: SendMessageRequestTypeDef = {"QueueUrl": url, "MessageBody": post.body}
     if post.group is not None:
         asked["MessageGroupId"] = post.group

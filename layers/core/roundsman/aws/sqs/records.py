@@ -1,4 +1,4 @@
-"""The SQS messages of an event, as Lambda hands them over."""
+"""Reads the SQS messages of a Lambda event."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -7,37 +7,38 @@ from typing import cast
 
 @dataclass(frozen=True, slots=True)
 class SqsRecord:
-    """One message: its body, its id (kept by redeliveries), the name of its queue, and the rest.
-
-    `system` are the attributes that SQS itself gives a message, `own` those of its sender.
-    """
+    """One SQS message of a Lambda event."""
 
     body: str
     message_id: str
+    """Stays the same on a redelivery."""
     queue: str
+    """The queue's name."""
     receipt_handle: str
     system: Mapping[str, object] = field(default_factory=dict)
+    """The attributes that SQS sets, such as `SentTimestamp`."""
     own: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
+    """The attributes that the sender set (`messageAttributes`)."""
 
     @property
     def receives(self) -> int:
-        """How often it was received, this time included."""
+        """How often the message was received, including this time."""
         return self.number("ApproximateReceiveCount", 1)
 
     def number(self, name: str, absent: int) -> int:
-        """One of SQS's own attributes that is a number."""
+        """The attribute `name` of `system` as a number; `absent` if it is not one."""
         said = str(self.system.get(name, absent))
         return int(said) if said.isdecimal() else absent
 
 
 def entries_of(event: Mapping[str, object]) -> list[object]:
-    """What an event brings, whatever it is."""
+    """The entries of `Records`, not checked; empty if the event has none."""
     entries = event.get("Records")
     return list(entries) if isinstance(entries, list) else []
 
 
 def read_record(entry: object) -> SqsRecord | None:
-    """The message; None where SQS never made it."""
+    """The message; None if the entry is not an SQS message."""
     given = _mapping(entry)
     body, message_id = given.get("body"), id_of(entry)
     arn, handle = given.get("eventSourceARN"), given.get("receiptHandle")
@@ -51,7 +52,7 @@ def read_record(entry: object) -> SqsRecord | None:
 
 
 def id_of(entry: object) -> str | None:
-    """The message's id, as far as it can be read."""
+    """The entry's message id; None if it has none."""
     found = _mapping(entry).get("messageId")
     return found if isinstance(found, str) and found else None
 

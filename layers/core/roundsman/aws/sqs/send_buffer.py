@@ -1,13 +1,13 @@
-"""What the messages of one batch have to send, kept until it goes out in few requests.
+"""Buffers the outgoing messages of one batch, so that they are sent in few requests.
 
     with mailbag.opened():
-        mailbag.on_account_of(message_id)
-        handle(...)                       # puts posts in
+        mailbag.attribute_to(message_id)
+        handle(...)                       # calls mailbag.send
         mailbag.flush()
-        mailbag.problem_of(message_id)    # the message is done only if there is none
+        mailbag.problem_of(message_id)    # the message is done only if this is None
 
-Nothing depends on what lies in here: it all follows from records that are stored, so a process
-that dies with it loses nothing that the redelivery of its messages does not bring back.
+A process that dies loses nothing: all buffered messages follow from stored records, and the
+redelivery of the incoming messages sends them again.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -30,10 +30,10 @@ class _Kept(NamedTuple):
 
 
 class SendBuffer:
-    """Posts of several messages, sent together; one whose post was not accepted is told by name.
+    """Sends together what several incoming messages cause, and records the failures of each.
 
-    Outside of a batch nothing waits: what is sent is sent at once. `late` is told of each post
-    that was not sent since its `until` had come. `clock` is in epoch ms.
+    Outside a batch nothing is buffered: `send` sends at once. `late` is called with each message
+    that is not sent because its `until` has come. `clock` is in epoch ms.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class SendBuffer:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """For one batch. What it leaves, where it is broken off, is forgotten."""
+        """Buffer messages during one batch; at its end, unsent messages are discarded."""
         self._is_open = True
         try:
             yield
@@ -63,11 +63,11 @@ class SendBuffer:
             self._forget()
 
     def attribute_to(self, message_id: str) -> None:
-        """What is sent from now on is what this message caused."""
+        """Attribute the messages sent from now on to this incoming message."""
         self._account = message_id
 
     def send(self, url: str, posts: Sequence[OutgoingMessage]) -> list[Exception]:
-        """Put them in, or send them, where no batch is handled; why some were not accepted then."""
+        """Buffer the messages; outside a batch, send them and return the failures."""
         if not self._is_open:
             return [each for each in send_messages(self._sqs, url, posts) if each is not None]
         if self._oldest is None and posts:
@@ -76,9 +76,10 @@ class SendBuffer:
         return []
 
     def flush(self, *, but: str | None = None) -> None:
-        """Send all there is, `but` what is for that queue. What was not accepted is remembered.
+        """Send all buffered messages, except those for the queue `but`, and record the failures.
 
-        Should this raise, what was being sent is still in here: it may be another message's.
+        If this raises, the messages for the queue in question stay in the buffer, because other
+        incoming messages may have caused them.
         """
         if self._oldest is None:
             return
@@ -89,22 +90,25 @@ class SendBuffer:
             self._oldest = None
 
     def flush_what_waited(self, longest: int) -> None:
-        """Send all there is where some of it has waited for so many ms."""
+        """Send all buffered messages if the oldest has waited for `longest` ms."""
         if self._oldest is not None and self._clock() - self._oldest >= longest:
             self.flush()
 
     def problem_of(self, message_id: str) -> Exception | None:
-        """Why something that this message caused was not accepted; TryAgain where it may yet be."""
+        """Why a message that this incoming message caused was not accepted; None if all were.
+
+        TryAgain if it may be accepted another time.
+        """
         return self._problems.get(message_id)
 
     @property
     def oldest(self) -> int | None:
-        """Since when (epoch ms) something lies in here; None where nothing does."""
+        """Since when (epoch ms) a message is in the buffer; None if the buffer is empty."""
         return self._oldest
 
     @property
     def wanted_by(self) -> int | None:
-        """The first instant (epoch ms) by which something in here should have been sent."""
+        """The earliest `wanted_by` (epoch ms) of the buffered messages; None if none has one."""
         found = [kept.post.wanted_by for posts in self._kept.values() for kept in posts]
         return min((at for at in found if at is not None), default=None)
 
@@ -131,17 +135,17 @@ class SendBuffer:
 
 
 WAITS_FOR = 100
-"""ms, of the reply that has waited for longest. A quick attempt is over in less."""
+"""ms that the oldest reply may wait. A quick attempt takes less."""
 
 SENT_WITHIN = SECOND // 4
-"""What sending the replies takes at most, of the first one's time."""
+"""ms reserved for sending the replies before the first of them is due."""
 
 
 def why_sent_first(*, since: int, until: int, attempt_ends_at: int, now: int) -> str | None:
-    """Why replies go out before the next attempt begins; None where they may wait for its end.
+    """Why the buffered replies are sent before the next attempt; None if they may wait for its end.
 
-    The oldest of them has waited `since`, and the first of them may not be sent from `until` on.
-    All instants are epoch ms.
+    `since` is when the oldest of them was buffered, and `until` when the first of them should be
+    sent. All instants are in epoch ms.
     """
     if now - since >= WAITS_FOR:
         return f"a reply has waited for {spoken(now - since)}"

@@ -1,1 +1,1 @@
-"""What must hold of every task at every moment, and the checks that hold it."""
+"""The invariants of every task at every moment, and the code that checks them."""

@@ -1,4 +1,4 @@
-"""What becomes of each claim of a world: its lock, its request, and whether its time-out counts."""
+"""Checks of claims: whether each lock is new, and whether a timeout may count as a failure."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -11,43 +11,50 @@ from roundsman.testing.invariants.rules import Broken, Invariant
 from roundsman.wire.messages import AgentRequest
 
 DEATHS = 2
-"""So many handlings of one message in a row may have failed before its claim's time-out counts."""
+"""The timeout of a claim may count once its message failed to be handled this many times."""
 
 
 UNDO_SPARED_AT_MOST = 3
-"""So often in all an undo without an answer is let pass."""
+"""The timeouts of an undo may count once this many of them were not counted."""
 
 
 class Operation(NamedTuple):
-    """What a claim is of."""
+    """The operation that a claim assigns."""
 
     task_id: str
     step: str
     operation: str
+    """`perform` or `undo`."""
 
 
 class Claims:
-    """Told of each record that is stored, of each request that its queue has taken, and of each
-    handling that failed."""
+    """Follows all claims of a world and checks ONE_LOCK and SENT.
+
+    The caller reports each stored record (`of_change`), each request that a queue accepted
+    (`accepted`) and each message that failed to be handled (`handling_failed`).
+    """
 
     def __init__(self) -> None:
-        """Nothing is claimed yet."""
+        """Start without claims."""
         self._given: dict[Operation, set[str]] = {}
         self._accepted: set[tuple[Operation, str]] = set()
         self._spared: dict[Operation, bool] = {}
         self._failed: Counter[str] = Counter()
 
     def accepted(self, request: AgentRequest) -> None:
-        """A queue has taken this request; whether it keeps it is another matter."""
+        """Note that a queue accepted this request, even if it loses it later."""
         of = Operation(request.task_id, request.step, request.operation)
         self._accepted.add((of, request.lock))
 
     def handling_failed(self, nonce: str) -> None:
-        """A message, by the nonce of its claims, was not handled to its end, and comes again."""
+        """Note that a message failed to be handled and will be redelivered.
+
+        `nonce` is the nonce of the claims that this message makes.
+        """
         self._failed[nonce] += 1
 
     def of_change(self, before: Task | None, after: Task, now: int) -> Iterator[Broken]:
-        """What holds of the claims that are made, and over, by this write."""
+        """Check the claims that begin and end with this write. Yields the broken invariants."""
         for name, record in after.steps.items():
             earlier = before.step(name) if before is not None else None
             if earlier is not None and record.locked_by == earlier.locked_by:
@@ -58,7 +65,7 @@ class Claims:
                 yield from self._claimed(after, name, record.locked_by)
 
     def _claimed(self, task: Task, name: str, lock: str) -> Iterator[Broken]:
-        """A lock that was given, and taken away, is never given again."""
+        """Check a new claim: its lock must never have been given before."""
         of = Operation(task.task_id, name, operation_of(task.step(name)))
         given = self._given.setdefault(of, set())
         if lock in given:
@@ -67,11 +74,15 @@ class Claims:
         given.add(lock)
 
     def _over(self, before: Task, after: Task, name: str, now: int) -> Iterator[Broken]:
-        """An attempt whose request no queue took has not failed: its sender has died.
+        """Check a claim that ended: its timeout must not count if no queue accepted its request.
 
-        Where that happens again to the next attempt, or to the message each time it is
-        delivered, it may count: what kills its senders must come to an end some day. So may an
-        undo's that was let pass three times in all: an undo that never starts needs a person.
+        In that case the sender died and the attempt did not fail. The timeout may count all the
+        same in three cases, so that a task whose senders always die comes to an end:
+
+        - The timeout of the attempt before was not counted.
+        - The message of the claim failed to be handled DEATHS times.
+        - The operation is an undo with UNDO_SPARED_AT_MOST timeouts that were not counted, because
+          an undo that never starts needs a person.
         """
         earlier, record = before.step(name), after.step(name)
         of = Operation(after.task_id, name, operation_of(earlier))
@@ -96,13 +107,16 @@ class Claims:
 
 
 def _is_counted_as_overdue(earlier: StepRecord, record: StepRecord) -> bool:
-    """Each time-out that counts makes an error of its own: not an equal one, but another."""
+    """Whether this write counts a timeout.
+
+    Every counted timeout creates a new error object, so errors are compared by identity.
+    """
     error = record.error
     return error is not None and error is not earlier.error and error.type == "Overdue"
 
 
 def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
-    """Whether the attempt is over for lack of an answer, by any clock, and does not count."""
+    """Whether the attempt ended by a timeout, by any part's clock, and was not counted."""
     return (
         operation_of(record) == operation_of(earlier)
         and record.failure_count == earlier.failure_count
@@ -113,7 +127,7 @@ def _is_let_pass(earlier: StepRecord, record: StepRecord, now: int) -> bool:
 
 
 def _ends_anyway(before: Task, after: Task, name: str) -> bool:
-    """A task that ends for another reason makes no further attempt at a perform, counted or not."""
+    """Whether the task ends for another reason, so that a perform has no further attempt anyway."""
     if operation_of(before.step(name)) != PERFORM:
         return False
     if before.ending is not None:

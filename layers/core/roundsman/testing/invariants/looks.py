@@ -1,4 +1,4 @@
-"""Whether the tasks of a world are looked at in time, whatever their due entries say."""
+"""Checks that each task is looked at in time, independently of its due entry (LOOKED_AT)."""
 
 from collections.abc import Iterator
 
@@ -9,25 +9,26 @@ from roundsman.testing.invariants.needs import needs
 from roundsman.testing.invariants.rules import Broken, Invariant
 
 WITHIN = 15 * MINUTE
-"""How long after the last fault what a task needs may stay unseen, beside one interval."""
+"""The time (ms), plus one interval, within which a task must be looked at after a need is due or
+after the last failed call, whichever is later."""
 
 
 class Looks:
-    """When each open task needs to be looked at, and when a scheduler or supervisor last did."""
+    """When each open task needs a look, and when a scheduler or supervisor last read it."""
 
     def __init__(self, interval: int) -> None:
-        """`interval` (ms) is the supervisors'."""
+        """`interval` is the time between two passes of the supervisors, in ms."""
         self._bound = WITHIN + interval
         self._needed: dict[str, int] = {}
         self._looked: dict[str, int] = {}
         self._quiet_since = 0
 
     def failed(self, now: int) -> None:
-        """A call has failed: what comes of it takes some time."""
+        """Note that a call failed: the consequences take time, so the bound starts again."""
         self._quiet_since = now
 
     def written(self, plan: Plan | None, task: Task, now: int, *, is_open: bool) -> None:
-        """A record is stored."""
+        """Note that a record is stored."""
         found = [need.at for need in needs(task, now, plan)] if is_open else []
         if found:
             self._needed[task.task_id] = min(found)
@@ -35,12 +36,12 @@ class Looks:
             self._needed.pop(task.task_id, None)
 
     def looked(self, task_id: str, now: int) -> Iterator[Broken]:
-        """The task is read now, by whom it is to be looked at."""
+        """Note that a scheduler or supervisor reads the task. Yields LOOKED_AT if it is late."""
         yield from self._late(task_id, now)
         self._looked[task_id] = now
 
     def late(self, now: int) -> Iterator[Broken]:
-        """Those that nobody has looked at, each told once."""
+        """Yields LOOKED_AT for each task that is late now; once for each delay."""
         for task_id in list(self._needed):
             for broken in self._late(task_id, now):
                 self._looked[task_id] = now

@@ -1,6 +1,7 @@
-"""What an open task needs, and when: the rule that its due entry is held against.
+"""The needs of an open task: why and by when it must be looked at.
 
-Written from the plan and the record, and not from `roundsman.engine.due`, which is what it judges.
+The checks compare due entries with these needs. They are computed from the plan and the record and
+not with `roundsman.engine.due`, because that is the code under test.
 """
 
 from collections.abc import Iterator
@@ -12,28 +13,28 @@ from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 
 SOON = 30 * SECOND
-"""How long what can be started, and what is owed, may stay as it is until somebody looks."""
+"""How long (ms) a ready step, or an owed status or alert, may wait for a look."""
 
 UNDO_IS_OVER = frozenset({ProcessState.UNDONE, ProcessState.UNDO_ERROR, ProcessState.SKIPPED})
 
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Something that is to be seen to at `at` (epoch ms) at the latest.
-
-    `ready` says that it is a step that can be claimed now.
-    """
+    """A reason to look at a task."""
 
     what: str
     at: int
+    """The latest instant for the look, in epoch ms."""
     ready: bool = False
+    """Whether the reason is a step that can be claimed now."""
 
 
 def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
-    """All that an open task needs, of a record that is written at `now` (epoch ms).
+    """The needs of an open task whose record is written at `now` (epoch ms).
 
-    What can be claimed at `now` only a plan says. It was looked at, or became ready, no later than
-    at this write; each later write may only bring the entry forward, unless it is a look.
+    The steps that can be claimed are found only with a `plan`. Such a step was looked at, or became
+    ready, at this write or before it. A later write may only move the due entry to an earlier
+    instant, unless the writer has looked at the task.
     """
     if task.owed:
         yield Need("what is owed", now + SOON)
@@ -53,7 +54,7 @@ def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
 
 
 def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
-    """The steps of the expanded plan that could be claimed at `now`, to perform or to undo."""
+    """The steps of the expanded plan that can be claimed at `now`, to perform or to undo."""
     scheduled = task.state is TaskState.SCHEDULED and task.start_at > now
     for name, step in plan.steps.items():
         record = task.step(name)
@@ -70,14 +71,14 @@ def ready(plan: Plan, task: Task, now: int) -> Iterator[str]:
 
 
 def undo_is_settled(plan: Plan, name: str, record: StepRecord) -> bool:
-    """Whether nothing of the step is under way or to be undone."""
+    """Whether the step is not under way and does not have to be undone."""
     if record.started_at is None or plan.steps[name].compensation is None:
         return not record.under_way
     return record.process_state in UNDO_IS_OVER
 
 
 def _is_to_go_on(task: Task, record: StepRecord) -> bool:
-    """An ending task performs nothing again; an undo is made whatever the task is at."""
+    """Whether the step will be claimed later: to undo always, to perform unless the task ends."""
     if record.process_state is ProcessState.PENDING:
         return task.ending is None
     return record.process_state is ProcessState.UNDOING

@@ -1,8 +1,9 @@
-"""What must hold at every moment of every task, by name, as functions of what is stored.
+"""The invariants of every task, and the functions that check them.
 
-`of_record` and `of_change` look at the record alone, `of_effects` at what the services did for
-it, `of_ended` at what was said of its end. Each yields what is broken, in words; nothing is
-raised. The rules are the promises of the pattern and of docs/lifecycle.md.
+`of_record` and `of_change` check the record, `of_effects` and `of_knowledge` compare it with the
+effects at the services, `of_ended`, `of_alert` and `of_open` check statuses and alerts. Each
+function yields the broken invariants and raises nothing. The rules are the promises of the
+Scheduler Agent Supervisor pattern and of docs/lifecycle.md.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -22,7 +23,7 @@ from roundsman.wire.alert import Alert
 
 
 class Invariant(StrEnum):
-    """The names, each of which is its sentence."""
+    """The names of the invariants. Each value is a sentence that states the invariant."""
 
     ALWAYS_DUE = "an open task has a due entry, and it is early enough"
     READY = "a step that can be started is looked at within half a minute"
@@ -47,11 +48,13 @@ class Invariant(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One invariant that does not hold, of which task, and how."""
+    """An invariant that does not hold."""
 
     invariant: Invariant
     task_id: str
+    """The task; several ids, a failure group or a message if the invariant is not about a task."""
     what: str
+    """How it is broken."""
 
     def __str__(self) -> str:
         return f"{self.invariant.name}: {self.invariant} - {self.task_id}: {self.what}"
@@ -63,10 +66,11 @@ NOTHING_STANDS = frozenset({ProcessState.UNDONE, ProcessState.SKIPPED})
 
 
 def of_record(task: Task, now: int, *, slack: int = 0) -> Iterator[Broken]:
-    """What holds for a record as it is stored at `now` (epoch ms).
+    """Check a record that is stored at `now` (epoch ms).
 
-    Where clocks differ, an entry may be `slack` ms late: one part takes for begun what another
-    says is still to begin, and comes back when that should have been seen to.
+    If clocks differ, a due entry may be up to `slack` ms late: a part whose clock is ahead treats
+    an instant as reached that is in the future for another part, and sets the entry to the instant
+    by which the step should have been handled.
     """
     yield from _of_index(task, now, slack)
     yield from _of_locks(task)
@@ -95,7 +99,7 @@ def _of_index(task: Task, now: int, slack: int) -> Iterator[Broken]:
 
 
 def _of_ready(plan: Plan, task: Task, now: int, slack: int) -> Iterator[Broken]:
-    """What could be claimed may have lost its Start: the entry stands for it."""
+    """Check that the due entry covers each ready step, because its Start message may be lost."""
     if settled(task):
         return
     for need in needs(task, now, plan):
@@ -116,7 +120,7 @@ def _of_locks(task: Task) -> Iterator[Broken]:
 
 
 def _of_state(task: Task) -> Iterator[Broken]:
-    """The state that is stored is one that its steps can have."""
+    """Check that the stored state of the task agrees with the states of its steps."""
     under_way = [name for name, record in task.steps.items() if record.under_way]
     if task.ended and under_way:
         what = f"{task.state} with {' and '.join(under_way)} under way"
@@ -129,7 +133,7 @@ def _of_state(task: Task) -> Iterator[Broken]:
 def of_change(
     plan: Plan, before: Task | None, after: Task, now: int, *, slack: int = 0
 ) -> Iterator[Broken]:
-    """What holds for two records of a task that follow each other; `before` is None at birth."""
+    """Check two successive records of a task; `before` is None for its first record."""
     yield from of_record(after, now, slack=slack)
     yield from _of_ready(plan, after, now, slack)
     yield from _of_completed(plan, after)
@@ -160,7 +164,10 @@ def of_change(
 
 
 def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
-    """An undo that was just claimed. One that lets its task go on has nothing after it."""
+    """Check the order of an undo that was just claimed: no later step may still need its undo.
+
+    An undo after which the task goes on has no later steps.
+    """
     later = [other for other in plan.steps if name in plan.before(other)]
     ahead = [other for other in later if not undo_is_settled(plan, other, task.step(other))]
     if ahead:
@@ -169,7 +176,7 @@ def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:
 
 
 def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
-    """Also of steps that were never begun, of which a record says nothing."""
+    """Check a Completed task, including the steps that never started and are not in its record."""
     if task.state is not TaskState.COMPLETED:
         return
     for name in plan.expanded(task.fan_outs).steps:
@@ -178,7 +185,10 @@ def _of_completed(plan: Plan, task: Task) -> Iterator[Broken]:
 
 
 def _of_version(before: Task, after: Task) -> Iterator[Broken]:
-    """What was sent, and when to look again, is noted within a version; all else makes a next."""
+    """Check versions: they never fall, and a write of the same version changes no step.
+
+    Such a write notes what was sent or moves the due entry.
+    """
     same = (before.state, before.steps) == (after.state, after.steps)
     if after.version == before.version and not same:
         what = f"version {after.version} is written again, with other steps"
@@ -194,10 +204,11 @@ def of_effects(
     standing: Sequence[EffectKey],
     begun_anew: Mapping[str, int] = NEVER,
 ) -> Iterator[Broken]:
-    """What holds between a record and what stands of it at the services.
+    """Check a record against the effects of its task that stand at the services.
 
-    `begun_anew` says of each step in which round a person last had it all begun anew (`--again`):
-    what no compensation undoes and was done before may stand beside what is done since.
+    `begun_anew` maps each step to the round in which a person last restarted the task
+    (`resubmit --again`). The effect of a step without compensation may stand once from before that
+    round and once from after it.
     """
     expanded = plan.expanded(task.fan_outs)
     taken_back = task.state is TaskState.CANCELLED and task.ending is not None and task.ending.undo
@@ -206,10 +217,10 @@ def of_effects(
     for effect in standing:
         by_step.setdefault(effect.step, []).append(effect.key)
     for name, keys in by_step.items():
-        # A task that is begun again does not know its items yet.
+        # A restarted task does not know the items of its fan-outs yet.
         step = expanded.steps.get(name) or plan.steps.get(step_of(name))
         record = task.step(name)
-        # What nothing undoes stands on when its task is begun again, in a new round.
+        # The effect of a step without compensation still stands when its task is restarted.
         earlier = step is not None and step.compensation is None and record.round > 1
         if step is None or (record.started_at is None and not earlier):
             yield Broken(Invariant.EXPLAINED, task.task_id, f"{name} stands and was never claimed")
@@ -234,7 +245,7 @@ def of_effects(
 
 
 def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
-    """What holds between what a record says is known of each step's effect, and what stands."""
+    """Check that no effect stands that its record rules out (KNOWN)."""
     keys = {effect.key for effect in standing}
     for name, record in task.steps.items():
         key = idempotency_key(task.task_id, name, PERFORM, record)
@@ -244,23 +255,27 @@ def of_knowledge(task: Task, standing: Sequence[EffectKey]) -> Iterator[Broken]:
 
 
 def _is_said_to_be_none(record: StepRecord) -> bool:
-    """Whether the record lets its step be done under another key, or at another agent."""
+    """Whether the record says that the step had no effect.
+
+    If it does, the step may be performed under another key or by another agent.
+    """
     if record.effect is not None:
         return record.effect is Effect.NONE
     return record.process_state is ProcessState.ERROR and not record.outcome_unknown
 
 
 def round_of(task_id: str, step: str, key: str) -> int:
-    """The round of a perform's key (`roundsman.model.task.idempotency_key`)."""
+    """The round in the idempotency key of a perform (`roundsman.model.task.idempotency_key`)."""
     parts = key.removeprefix(f"{task_id}/{step}/{PERFORM}").split("/")
     return int(parts[1]) if len(parts) > 1 and parts[1].isdecimal() else 1
 
 
 def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iterator[Broken]:
-    """What holds of a task that owes nothing: its end was told, and what it failed of is known.
+    """Check a task that ended and owes nothing: its end was reported.
 
-    `told` are the statuses that were sent since it last went on, `groups` the failure groups that
-    are open: those who opened them, or the next pass, alert.
+    Its final status must have been sent, and its failure group must be open. `told` are the
+    statuses that were sent since the task was last reopened. `groups` are the open failure groups.
+    The part that opened a group sends its alert, or else the supervisor's next pass does.
     """
     if not settled(task):
         return
@@ -271,9 +286,10 @@ def of_ended(task: Task, told: Collection[str], groups: Collection[str]) -> Iter
 
 
 def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -> Iterator[Broken]:
-    """What holds of an alert when it is published.
+    """Check an alert when it is published.
 
-    `failed` are the tasks that ever stood in its group, `standing` the Archived ones that do now.
+    `failed` are all tasks that were ever in its failure group, `standing` the Archived tasks that
+    are in it now.
     """
     group, news = alert.attributes.get("group"), alert.attributes.get("news")
     if group is None or alert.attributes["kind"] == "task_unreadable":
@@ -285,6 +301,6 @@ def of_alert(alert: Alert, failed: Collection[str], standing: Collection[str]) -
 
 
 def of_open(group: Group) -> Iterator[Broken]:
-    """What holds of a group that is open when all that was to be done is done."""
+    """Check a failure group that is open at the end of a run: it must have been alerted."""
     if group.told_at is None and not group.undone:
         yield Broken(Invariant.ALERTED, group.opened_by, f"nobody was told of {group.id}")

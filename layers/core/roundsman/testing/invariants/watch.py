@@ -1,4 +1,4 @@
-"""Holds every record against the invariants at the very moment it is written."""
+"""Checks every record against the invariants at the moment when it is written."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from itertools import chain
@@ -25,14 +25,18 @@ from roundsman.testing.ledger import Ledger
 from roundsman.wire.alert import Alert
 
 BEGUN_ANEW = (TaskState.UNDONE, TaskState.CANCELLED)
-"""What only `resubmit --again` makes go on."""
+"""The end states that only `resubmit --again` reopens."""
 
 
 class Watch:
-    """What is stored of each task now, when it is to be looked at, and what was found broken.
+    """Follows the tasks of a world and collects broken invariants.
 
-    `on_write` is for the store. What it finds is kept in `broken`: raised from within a call to
-    the store it might be taken for a fault of the store.
+    `tasks` holds the last record of each task; `due` the due entries of open tasks (epoch ms);
+    `broken` the broken invariants so far. `on_write` is a hook for the store. It does not raise,
+    because the caller could take the exception for a failure of the store.
+
+    `on_reopened` is called with the id of each task that goes on after its end. `groups` returns
+    the failure groups that are stored now.
     """
 
     def __init__(
@@ -44,8 +48,11 @@ class Watch:
         interval: int,
         slack: int = 0,
     ) -> None:
-        """`interval` (ms) is the supervisors'; `slack` how late (ms) a due entry may be where
-        clocks differ."""
+        """Start without tasks.
+
+        `interval` is the time between two passes of the supervisors, in ms. `slack` is how late a
+        due entry may be because clocks differ, in ms.
+        """
         self._slack = slack
         self._plan_of = plan_of
         self._ledger = ledger
@@ -64,7 +71,7 @@ class Watch:
         self._begun_anew: dict[str, dict[str, int]] = {}
 
     def on_write(self, task: Task) -> None:
-        """A record is stored, or removed as it is."""
+        """Check a record that is stored, or removed instead of being stored."""
         before = self.tasks.get(task.task_id)
         self.tasks[task.task_id] = task
         if before is not None and before.ended and not task.ended:
@@ -86,15 +93,15 @@ class Watch:
             self._begun_anew[task.task_id] = rounds
 
     def touched(self, task_id: str) -> None:
-        """Something was done, or undone, for this task."""
+        """Note that an effect of this task may have been performed or undone."""
         self._dirty[task_id] = None
 
     def on_load(self, task_id: str) -> None:
-        """A scheduler or a supervisor has read this task."""
+        """Note that a scheduler or a supervisor read this task."""
         self.broken += self.looks.looked(task_id, self._clock())
 
     def on_alert(self, alert: Alert) -> None:
-        """An alert is published: judged by what is stored now, since that may change at once."""
+        """Check an alert when it is published, because the stored tasks may change right after."""
         group = alert.attributes.get("group", "")
         self.broken += of_alert(alert, self._failed.get(group, ()), self._standing_in(group))
         if alert.attributes.get("news") == News.CLEAR:
@@ -103,9 +110,9 @@ class Watch:
             self._alerted.add(group)
 
     def look(self, told: Mapping[str, Collection[str]]) -> None:
-        """After an event: hold what was touched against the services and what was said.
+        """Check each task that changed since the last call against its effects and statuses.
 
-        `told` are the names of the statuses that were sent, by task.
+        Called after each event. `told` maps each task to the names of the statuses sent for it.
         """
         groups = self.groups()
         is_open = {group.id for group in groups if group.closed_at is None}
@@ -136,7 +143,7 @@ class Watch:
         self._dirty.clear()
 
     def _standing_in(self, group: str) -> list[str]:
-        """The Archived tasks that are in a group and owe nothing."""
+        """The Archived tasks that are in this failure group and owe nothing."""
         return [
             task.task_id
             for task in (self.tasks.get(task_id) for task_id in self._failed.get(group, ()))
@@ -145,5 +152,5 @@ class Watch:
         ]
 
     def open_tasks(self) -> list[Task]:
-        """Those that have not ended."""
+        """The tasks that have not ended."""
         return [task for task in self.tasks.values() if not task.ended]

@@ -1,8 +1,8 @@
 """The remote services of the example: inventory, payment, shipping and mail, on one loopback port.
 
-`contract` says which calls exist and how they are answered, `bodies` what a body must hold,
-`ledger` what really happened, `faults` and `fault_rules` what goes wrong on purpose,
-`application` joins them for one request, `server` speaks HTTP, `command` is the CLI.
+`contract` lists the calls and their answers, `bodies` validates request bodies, `ledger` keeps the
+effects, `faults` and `fault_rules` inject failures, `hold` delays requests, `application` handles
+one request with all of these, `admin` serves the administration paths, and `server` speaks HTTP.
 """
 
 from roundsman.testing.remote_services.fault_rules import FaultsInvalid

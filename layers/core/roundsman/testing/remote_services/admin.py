@@ -1,6 +1,6 @@
-"""The paths for whoever looks on: the ledger, the log of calls and the faults.
+"""The administration paths: the ledger, the log of calls and the fault rules.
 
-No order contents leave through here: the ledger keeps ids, keys and counts.
+They never return the contents of orders: the ledger keeps only ids, keys and counts.
 """
 
 from collections.abc import Callable, Mapping
@@ -26,7 +26,7 @@ def handle(
     query: Mapping[str, list[str]],
     body: bytes,
 ) -> Answer:
-    """Answer one request of an administration path."""
+    """Answer one request to an administration path."""
     if path not in _METHODS:
         return refused(404, "NoSuchResource", "GET / lists the calls that exist")
     if method not in _METHODS[path]:

@@ -1,9 +1,10 @@
-"""One request in, what to send out: the calls of the contract, with their faults and effects.
+"""Handles one request: validates it, applies faults, performs the effect and returns the reply.
 
-Knows nothing of sockets. The order for a call is: validate, count it, hang, refuse by fault, ask
-the ledger, be slow, let the effect happen, spoil or lose the answer. A hang keeps the request in
-front of the service, as a network does: another call with the key is handled meanwhile. A latency
-is the service's own slowness: another call with the key then meets 409 InProgress.
+This module does not use sockets. A call is handled in this order: validate it, count it, hang,
+reject it by a fault, look it up in the ledger, wait for the latency, perform the effect, spoil or
+lose the answer. A hang delays the request before it reaches the service, as a network does, so
+another call with the same key is handled meanwhile. A latency is time that the service needs, so
+another call with the same key gets 409 InProgress meanwhile.
 """
 
 import hashlib
@@ -31,13 +32,13 @@ from roundsman.testing.remote_services.hold import Hold, TooManyHanging
 from roundsman.testing.remote_services.ledger import Call, Ledger
 from roundsman.testing.remote_services.values import Answer, Body, Json, refused
 
-MAX_KEY = 512  # twice what an order id of 128, a step name and an agent's name can come to
+MAX_KEY = 512  # twice the longest key: an order id of 128, a step name and an agent's name
 CALL_LOG_LENGTH = 10_000
 
 
 @dataclass(frozen=True)
 class Request:
-    """A request that was read to its end; `path` has no query."""
+    """A request that was read completely. `path` has no query."""
 
     method: str
     path: str
@@ -47,12 +48,12 @@ class Request:
 
 @dataclass(frozen=True)
 class Silence:
-    """Close the connection without an answer."""
+    """A reply: close the connection without an answer."""
 
 
 @dataclass(frozen=True)
 class Spoiled:
-    """Send this answer spoiled in this way."""
+    """A reply: send this answer in a form that the client cannot read."""
 
     answer: Answer
     spoil: Spoil
@@ -62,7 +63,7 @@ Reply: TypeAlias = Answer | Silence | Spoiled
 
 
 class Application:
-    """The four services over one ledger, one set of faults and one log of calls."""
+    """The four services, with one ledger, one set of fault rules and one log of calls."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         """`clock` returns epoch milliseconds."""
@@ -74,7 +75,7 @@ class Application:
         self.hold = Hold()
 
     def handle(self, request: Request) -> Reply:
-        """Answer one request of a service, with whatever effect and fault it meets."""
+        """Handle one request to a service, with its effect and its faults. Returns the reply."""
         ticket, ledger, faults = self.hold.ticket(), self._ledger, self._faults
         read = _read(request, ledger)
         if isinstance(read, Answer):
@@ -89,29 +90,32 @@ class Application:
         return self._logged(request, call.order_id, reply)
 
     def effects(self, order_id: str | None = None) -> list[Json]:
-        """List every effect since the ledger was reset, for one order if asked."""
+        """List the ledger's entries since its last reset: of one order, or of all if None."""
         return self._ledger.effects(order_id)
 
     def calls(self, order_id: str | None = None) -> list[Json]:
-        """List the last calls as they came in, for one order if asked. Bodies are not kept."""
+        """List the last CALL_LOG_LENGTH calls, oldest first: of one order, or of all if None.
+
+        Bodies are not kept.
+        """
         with self._calls_lock:
             calls = list(self._calls)
         return [call for call in calls if order_id is None or call["orderId"] == order_id]
 
     def reset(self) -> None:
-        """Forget all effects, keys and calls. What is still under way ends in the old ledger."""
+        """Remove all effects, keys and calls. Requests in progress end in the old ledger."""
         self._ledger = Ledger()
         with self._calls_lock:
             self._calls.clear()
         self.hold.release()
 
     def set_faults(self, document: Json) -> None:
-        """Replace all fault rules and let go what they held. Raises FaultsInvalid."""
+        """Replace all fault rules and release the waiting requests. Raises FaultsInvalid."""
         self._faults = Faults(read_rules(document))
         self.hold.release()
 
     def faults(self) -> Body:
-        """Return the rules, how many calls each has met, and how many requests wait now."""
+        """Return the rules, how many calls each has hit, and how many requests wait now."""
         waiting: Body = {"hanging": self.hold.hanging, "slow": self.hold.slow}
         return {**self._faults.described(), **waiting}
 
@@ -134,7 +138,7 @@ class Application:
         match fault.failure:
             case LoseAnswer(silence=silence):
                 if silence is not None:
-                    # One hang too many ends the silence early; the answer is lost all the same.
+                    # If too many requests hang, the silence ends early; the answer is still lost.
                     with suppress(TooManyHanging):
                         self.hold.hang(ticket, silence.seconds)
                 return Silence()
@@ -146,7 +150,7 @@ class Application:
     def _effect(
         self, call: Call, refusal: Answer | None, fault: Fault, ledger: Ledger, ticket: int
     ) -> Answer | None:
-        """Work on the call for its latency, and settle it; None: the server stops first."""
+        """Wait for the latency of the call, then settle it. None means that the server stops."""
         known = ledger.begin(call)
         if not self._delayed(fault, ticket):
             if known is None:
@@ -175,11 +179,15 @@ class Application:
 
 
 def _read(request: Request, ledger: Ledger) -> tuple[Call, Answer | None] | Answer:
-    """Read a request as a call and what the order's contents make of it, or say what is wrong."""
+    """Read a request as a call.
+
+    Returns the call, with the refusal that the contents of its order lead to (None if they do not),
+    or an error answer if the request is invalid.
+    """
     found = route(request.method, request.path)
     if isinstance(found, Answer):
         return found
-    # A question has no effect, so it needs no key of its own.
+    # A probe has no effect, so it needs no key of its own.
     key = found.perform_key if found.operation.kind == "probe" else request.key
     if key is None or not key:
         return refused(400, "IdempotencyKeyMissing", "every call needs an Idempotency-Key header")
@@ -207,7 +215,7 @@ def _call(found: Route, key: str, body: Body, ledger: Ledger) -> Call:
 
 def _body(operation: Operation, raw: bytes) -> Body | Answer:
     if operation.is_addressed:
-        return {}  # a DELETE or GET says all in its path
+        return {}  # a DELETE or GET has all its data in the path
     try:
         body = parse_json(raw)
     except NotJson as problem:
@@ -218,11 +226,11 @@ def _body(operation: Operation, raw: bytes) -> Body | Answer:
 
 
 class NotJson(ValueError):
-    """A body is not JSON."""
+    """Raised if a body is not JSON."""
 
 
 def parse_json(raw: bytes) -> Json:
-    """Parse a body strictly: neither NaN nor Infinity. Raises NotJson."""
+    """Parse a body as strict JSON, without NaN and Infinity. Raises NotJson."""
     try:
         parsed: Json = json.loads(raw, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:

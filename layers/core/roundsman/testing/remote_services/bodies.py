@@ -1,7 +1,8 @@
-"""What the body of each call must hold, and which order contents a service turns down.
+"""Validates the body of each call, and decides which order contents a service refuses.
 
-Pure. A problems function returns one sentence for each problem, opening with its path, and an
-empty list for a good body. Fields that a service does not know are ignored.
+All functions are pure. A `..._problems` function returns one sentence for each problem, which
+begins with the path of the field; the list is empty for a valid body. Unknown fields are ignored. A
+`..._refusal` function returns the error answer, or None.
 """
 
 import re
@@ -15,12 +16,12 @@ _COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
 
 
 def reservation_problems(body: Body) -> list[str]:
-    """Check `{orderId, lines}`."""
+    """The problems of `{orderId, lines}`."""
     return [*_text(body, "orderId"), *_lines(body)]
 
 
 def charge_problems(body: Body) -> list[str]:
-    """Check `{orderId, amount, currency, token}`; the amount is a decimal string, as in "39.80"."""
+    """The problems of `{orderId, amount, currency, token}`; `amount` is text such as "39.80"."""
     return [
         *_text(body, "orderId"),
         *_pattern(body, "amount", _AMOUNT, 'a decimal number in a string, such as "39.80"'),
@@ -30,27 +31,27 @@ def charge_problems(body: Body) -> list[str]:
 
 
 def refund_problems(body: Body) -> list[str]:
-    """Check `{chargeKey}`: the idempotency key of the charge."""
+    """The problems of `{chargeKey}`, the idempotency key of the charge."""
     return _text(body, "chargeKey")
 
 
 def shipment_problems(body: Body) -> list[str]:
-    """Check `{orderId, address, lines}`."""
+    """The problems of `{orderId, address, lines}`."""
     return [*_text(body, "orderId"), *_address(body.get("address")), *_lines(body)]
 
 
 def message_problems(body: Body) -> list[str]:
-    """Check `{orderId, template}`."""
+    """The problems of `{orderId, template}`."""
     return [*_text(body, "orderId"), *_text(body, "template")]
 
 
 def nothing_to_check(_body: Body) -> list[str]:
-    """A call whose body does not matter."""
+    """No problems, for a call whose body is ignored."""
     return []
 
 
 def reservation_refusal(body: Body) -> Answer | None:
-    """A sku that begins with OUT- is never in stock."""
+    """Refuse with OutOfStock if the sku of a line begins with OUT-."""
     lines = body.get("lines")
     known = lines if isinstance(lines, list) else []
     skus = [line.get("sku") for line in known if isinstance(line, dict)]
@@ -60,14 +61,14 @@ def reservation_refusal(body: Body) -> Answer | None:
 
 
 def charge_refusal(body: Body) -> Answer | None:
-    """The token tok_declined is never accepted."""
+    """Refuse with CardDeclined if the token is tok_declined."""
     if body.get("token") == "tok_declined":
         return refused(402, "CardDeclined", "the card was declined")
     return None
 
 
 def shipment_refusal(body: Body) -> Answer | None:
-    """The country XX cannot be delivered to."""
+    """Refuse with AddressUndeliverable if the country is XX."""
     address = body.get("address")
     if isinstance(address, dict) and address.get("country") == "XX":
         return refused(422, "AddressUndeliverable", "no carrier delivers to this country")
@@ -75,7 +76,7 @@ def shipment_refusal(body: Body) -> Answer | None:
 
 
 def never_refused(_body: Body) -> Answer | None:
-    """A call that no order contents make fail."""
+    """No refusal, for a call that never depends on the contents of the order."""
     return None
 
 

@@ -1,7 +1,8 @@
-"""Which calls the remote services take, and where each is found: the contract as a table.
+"""The calls of the remote services as a table, and the routing of requests to them.
 
-Pure. A resource is addressed by the idempotency key of the perform that makes it, URL-encoded in
-one path segment, so that an undo works even when nobody knows whether the perform happened.
+All functions are pure. The address of a resource is the idempotency key of the perform that
+creates it, URL-encoded in one path segment, so an undo also works if it is unknown whether the
+perform happened.
 """
 
 from collections.abc import Callable
@@ -14,26 +15,29 @@ from roundsman.testing.remote_services.values import Answer, Body, Kind, refused
 
 @dataclass(frozen=True)
 class Operation:
-    """One call of one service; `id_prefix` is empty where the answer carries no body."""
+    """One call of one service."""
 
     method: str
     resource: str
     service: str
     kind: Kind
     ok_status: int
+    """The HTTP status of a successful call."""
     problems: Callable[[Body], list[str]] = bodies.nothing_to_check
     refusal: Callable[[Body], Answer | None] = bodies.never_refused
     id_field: str = ""
+    """The field of the answer that has the id of the new resource."""
     id_prefix: str = ""
+    """The prefix of that id; empty if the answer has no body of its own."""
 
     @property
     def name(self) -> str:
-        """The name by which fault rules know this call, such as `POST /charges`."""
+        """The name of this call in fault rules, such as `POST /charges`."""
         return f"{self.method} /{self.resource}"
 
     @property
     def is_addressed(self) -> bool:
-        """Whether the path goes on with the key of the perform that is undone or asked about."""
+        """Whether the path ends with the key of the perform to undo or to look up."""
         return self.method in ("DELETE", "GET")
 
 
@@ -67,14 +71,15 @@ OPERATION_NAMES = frozenset(operation.name for operation in OPERATIONS)
 
 @dataclass(frozen=True)
 class Route:
-    """The operation that a request names, and the perform key in its path (or an empty one)."""
+    """The operation of a request."""
 
     operation: Operation
     perform_key: str = ""
+    """The key of the perform in the path; empty if the path has none."""
 
 
 def route(method: str, path: str) -> Route | Answer:
-    """Find the operation of a request; an Answer says why there is none. `path` has no query."""
+    """The operation of a request, or an error answer if there is none. `path` has no query."""
     segments = path.split("/")[1:]
     resource = segments[0]
     here = [operation for operation in OPERATIONS if operation.resource == resource]

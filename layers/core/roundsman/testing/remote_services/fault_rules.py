@@ -1,6 +1,6 @@
-"""Reading fault rules from JSON: every problem is named by its path, and nothing is guessed.
+"""Reads fault rules from JSON and reports every problem with its path.
 
-Pure. `false` and `null` mean that a field is absent.
+All functions are pure. `false` and `null` mean that a field is absent.
 """
 
 from collections.abc import Callable, Collection
@@ -26,18 +26,18 @@ MAX_RULES = 1000
 MAX_LATENCY_MS = 600_000
 MAX_HANG_SECONDS = 3600
 MAX_HUGE_BYTES = 100_000_000
-HUGE_BYTES = 10_000_000  # when hugeBody is just true
+HUGE_BYTES = 10_000_000  # if hugeBody is true
 
-# A rule has at most one way to fail, except that a lost answer may come with a silence (hang).
+# A rule has at most one failure, except that loseAnswer can be combined with hang.
 _WAYS_TO_FAIL = (
     "status", "hang", "loseAnswer", "truncate", "nonJson", "hugeBody", "redirect", "forgetKey",
 )  # fmt: skip
 
-_Check = Callable[[Json], str]  # what the value must be, or an empty string if it is that
+_Check = Callable[[Json], str]  # returns what the value must be; empty if the value is valid
 
 
 class FaultsInvalid(ValueError):
-    """The rules cannot be used; `problems` says all that is wrong with them."""
+    """Raised if fault rules are invalid; `problems` lists all problems."""
 
     def __init__(self, problems: list[str]) -> None:
         super().__init__("; ".join(problems))
@@ -45,7 +45,7 @@ class FaultsInvalid(ValueError):
 
 
 def read_rules(document: Json) -> list[Rule]:
-    """Read `{"rules": [...]}`. Raises FaultsInvalid with every problem found."""
+    """Read `{"rules": [...]}`. Raises FaultsInvalid with all problems."""
     given = document.get("rules") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(given, list):
         raise FaultsInvalid(['rules: the body must be an object such as {"rules": [...]}'])

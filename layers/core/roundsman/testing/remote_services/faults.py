@@ -1,9 +1,8 @@
-"""What goes wrong on purpose: fault rules, and which of them a call meets.
+"""Fault rules, and the choice of the rules that hit a call.
 
-Pure but for the counters; the dice are seeded, so a run can be repeated. Rules are tried in order:
-each that matches adds its latency, and the first whose failure strikes ends the search (the rules
-after it do not see the call). `after` and `times` count matching calls; `error_rate` is the share
-of the calls that a rule applies to which its failure strikes.
+The only state is the counters. Random choices are seeded, so a run can be repeated. Rules are tried
+in order. Each rule that applies adds its latency. The first rule whose failure hits the call ends
+the search; the rules after it do not count the call.
 """
 
 import hashlib
@@ -19,36 +18,39 @@ from roundsman.testing.remote_services.values import Answer, Body, Json
 
 @dataclass(frozen=True)
 class Refuse:
-    """Answer this instead (a status, a redirect); the call has no effect."""
+    """Send this answer, such as an error or a redirect; the call has no effect."""
 
     answer: Answer
 
 
 @dataclass(frozen=True)
 class Hang:
-    """Keep the request in front of the service; after `seconds` (None: on release) it goes on."""
+    """Delay the request before it reaches the service, then handle it."""
 
     seconds: float | None
+    """The delay; None means until a release."""
 
 
 @dataclass(frozen=True)
 class LoseAnswer:
-    """Let the effect happen, then close the connection unanswered, after a silence if asked."""
+    """Perform the effect, then close the connection without an answer."""
 
     silence: Hang | None = None
+    """The delay before the connection is closed; None means no delay."""
 
 
 @dataclass(frozen=True)
 class Spoil:
-    """Let the effect happen, then send an answer that cannot be read; `size` in bytes if huge."""
+    """Perform the effect, then send an answer that the client cannot read."""
 
     how: Literal["truncate", "nonJson", "hugeBody"]
     size: int = 0
+    """The length of a huge body, in bytes."""
 
 
 @dataclass(frozen=True)
 class ForgetKey:
-    """Forget what is known of the key before the call is handled: its effect happens again."""
+    """Forget the key before the call is handled, so that its effect happens again."""
 
 
 Failure: TypeAlias = Refuse | Hang | LoseAnswer | Spoil | ForgetKey
@@ -56,7 +58,7 @@ Failure: TypeAlias = Refuse | Hang | LoseAnswer | Spoil | ForgetKey
 
 @dataclass(frozen=True)
 class Target:
-    """What rules look at in a call."""
+    """The properties of a call that rules match."""
 
     operation: Operation
     order_id: str
@@ -65,32 +67,40 @@ class Target:
 
 @dataclass(frozen=True)
 class Rule:
-    """One rule as set over HTTP (`given`); None matches anything, and `times` None is for ever."""
+    """One fault rule."""
 
     given: Body
+    """The rule as JSON, as it was set."""
     service: str | None = None
+    """The service, or the resource, whose calls match; None means any."""
     operation: str | None = None
+    """The name or the kind of the operations that match; None means any."""
     order_id: str | None = None
+    """The order whose calls match; None means any."""
     latency_ms: int = 0
     failure: Failure | None = None
     error_rate: float = 1.0
+    """The share of the calls to which the rule applies that its failure hits, from 0 to 1."""
     seed: int = 0
+    """The seed of the random choice by `error_rate`."""
     times: int | None = None
+    """The number of matching calls to which the rule applies; None means all."""
     after: int = 0
+    """The number of matching calls before the first to which the rule applies."""
 
     def fits(self, operation: Operation) -> bool:
-        """Whether this rule is about an operation, for whichever order."""
+        """Whether this rule matches calls of an operation, for some order."""
         of_service = self.service in (None, operation.service, operation.resource)
         return of_service and self.operation in (None, operation.name, operation.kind)
 
     def matches(self, target: Target) -> bool:
-        """Whether this rule is about a call."""
+        """Whether this rule matches a call."""
         return self.order_id in (None, target.order_id) and self.fits(target.operation)
 
 
 @dataclass(frozen=True)
 class Fault:
-    """What a call meets: how long it is worked on, and what then fails, if anything."""
+    """What the rules do to one call: its latency and its failure, if any."""
 
     latency_seconds: float = 0.0
     failure: Failure | None = None
@@ -114,7 +124,7 @@ class _Counted:
 
     def strikes(self, key: str) -> bool:
         if self.rule.error_rate < 1.0:
-            # Drawn per key, not from one sequence: threads that race change nobody's dice.
+            # Each key has its own random sequence, so races between threads change no result.
             self.draws[key] += 1
             if dice(self.rule.seed, key, self.draws[key]) >= self.rule.error_rate:
                 return False
@@ -123,14 +133,14 @@ class _Counted:
 
 
 class Faults:
-    """A set of rules with their counters. Safe to call from many threads."""
+    """A set of rules with their counters. Thread-safe."""
 
     def __init__(self, rules: Sequence[Rule] = ()) -> None:
         self._lock = threading.Lock()
         self._counted = [_Counted(rule) for rule in rules]
 
     def meet(self, target: Target) -> Fault:
-        """Return what this call meets, and count it."""
+        """Count this call and return its latency and failure."""
         latency_ms = 0
         with self._lock:
             for counted in self._counted:
@@ -143,7 +153,7 @@ class Faults:
         return Fault(latency_ms / 1000)
 
     def described(self) -> Body:
-        """Return the rules as they were given, and how many calls each has met."""
+        """Return the rules as they were set, and their counters."""
         with self._lock:
             rules: list[Json] = [{**counted.rule.given} for counted in self._counted]
             counts: list[Json] = [
@@ -154,6 +164,6 @@ class Faults:
 
 
 def dice(seed: int, key: str, draw: int) -> float:
-    """Return a number in [0, 1), the same for the same arguments on every machine."""
+    """Return a pseudo-random number in [0, 1) that depends only on the arguments."""
     digest = hashlib.sha256(f"{seed}\n{draw}\n{key}".encode(errors="replace")).digest()
     return int.from_bytes(digest[:6], "big") / 2**48

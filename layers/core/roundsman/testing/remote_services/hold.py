@@ -1,6 +1,6 @@
-"""Where requests wait: a latency, or a hang until somebody lets go.
+"""Delays requests: for a latency, or for a hang until it is released.
 
-A waiting request costs a thread, so hangs are bounded: the one too many is turned away.
+A waiting request occupies a thread, so the number of hangs is limited; any further one is rejected.
 """
 
 import threading
@@ -9,11 +9,11 @@ MAX_HANGING = 256
 
 
 class TooManyHanging(Exception):
-    """As many requests hang as may hang at once."""
+    """Raised if the largest number of requests hangs already."""
 
 
 class Hold:
-    """A place to wait in. Releasing lets all who hold an older ticket go on."""
+    """Lets requests wait. A release wakes all requests whose ticket is older. Thread-safe."""
 
     def __init__(self, max_hanging: int = MAX_HANGING) -> None:
         self._changed = threading.Condition()
@@ -25,23 +25,26 @@ class Hold:
 
     @property
     def hanging(self) -> int:
-        """How many requests hang now."""
+        """The number of requests that hang now."""
         with self._changed:
             return self._hanging
 
     @property
     def slow(self) -> int:
-        """How many requests wait out a latency now."""
+        """The number of requests that wait for their latency now."""
         with self._changed:
             return self._slow
 
     def ticket(self) -> int:
-        """Return the ticket to wait with. Taken before the rules are read, no release is missed."""
+        """Return a ticket for `delay` and `hang`.
+
+        A request must take it before it reads the rules, so that it misses no release.
+        """
         with self._changed:
             return self._released
 
     def delay(self, ticket: int, seconds: float) -> bool:
-        """Wait for a time, or until released. False: the server stops, and nothing may go on."""
+        """Wait for `seconds` or until a release. Returns False if the server stops."""
         with self._changed:
             self._slow += 1
             try:
@@ -51,7 +54,10 @@ class Hold:
             return not self._stopped
 
     def hang(self, ticket: int, seconds: float | None) -> bool:
-        """As delay, but counted; None waits for the release. Raises TooManyHanging."""
+        """Wait for `seconds` or until a release; None waits for a release only.
+
+        Returns False if the server stops. Raises TooManyHanging if too many requests hang already.
+        """
         with self._changed:
             if self._hanging >= self._max_hanging:
                 raise TooManyHanging
@@ -63,13 +69,13 @@ class Hold:
             return not self._stopped
 
     def release(self) -> None:
-        """Let everybody who waits go on, as when a network heals and delivers what it held."""
+        """Wake all waiting requests, as when a network recovers and delivers delayed requests."""
         with self._changed:
             self._released += 1
             self._changed.notify_all()
 
     def stop(self) -> None:
-        """Turn everybody away who waits or ever will."""
+        """Make all waits, now and later, return False at once."""
         with self._changed:
             self._stopped = True
             self._changed.notify_all()

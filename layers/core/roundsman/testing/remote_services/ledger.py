@@ -1,15 +1,15 @@
-"""What really happened: every effect, counted by its idempotency key.
+"""The ledger of the remote services: every effect, counted by its idempotency key.
 
     call -> received -> begin --------------------> settle -> answer
-                          |  an answer is known       |  refused: nothing is remembered
+                          |  an answer is stored      |  refused: nothing is stored
                           |  key spent: KeyUndone     |  key spent meanwhile: KeyUndone
-                          |  other body: KeyReused    |  else the effect, and its answer is kept
+                          |  other body: KeyReused    |  else the effect, and its answer is stored
                           |  begun: InProgress        |
 
-An undo spends the perform's key for ever, whether or not the perform ever arrived, so no perform
-lands after its undo. Effects are counted where they happen and not by the keys that are known, so
-that a second effect of one key would be seen. A probe only asks, and leaves no trace here. Bodies
-are kept as hashes only. No HTTP and no clock in here; safe to call from many threads.
+An undo spends the perform's key permanently, even if the perform never arrived, so no perform has
+its effect after its undo. Effects are counted when they happen, not derived from the stored keys,
+so a second effect of one key would be visible. A probe is read-only and is not recorded. Bodies are
+stored as hashes only. This module uses neither HTTP nor a clock, and is thread-safe.
 """
 
 import threading
@@ -21,11 +21,12 @@ from roundsman.testing.remote_services.values import Answer, Body, Json, Kind, r
 
 @dataclass(frozen=True)
 class Call:
-    """One request as the ledger sees it; `perform_key` is `key` itself unless this is an undo."""
+    """One valid request to a service."""
 
     operation: Operation
     key: str
     perform_key: str
+    """The key of the perform that this call is, undoes or looks up."""
     order_id: str
     body_hash: str
 
@@ -38,14 +39,14 @@ class _Entry:
     at: list[int] = field(default_factory=list)
     result: Body = field(default_factory=dict)
     answer: Answer | None = None
-    # The body is bound to the key by the answer that is kept, not by a call that was refused: a
-    # corrected order may use its key again.
+    # The hash of the body whose answer is stored. A refused call does not bind its body to the key,
+    # so a corrected order may use the key again.
     body_hash: str = ""
     in_progress: bool = False
 
 
 class Ledger:
-    """The effects of all services since the ledger was made. Keys are separate per service."""
+    """The effects of all services since the ledger was created. Each service has its own keys."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -54,23 +55,26 @@ class Ledger:
         self._issued = 0
 
     def order_of(self, service: str, perform_key: str) -> str:
-        """Return the order behind a perform's key: an undo names only the key.
+        """Return the order of a perform's key, because an undo names only the key.
 
-        A key that this service never saw is taken to open with the order's id, as all of ours do.
+        An unknown key is assumed to begin with the order's id, as Roundsman's keys do.
         """
         with self._lock:
             entry = self._entries.get((service, "perform", perform_key))
         return entry.call.order_id if entry else perform_key.split("/", 1)[0]
 
     def received(self, call: Call) -> None:
-        """Count a request, whatever becomes of it."""
+        """Count a request, independently of its result."""
         if call.operation.kind == "probe":
             return
         with self._lock:
             self._entry(call).calls += 1
 
     def begin(self, call: Call) -> Answer | None:
-        """Return the answer that is already known, or None: then settle or abandon must follow."""
+        """Begin a call. Returns its answer if there is one already, else None.
+
+        After None the caller must call `settle` or `abandon`.
+        """
         with self._lock:
             if call.operation.kind == "probe":
                 return self._found(call)
@@ -85,7 +89,10 @@ class Ledger:
             return None
 
     def settle(self, call: Call, refusal: Answer | None, now: int) -> Answer:
-        """Let the effect happen, once, at `now` (epoch milliseconds), unless it is refused."""
+        """Perform the effect of the call once, at `now` (epoch ms), unless it is refused.
+
+        Returns the answer.
+        """
         with self._lock:
             entry = self._entry(call)
             entry.in_progress = False
@@ -102,12 +109,12 @@ class Ledger:
             return entry.answer
 
     def abandon(self, call: Call) -> None:
-        """End a call that was begun and will not be settled: it had no effect."""
+        """End, without an effect, a call that was begun and will not be settled."""
         with self._lock:
             self._entry(call).in_progress = False
 
     def forget(self, call: Call) -> None:
-        """Forget what is known of the call's key, as a service past its key lifetime would."""
+        """Forget the key of the call, as a service does when the lifetime of a key ends."""
         with self._lock:
             if call.operation.kind != "probe":
                 self._entry(call).answer = None
@@ -116,7 +123,7 @@ class Ledger:
             self._spent.discard((call.operation.service, call.key))
 
     def effects(self, order_id: str | None = None) -> list[Json]:
-        """List what happened under each key, in the order in which the keys were first seen."""
+        """List the entry of each key, in the order in which the keys first arrived."""
         with self._lock:
             entries = list(self._entries.values())
             return [
@@ -126,7 +133,10 @@ class Ledger:
             ]
 
     def _found(self, call: Call) -> Answer:
-        """Whether the perform of that key stands: while it is worked on, nobody can tell."""
+        """The answer to a probe: whether the effect of the perform's key stands.
+
+        While the perform is in progress, the answer is InProgress.
+        """
         performed = self._performed(call)
         if performed is not None and performed.in_progress:
             return _IN_PROGRESS

@@ -1,7 +1,7 @@
-"""The HTTP shell: sockets, headers and the administration paths, around the application.
+"""The HTTP server of the remote services.
 
-HTTP/1.1 with keep-alive, a thread for each connection, on the loopback address only. Stopping
-closes every connection and lets go of every request that waits.
+It speaks HTTP/1.1 with keep-alive, with one thread for each connection, on the loopback address
+only. A stop closes every connection and releases every waiting request.
 """
 
 import errno
@@ -29,28 +29,29 @@ from roundsman.testing.remote_services.application import (
 from roundsman.testing.remote_services.values import Answer, Json, refused
 
 HOST = "127.0.0.1"
-MAX_BODY = 1_048_576  # an order event is at most 200 KiB; nobody sends more than a part of it
+MAX_BODY = 1_048_576  # bytes; a request has a part of an order event, which has at most 200 KiB
 LINGER_BYTES = 16 * MAX_BODY
-LINGER_SECONDS = 1.0  # of silence
-IDLE_SECONDS = 600  # then a connection that says nothing gives its thread back
-_POLL_SECONDS = 0.02  # how soon the loop that accepts connections sees that it must stop
+LINGER_SECONDS = 1.0  # without data
+IDLE_SECONDS = 600  # then an idle connection is closed, which frees its thread
+_POLL_SECONDS = 0.02  # how often the loop that accepts connections checks whether to stop
 _CHUNK = b"x" * 65_536
 
 
 class PortUnavailable(Exception):
-    """The port is in use by somebody else, or not open to this user."""
+    """Raised if the port is in use, or this user may not bind it."""
 
 
 def epoch_milliseconds() -> int:
-    """Return the time now, in epoch milliseconds."""
+    """Return the present in epoch ms."""
     return time.time_ns() // 1_000_000
 
 
 class RemoteServices:
     """The four services of the example, in this process, on a loopback port.
 
-    Use it as a context manager, or start and stop it; stopping twice is harmless. Port 0 takes a
-    free port. `application` gives effects, calls and faults without HTTP.
+    Use it as a context manager, or call `start` and `stop`; a second stop has no effect. Port 0
+    means any free port. `clock` returns epoch ms. `application` gives access to effects, calls and
+    fault rules without HTTP.
     """
 
     def __init__(self, port: int = 0, clock: Callable[[], int] = epoch_milliseconds) -> None:
@@ -61,13 +62,16 @@ class RemoteServices:
 
     @property
     def url(self) -> str:
-        """The base URL of all four services. Raises RuntimeError before the start."""
+        """The base URL of all four services. Raises RuntimeError before `start`."""
         if self._server is None:
             raise RuntimeError("the remote services have no address before they are started")
         return f"http://{HOST}:{self._server.server_port}"
 
     def start(self) -> Self:
-        """Bind the port and answer from now on. Raises PortUnavailable."""
+        """Bind the port and start the server.
+
+        Raises PortUnavailable, and RuntimeError if the services were started before.
+        """
         if self._thread is not None:
             raise RuntimeError("the remote services are started once")
         try:
@@ -88,7 +92,7 @@ class RemoteServices:
         return self
 
     def stop(self) -> None:
-        """Close the port and every connection; requests that wait end without an answer."""
+        """Close the port and every connection. Waiting requests end without an answer."""
         if self._server is None or self._thread is None:
             return
         self.application.hold.stop()
@@ -98,7 +102,7 @@ class RemoteServices:
         self._thread.join()
 
     def __enter__(self) -> Self:
-        """Start."""
+        """Start the services."""
         return self.start()
 
     def __exit__(
@@ -107,14 +111,14 @@ class RemoteServices:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop."""
+        """Stop the services."""
         self.stop()
 
 
 class _Server(socketserver.ThreadingMixIn, HTTPServer):
     daemon_threads = True
-    block_on_close = False  # a kept-alive connection would hold the stop until its client leaves
-    request_queue_size = 256  # a burst of agents connects at once; 5, the default, refuses some
+    block_on_close = False  # else a keep-alive connection would delay the stop until it is closed
+    request_queue_size = 256  # many agents connect at once; the default, 5, would refuse some
 
     def __init__(self, port: int, application: Application) -> None:
         self.application = application
@@ -123,7 +127,7 @@ class _Server(socketserver.ThreadingMixIn, HTTPServer):
         super().__init__((HOST, port), _Handler)
 
     def server_bind(self) -> None:
-        # HTTPServer looks its own name up here, which can take seconds where no resolver answers.
+        # HTTPServer looks up its own host name here, which takes seconds if no resolver answers.
         socketserver.TCPServer.server_bind(self)
         self.server_name, self.server_port = HOST, self.socket.getsockname()[1]
 
@@ -146,20 +150,20 @@ class _Server(socketserver.ThreadingMixIn, HTTPServer):
         with self._connections_lock:
             connections = list(self._connections)
         for connection in connections:
-            with suppress(OSError):  # the client was first
+            with suppress(OSError):  # the client has closed it already
                 connection.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
-        # A client that gives up is what this server is for; anything else is a fault of ours.
+        # Clients that give up are expected here; any other error is a fault of this server.
         if not isinstance(sys.exc_info()[1], ConnectionError | TimeoutError):
             super().handle_error(request, client_address)  # type: ignore[arg-type]
 
 
 def _linger(connection: socket.socket) -> None:
-    """Say that nothing more is sent, and read on until the client has closed, within bounds.
+    """Shut down sending, then read until the client closes the connection, within limits.
 
-    Closing while the client still sends would reset the connection, and a reset can take an
-    answer with it that the client has not read yet.
+    Closing a connection while the client still sends would reset it, and after a reset the client
+    may lose an answer that it has not read yet.
     """
     with suppress(OSError):
         connection.shutdown(socket.SHUT_WR)
@@ -174,17 +178,17 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = "RemoteServices"
     timeout = IDLE_SECONDS
-    wbufsize = -1  # head and body leave in one packet, or Nagle delays each answer by 40 ms
+    wbufsize = -1  # sends head and body in one packet; else Nagle's algorithm adds 40 ms
     disable_nagle_algorithm = True
 
     def serve(self) -> None:
-        """Read one request to its end and send what the application says."""
+        """Read one complete request and send the application's reply."""
         body = self._read_body()
         if isinstance(body, Answer):
-            self.close_connection = True  # where the next request would begin is not known
+            self.close_connection = True  # the start of the next request is unknown
             self._send(body)
         elif body is None:
-            self.close_connection = True  # half a request is no request
+            self.close_connection = True  # the request is incomplete
         else:
             self._reply(self._answered(body))
 
@@ -227,7 +231,7 @@ class _Handler(BaseHTTPRequestHandler):
 
     def _send_spoiled(self, answer: Answer, how: str, size: int) -> None:
         if not _has_body(self.command, answer.status):
-            answer = Answer(200, answer.body, answer.headers)  # what has no body cannot be spoiled
+            answer = Answer(200, answer.body, answer.headers)  # only a body can be spoiled
         if how == "nonJson":
             page = b"<html><body>It works!</body></html>"
             self._send_head(answer, len(page), "text/html")
@@ -257,14 +261,14 @@ class _Handler(BaseHTTPRequestHandler):
     def send_error(
         self, code: int, message: str | None = None, _explain: str | None = None
     ) -> None:
-        """Say in JSON what the parser of http.server says in HTML."""
+        """Send an error of http.server's parser as JSON instead of HTML."""
         self.close_connection = True
         self.command = self.command or "GET"
-        self.request_version = self.protocol_version  # an answer without a head is for HTTP/0.9
+        self.request_version = self.protocol_version  # HTTP/0.9 has no head
         self._send(refused(code, "RequestInvalid", message or "the request cannot be read"))
 
     def log_message(self, format: str, *args: object) -> None:
-        """Keep quiet: `GET /_calls` is the log."""
+        """Log nothing: `GET /_calls` returns the log of calls."""
 
 
 def _has_body(method: str, status: int) -> bool:

@@ -1,4 +1,4 @@
-"""The values that the remote services pass around: JSON, and an answer to one request."""
+"""The types that the modules of the remote services share: JSON values and answers."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,15 +11,17 @@ Kind: TypeAlias = Literal["perform", "undo", "probe"]
 
 @dataclass(frozen=True)
 class Answer:
-    """A status, a JSON body (None: no body at all), and headers beyond the usual ones."""
+    """An HTTP answer."""
 
     status: int
     body: Json = None
+    """The JSON body; None means no body."""
     headers: Mapping[str, str] = field(default_factory=dict)
+    """The headers beyond Content-Length, Content-Type and Connection."""
 
 
 def refused(status: int, error: str, message: str = "", **details: Json) -> Answer:
-    """Return the answer that names an error by its type, with a sentence where one helps."""
+    """Return an error answer with the type of the error and, if given, a sentence for people."""
     body: Body = {"error": error}
     if message:
         body["message"] = message

@@ -1,4 +1,4 @@
-"""A SAM template deployed on moto in this process, with its functions; see docs/testing.md."""
+"""Deploys a SAM template on moto in this process and runs its functions. See docs/testing.md."""
 
 from typing import TYPE_CHECKING
 

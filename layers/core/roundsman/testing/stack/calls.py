@@ -1,7 +1,7 @@
-"""Every call that the functions make to AWS: noted, and made to fail where a test says so.
+"""Records the calls of the functions to AWS and makes the chosen ones fail.
 
-The faults strike on the wire of botocore, so its own reading of errors and its own retries run.
-A refused try never reaches moto; an answer that is lost is lost after moto did what was asked.
+Faults are injected below botocore's error handling and retries, so both really run. A request that
+is answered with an error never reaches moto; a lost answer is lost after moto has done the work.
 """
 
 import json
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class AwsFault(StrEnum):
-    """What happens to a call."""
+    """A way in which a call to AWS can fail. Each value is a sentence that describes it."""
 
     DIES_BEFORE = "the process dies just before the call"
     DIES_AFTER = "the process dies just after the call, before it sees the answer"
@@ -32,7 +32,7 @@ class AwsFault(StrEnum):
 
 DEATHS = (AwsFault.DIES_BEFORE, AwsFault.DIES_AFTER)
 
-# What the services say themselves; each is an error that botocore's standard mode tries again.
+# The services' own status and error codes. botocore's standard mode retries each of them.
 ERRORS: Mapping[tuple[AwsFault, str], tuple[int, str]] = {
     (AwsFault.THROTTLED, "dynamodb"): (400, "ThrottlingException"),
     (AwsFault.THROTTLED, "sqs"): (400, "RequestThrottled"),
@@ -53,35 +53,38 @@ XML_ERROR = (
 
 
 class Killed(BaseException):
-    """The function's process is gone, as after SIGKILL: no `except Exception` sees it."""
+    """The function's process has died, as after SIGKILL. No `except Exception` catches it."""
 
 
 @dataclass(frozen=True)
 class Call:
-    """One call to AWS: by which function, what, and with which parameters."""
+    """One call to AWS."""
 
     function: str
+    """The logical id of the function that made it."""
     service: str
+    """As botocore names it (`dynamodb`)."""
     operation: str
+    """As the API names it (`UpdateItem`)."""
     parameters: Mapping[str, object]
 
 
 @dataclass
 class Strike:
-    """One fault that waits for its call, and is gone once it has met it.
-
-    The call is the one after `after` others by that function (any, if None) of that operation
-    (any, if None). `tries` is how many tries of it are struck; None: every one, so that it fails.
-    """
+    """One fault that waits for its call. It hits a single call and is then removed."""
 
     fault: AwsFault
     function: str | None = None
+    """The function whose calls match; None means any."""
     operation: str | None = None
+    """The operation whose calls match; None means any."""
     after: int = 0
+    """How many matching calls pass before the one that is hit. `meets` counts it down."""
     tries: int | None = None
+    """How many of botocore's tries of the call fail; None means all, so that the call fails."""
 
     def meets(self, call: Call) -> bool:
-        """Whether this is its call."""
+        """Whether this call is the one to hit. Counts the call if it matches."""
         if self.function not in (None, call.function):
             return False
         if self.operation not in (None, call.operation):
@@ -92,20 +95,23 @@ class Strike:
 
 @dataclass
 class AwsCalls:
-    """What the functions ask of AWS. `running` is the function that is being called now."""
+    """Records the calls of the functions to AWS and injects the waiting faults."""
 
     calls: list[Call] = field(default_factory=list)
+    """The calls so far, in order."""
     strikes: list[Strike] = field(default_factory=list)
+    """The faults that have not hit a call yet."""
     running: str = ""
+    """The function that is being called now; empty while the test itself acts."""
     struck: int = 0
-    """How many calls have met a fault so far."""
+    """The number of calls that a fault has hit so far."""
     _striking: Strike | None = None
 
     def listen(self, session: "Session") -> None:
-        """Hear of all calls by the clients that this session makes from now on."""
+        """Register for the calls of all clients that this session creates from now on."""
         events = session.events
         events.register_last("provide-client-params.*.*", self._begins)
-        # Around moto's own handler, which answers between these two.
+        # moto's own handler runs between these two and answers the request.
         events.register_first("before-send", self._sends)  # type: ignore[arg-type]  # it may answer
         events.register_last("before-send", self._answered)
         events.register_first("after-call.*.*", self._ends)
@@ -127,7 +133,7 @@ class AwsCalls:
         self, request: "AWSPreparedRequest", event_name: str, **_rest: object
     ) -> AWSResponse | None:
         if self._strikes_now(AwsFault.THROTTLED, AwsFault.BROKEN) and self._striking is not None:
-            botocore_stubber.enabled = False  # for this one try; see _answered
+            botocore_stubber.enabled = False  # for this try only; _answered enables it again
             return _refusal(self._striking.fault, event_name.split(".")[1], request)
         return None
 
@@ -158,7 +164,7 @@ class AwsCalls:
 
 
 def _refusal(fault: AwsFault, service: str, request: "AWSPreparedRequest") -> AWSResponse:
-    """An error as that service words it, in the protocol of the request."""
+    """The error response of that service, in the protocol of the request."""
     status, code = ERRORS.get((fault, service), ELSEWHERE[fault])
     said = "made to fail by a test"
     if b"json" in str(request.headers.get("Content-Type", "")).encode():
@@ -172,8 +178,8 @@ def _refusal(fault: AwsFault, service: str, request: "AWSPreparedRequest") -> AW
 
 
 class _Raw(BytesIO):
-    """A body as botocore reads it off a connection."""
+    """A response body with the interface that botocore reads from a connection."""
 
     def stream(self, **_rest: object) -> "list[bytes]":
-        """All of it at once."""
+        """The whole body as one chunk."""
         return [self.read()]

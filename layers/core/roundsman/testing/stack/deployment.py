@@ -1,12 +1,12 @@
-"""A whole deployment in one process: a template's stack on moto, its functions, the services.
+"""A whole deployment in one process: the stack of a template on moto, its functions and services.
 
     with deployed(Path("template.yaml"), {"InventoryUrl": ...}) as stack:
         stack.submit({"orderId": "ord-1", ...})
-        stack.run()                      # until no queue has anything to read
-        stack.pass_time(60)              # a minute passes: timers tick, what was hidden comes again
+        stack.run()                      # until no queue has a visible message
+        stack.pass_time(60)              # one minute: timers tick, hidden messages reappear
         assert stack.task("ord-1").state is TaskState.COMPLETED
 
-With pytest, the fixture `roundsman_stack` is this of the project's own template.
+With pytest, the fixture `roundsman_stack` is such a stack of the project's own template.
 """
 
 import json
@@ -62,9 +62,9 @@ __all__ = [
 
 
 class Stack(Driver):
-    """One stack, its functions and its services, with hands to send, look and let time pass.
+    """A stack, its functions and its services, with methods to send, read and let time pass.
 
-    Functions and queues go by their logical ids (`PaymentFunction`, `SchedulerQueue`).
+    Functions and queues are named by their logical ids (`PaymentFunction`, `SchedulerQueue`).
     """
 
     def __init__(self, stack: StackOnMoto, services: Services | None, clock: Clock) -> None:
@@ -76,20 +76,20 @@ class Stack(Driver):
 
     @property
     def services(self) -> Services:
-        """The remote services. Raises ValueError where the stack was made without any."""
+        """The remote services. Raises ValueError if the stack was created without any."""
         if self._services is None:
             raise ValueError("this stack was given no services: it cannot know their effects")
         return self._services
 
     @cached_property
     def dynamodb(self) -> "DynamoDBClient":
-        """Of the test itself, not of a function."""
+        """The client of the test itself. Its calls are not recorded and get no faults."""
         client: DynamoDBClient = boto3.client("dynamodb")
         return client
 
     @cached_property
     def store(self) -> DynamoStore:
-        """Reads and writes the tables as the functions do."""
+        """The store on the stack's tables, with the code that the functions use."""
         outputs = self.stack.outputs
         return DynamoStore(
             self.dynamodb,
@@ -100,16 +100,17 @@ class Stack(Driver):
 
     @property
     def plans(self) -> DynamoPlans:
-        """The stored plans, never from memory."""
+        """The stored plans, without a cache."""
         return DynamoPlans(self.dynamodb, control_table=self.stack.outputs["ControlTableName"])
 
     # ---- running ----------------------------------------------------------------------------
 
     def kill(self, function: str, *, at: str, after: int = 0, done: bool = False) -> None:
-        """Let the process of a function die once at a call to AWS (`SendMessage`).
+        """Make the process of a function die once at a call to the AWS operation `at`.
 
-        It dies at the one after `after` others: just before it, or, where `done`, just after it,
-        when all is done and nothing answered. Its next call is a new instance's.
+        `at` is an operation such as `SendMessage`; `after` such calls pass first. The process dies
+        just before the call, or with `done` just after it, before it sees the answer. The next
+        invocation of the function starts a new instance.
         """
         self._strike(
             AwsFault.DIES_AFTER if done else AwsFault.DIES_BEFORE, function, at, after, None
@@ -124,9 +125,11 @@ class Stack(Driver):
         tries: int | None = None,
         how: AwsFault = AwsFault.BROKEN,
     ) -> None:
-        """Let a call of a function to AWS (`UpdateItem`) fail, the one after `after` others.
+        """Make one call of a function to the AWS operation `at` fail.
 
-        `tries` of it fail, so that botocore may still bring it to its end; None: all do.
+        `at` is an operation such as `UpdateItem`; `after` such calls pass first. `tries` is how
+        many of botocore's tries fail, so a retry may still succeed; None means all, so that the
+        call fails.
         """
         self._strike(how, function, at, after, tries)
 
@@ -137,7 +140,7 @@ class Stack(Driver):
         self.aws.strikes.append(Strike(how, function, at, after, tries))
 
     def run(self) -> None:
-        """Read and handle until no queue has anything to read; what is delayed stays."""
+        """Handle messages until no queue has a visible one. Delayed messages stay in the queue."""
         self.run_until_idle()
 
     def source(self, queue: str) -> EventSource:
@@ -146,12 +149,15 @@ class Stack(Driver):
         return found
 
     def run_one_batch(self, queue: str) -> None:
-        """Read one batch of one queue and have it handled. Raises AssertionError without one."""
+        """Handle one batch of one queue. Raises AssertionError if no message is visible."""
         if not self.work_off(self.source(queue)):
             raise AssertionError(f"{queue} has nothing to read")
 
     def supervise(self) -> bool:
-        """The timer ticks once; False where the supervisor was killed, or failed for a fault."""
+        """Invoke the supervisor once, as its timer does.
+
+        Returns False if an injected fault killed it or made it fail. Raises any other exception.
+        """
         struck = self.aws.struck
         try:
             self.invoke(self._supervisor, {})
@@ -164,9 +170,10 @@ class Stack(Driver):
         return True
 
     def pass_time(self, seconds: float) -> None:
-        """Let time pass, from one thing that falls due to the next; each happens at its time.
+        """Let `seconds` pass, and handle each event at its own time.
 
-        That is: what is delayed or hidden can be read, and the supervisor's timer ticks.
+        Events are a delayed or hidden message that becomes visible, and a tick of the supervisor's
+        timer.
         """
         end = self.clock() + round(seconds * SECOND)
         self.run()
@@ -175,9 +182,9 @@ class Stack(Driver):
         self.clock.now = max(self.clock(), end)
 
     def pass_time_until(self, condition: Callable[[], bool], *, within: float = 86_400) -> None:
-        """Let time pass until that holds; it is asked after each thing that falls due.
+        """Let time pass until `condition()` is true; it is called after each event.
 
-        Raises AssertionError where it does not hold `within` so many seconds.
+        Raises AssertionError if it is not true within `within` seconds.
         """
         end = self.clock() + round(within * SECOND)
         self.run()
@@ -187,7 +194,7 @@ class Stack(Driver):
             self._go_on()
 
     def _go_on(self) -> None:
-        """Go to what falls due next, and let it happen."""
+        """Move the clock to the next event and handle it."""
         self.clock.now = max(self.clock(), self._next_event())
         if self.clock() >= self._next_tick():
             self._ticked_at = self.clock()
@@ -199,16 +206,21 @@ class Stack(Driver):
         return self._next_tick() if at is None else min(self._next_tick(), at)
 
     def _next_tick(self) -> int:
-        """EventBridge ticks to the minute; below that, one call makes several rounds."""
+        """When the supervisor's timer ticks next.
+
+        EventBridge ticks at most once a minute. With a shorter interval, one invocation makes
+        several passes.
+        """
         settings = self.stack.function_environments[self._supervisor]
         interval = int(settings.get("SUPERVISOR_INTERVAL_SECONDS", "60")) * SECOND
         return self._ticked_at + max(MINUTE, interval)
 
     def start_over(self) -> None:
-        """As if deployed just now: tables and queues are empty, and it is morning again.
+        """Reset the stack to the state after its deployment.
 
-        Functions are new instances, services remember nothing, no fault waits any more. Far
-        cheaper than another deployment, for tests of many runs.
+        Tables and queues are empty, the clock is at MORNING, functions are new instances, services
+        are reset, and no fault waits. This is much faster than another deployment, for tests of
+        many runs.
         """
         self.empty()
         self.redeploy()
@@ -224,7 +236,7 @@ class Stack(Driver):
     # ---- sending ----------------------------------------------------------------------------
 
     def url(self, queue: str) -> str:
-        """A queue's URL, by its logical id."""
+        """The URL of a queue, by its logical id."""
         return self.stack.resources[queue]
 
     def send(self, queue: str, *bodies: str | Mapping[str, object]) -> None:
@@ -241,12 +253,12 @@ class Stack(Driver):
         self._send(self.stack.outputs["SubmissionQueueUrl"], events)
 
     def reply_queue(self, name: str) -> str:
-        """Make a queue that may be named as `replyTo`; its URL."""
+        """Create a queue that an order may name as `replyTo`. Returns its URL."""
         full = f"{self.stack.outputs['ReplyQueuePrefix']}{name}"
         return self.sqs.create_queue(QueueName=full)["QueueUrl"]
 
     def resend(self, calls: Sequence[Call]) -> None:
-        """Send once more whatever these calls sent to queues: SQS delivers at least once."""
+        """Send again all messages that these calls sent, since SQS delivers at least once."""
         for call in calls:
             if call.operation == "SendMessage":
                 self._send(str(call.parameters["QueueUrl"]), [str(call.parameters["MessageBody"])])
@@ -256,7 +268,7 @@ class Stack(Driver):
                 self._send(str(call.parameters["QueueUrl"]), bodies)
 
     def alert_queue(self) -> str:
-        """Subscribe a queue to the AlertTopic, as an operator's tool would; its URL."""
+        """Create a queue and subscribe it to the AlertTopic. Returns its URL."""
         url = self.sqs.create_queue(QueueName="alerts")["QueueUrl"]
         attributes = self.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
         topics: SNSClient = boto3.client("sns")
@@ -268,23 +280,23 @@ class Stack(Driver):
         return url
 
     def faults(self, *rules: Mapping[str, object]) -> None:
-        """Replace the services' faults; docs/services.md lists the rules."""
+        """Replace the fault rules of the services. docs/services.md lists the rules."""
         self.services.application.set_faults(json.loads(json.dumps({"rules": rules})))
 
-    # ---- looking ----------------------------------------------------------------------------
+    # ---- results ----------------------------------------------------------------------------
 
     def messages(self, queue_url: str) -> list["Message"]:
-        """The same, each as JSON."""
+        """Take every visible message of a queue, each read as JSON."""
         return [Message(json.loads(body)) for body in self.bodies(queue_url)]
 
     def rejected(self) -> list["Message"]:
-        """Take what was put aside."""
+        """Take every message of the RejectedQueue."""
         return self.messages(self.stack.outputs["RejectedQueueUrl"])
 
     def waiting(self, queue: str) -> int:
-        """How many messages of a queue are not deleted, hidden ones included.
+        """The number of messages in a queue, hidden messages included.
 
-        Not those that are delayed: an Inspect sent ahead waits for its time.
+        Delayed messages are not counted: an Inspect that was sent ahead waits for its time.
         """
         answer = self.sqs.get_queue_attributes(
             QueueUrl=self.url(queue),
@@ -296,19 +308,22 @@ class Stack(Driver):
         return sum(map(int, answer["Attributes"].values()))
 
     def assert_nothing_is_stuck(self) -> None:
-        """No event source holds a message, and no dead-letter queue of one does."""
+        """Raise AssertionError if a queue of a function, or its dead-letter queue, has a message.
+
+        Delayed messages do not count.
+        """
         if stuck := self.stuck():
             raise AssertionError(f"messages are stuck: {stuck}")
 
     def task(self, task_id: str) -> Task:
-        """The task as readers see it now. Raises AssertionError where there is none."""
+        """The task as the functions see it now. Raises AssertionError if there is none."""
         found = self.store.load(task_id, self.clock())
         if found is None:
             raise AssertionError(f"there is no task {task_id}")
         return found
 
     def item(self, task_id: str) -> dict[str, object]:
-        """The task's stored item as plain values, whether readers still see it or not."""
+        """The stored item of the task as plain values, even if its retention is over."""
         found = self.dynamodb.get_item(
             TableName=self.stack.outputs["TasksTableName"], Key={"TaskId": {"S": task_id}}
         )
@@ -320,7 +335,7 @@ class Stack(Driver):
         return self.store.order(order_id) is not None
 
     def effects(self, order_id: str) -> dict[str, int]:
-        """How often each operation really had its effect: `{"payment perform": 1}`."""
+        """How often each operation had its effect at the services: `{"payment perform": 1}`."""
         found: Counter[str] = Counter()
         for entry in self.services.application.effects(order_id):
             if isinstance(entry, dict):
@@ -335,18 +350,18 @@ class Message:
     fields: Mapping[str, object] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> object:
-        """A field. Raises KeyError."""
+        """The value of a field. Raises KeyError if it is missing."""
         return self.fields[name]
 
     def text(self, name: str) -> str:
-        """A field that must be text; raises AssertionError otherwise."""
+        """The text of a field. Raises AssertionError if it is not text."""
         value = self.fields[name]
         if not isinstance(value, str):
             raise AssertionError(f"{name} should be text, not {value}")
         return value
 
     def paths(self) -> list[str]:
-        """Of a rejection: where its problems are."""
+        """The paths of the problems of a rejected message."""
         problems = cast("list[dict[str, str]]", self.fields["problems"])
         return [problem["path"] for problem in problems]
 
@@ -359,10 +374,10 @@ def deployed(
     services: Services | None = None,
     clock: Clock | None = None,
 ) -> Iterator[Stack]:
-    """A stack of its own from that template, in a morning of its own; gone at the end.
+    """Deploy the template as a new stack, with the clock at MORNING; remove it at the end.
 
-    `services` forget what was before, and tell the time by `clock.at_the_services`, if they tell
-    it at all. Raises TemplateProblem, with a sentence that says what to change.
+    `services` are reset. If they use a clock, it must be `clock.at_the_services`. Raises
+    TemplateProblem with a message that says what to change.
     """
     found = Template.read(template)
     clock = clock or Clock()
@@ -375,4 +390,4 @@ def deployed(
         try:
             yield Stack(create_stack_on_moto(found, parameters), services, clock)
         finally:
-            new_session()  # nobody else's calls are this stack's
+            new_session()  # so that later calls are not recorded by this stack

@@ -1,7 +1,8 @@
-"""Carries messages from moto's queues through the real handlers, as Lambda would.
+"""Delivers messages from moto's queues to the real handlers, in place of Lambda.
 
-moto runs no functions. `Driver` reads each queue that wakes a function, hands the batch to that
-function's handler in the environment that the template gives it, and deletes what was handled.
+moto runs no functions. `Driver` reads each queue that is an event source, calls the function's
+handler with the batch, in the environment that the template defines, and deletes the messages that
+were handled.
 """
 
 import os
@@ -29,14 +30,14 @@ if TYPE_CHECKING:
 
 
 class Driver:
-    """The stack's functions, each loaded afresh, so that none keeps another stack's settings."""
+    """Runs the functions of a stack, each loaded anew, so none has another stack's settings."""
 
     def __init__(self, stack: StackOnMoto) -> None:
         self.stack = stack
         self.aws = AwsCalls()
         self._instances: dict[str, Instance] = {}
         self._circuits: dict[str, frozenset[str]] = {}
-        # The handlers' clients come from the default session; a new one forgets earlier tests.
+        # The handlers' clients use the default session; a new one has no hooks of earlier tests.
         self.aws.listen(new_session())
 
     @property
@@ -51,14 +52,15 @@ class Driver:
 
     @cached_property
     def sqs(self) -> "SQSClient":
-        """Of the driver itself, not of a function."""
+        """The client of the driver itself. Its calls are not recorded and get no faults."""
         client: SQSClient = boto3.client("sqs")
         return client
 
     def invoke(self, function: str, event: Event, context: Context | None = None) -> object:
-        """Call a function's handler, in its own environment.
+        """Call the handler of a function, in the environment of that function.
 
-        Raises what the handler raises, and Killed where its process was told to die.
+        Raises what the handler raises, Killed if an injected fault kills its process, and
+        ValueError if the template has no such function.
         """
         if function not in self.stack.functions:
             known = ", ".join(self.stack.functions)
@@ -79,12 +81,12 @@ class Driver:
                 self._circuits[function] = self._circuits.get(function, frozenset()) | new
 
     def start_afresh(self, function: str) -> None:
-        """Let the next call of a function be a new instance's, which remembers nothing."""
+        """Discard the instance of a function; its next invocation starts a new one."""
         self._instances.pop(function, None)
         forget_circuits(self._circuits.pop(function, frozenset()))
 
     def redeploy(self) -> None:
-        """New instances of every function, with the code as it is now."""
+        """Discard the instances of all functions; the next invocations load the code again."""
         for function in self.stack.functions:
             self.start_afresh(function)
 
@@ -103,9 +105,10 @@ class Driver:
     # ---- queues -----------------------------------------------------------------------------
 
     def run_until_idle(self, *, most_rounds: int = 100) -> None:
-        """Work off every queue until nothing is to be read; delayed messages are left waiting.
+        """Handle messages until no queue has a visible one. Delayed messages stay in the queue.
 
-        Raises AssertionError after so many rounds through all queues: something goes in circles.
+        Raises AssertionError after `most_rounds` rounds through all queues, since messages then
+        cause each other without end.
         """
         for _ in range(most_rounds):
             worked_off = [self.work_off(source) for source in self.stack.mappings]
@@ -114,20 +117,20 @@ class Driver:
         raise AssertionError(f"still busy after {most_rounds} rounds")
 
     def work_off(self, source: EventSource) -> bool:
-        """Read one batch of a queue and have it handled; False where there was none.
+        """Read one batch of a queue and have it handled. Returns False if there was none.
 
-        A batch whose function dies, or fails for an injected fault, stays hidden for its queue's
-        visibility time-out, as on AWS. Any other exception is the code's own, and raised.
+        If an injected fault kills the function or makes it fail, the batch stays hidden for the
+        visibility timeout of its queue, as on AWS. Any other exception of the handler is raised.
         """
         if not self._queue(source.queue_url).messages:
-            return False  # to ask as a client costs a hundred times as much as to look
+            return False  # reading moto's own state is a hundred times faster than a client call
         messages = self.sqs.receive_message(
             QueueUrl=source.queue_url,
             MaxNumberOfMessages=source.batch_size,
             MessageSystemAttributeNames=["All"],
             MessageAttributeNames=["All"],
         ).get("Messages", [])
-        if not messages:  # they were received too often, and went to the dead-letter queue
+        if not messages:  # all were received too often and moved to the dead-letter queue
             return False
         event: Event = {"Records": [_record(each, source.queue_arn) for each in messages]}
         failed = self._survived(source.function, event)
@@ -137,7 +140,10 @@ class Driver:
         return True
 
     def _survived(self, function: str, event: Event) -> set[str] | None:
-        """The messages that must come again; None where all must, since the invocation failed."""
+        """Invoke the function. Returns the ids of the messages to redeliver.
+
+        None means all of them, because the invocation failed.
+        """
         struck = self.aws.struck
         try:
             return _failed(self.invoke(function, event))
@@ -149,7 +155,7 @@ class Driver:
             return None
 
     def next_message_at(self) -> int | None:
-        """When the next message that is hidden or delayed can be read, in epoch ms."""
+        """When the next hidden or delayed message becomes visible, in epoch ms; None if none."""
         return min(
             (
                 _readable_at(message)
@@ -160,9 +166,10 @@ class Driver:
         )
 
     def stuck(self) -> dict[str, int]:
-        """How many messages event sources and their dead-letter queues hold, hidden ones included.
+        """The number of messages in each event source and dead-letter queue, without empty queues.
 
-        Not those that are delayed: an Inspect sent ahead waits for its time.
+        Hidden messages are counted. Delayed messages are not: an Inspect that was sent ahead waits
+        for its time.
         """
         queues = [self._queue(source.queue_url) for source in self.stack.mappings]
         dead = [queue.dead_letter_queue for queue in queues if queue.dead_letter_queue]
@@ -173,14 +180,14 @@ class Driver:
         return {name: count for name, count in held.items() if count}
 
     def bodies(self, queue_url: str) -> list[str]:
-        """Take every message of a queue that can be read."""
+        """Take every visible message of a queue. Returns the bodies."""
         queue = self._queue(queue_url)
         found = queue.messages
         queue._messages = [message for message in queue._messages if message not in found]
         return [str(message.body) for message in found]
 
     def empty(self) -> None:
-        """Remove every message of every queue, and every row of every table."""
+        """Remove all messages of all queues and all items of all tables."""
         for queue in self._sqs.queues.values():
             queue._messages.clear()
             queue._pending_messages.clear()
@@ -202,12 +209,15 @@ class Driver:
 
 
 def _readable_at(message: "Message") -> int:
-    """A message is hidden until after its instant, but delayed only up to it."""
+    """When moto lets a message be read, in epoch ms.
+
+    moto hides a message through the instant `visible_at`, but delays it only until it.
+    """
     return max(ceil(message.visible_at) + 1, ceil(message.delayed_until))
 
 
 def _record(message: "MessageTypeDef", arn: str) -> Event:
-    """A message as Lambda hands it to a function."""
+    """A message in the form in which Lambda passes it to a function."""
     return {
         "messageId": message["MessageId"],
         "receiptHandle": message["ReceiptHandle"],
@@ -222,7 +232,7 @@ def _record(message: "MessageTypeDef", arn: str) -> Event:
 
 
 def _attributes(message: "MessageTypeDef") -> Event:
-    """A message's attributes as Lambda spells them."""
+    """The attributes of a message in the form in which Lambda passes them to a function."""
     found: Event = {}
     for name, value in message.get("MessageAttributes", {}).items():
         binary = value.get("BinaryValue")
@@ -233,7 +243,7 @@ def _attributes(message: "MessageTypeDef") -> Event:
 
 
 def _failed(answer: object) -> set[str]:
-    """The ids of the messages that a partial batch response asks to have again."""
+    """The ids of the failed messages in a partial batch response."""
     match answer:
         case {"batchItemFailures": list(failures)}:
             return {str(failure["itemIdentifier"]) for failure in failures}

@@ -1,9 +1,10 @@
-"""What a stack in a test takes over of the process: its clock, its chance, its AWS credentials.
+"""Replaces the clock, the randomness and the AWS credentials of the process during a test.
 
-Time stands still until a test moves it. Few places know what time it is: the functions ask
-`roundsman.aws.clock`, moto asks one function of its own, Powertools' circuit breaker the standard
-library, and botocore waits between its tries. All of them are given one `Clock`, so visibility
-time-outs, delayed messages, complete-bys, recovery times and retention pass without waiting.
+Time stands still until a test moves it. Four parts depend on time: the functions use
+`roundsman.aws.clock`, moto uses a function of its own, Powertools' circuit breaker uses the
+standard library, and botocore sleeps between its retries. All of them get the same `Clock`, so
+visibility timeouts, delayed messages, complete-bys, recovery times and retention pass without
+waiting.
 """
 
 import datetime
@@ -25,7 +26,7 @@ import roundsman.aws.clock
 from roundsman.model.instants import SECOND
 
 MORNING = 1_800_000_000_000
-"""When every story begins: 2027-01-15T08:00:00Z."""
+"""The start of every test, in epoch ms: 2027-01-15T08:00:00Z."""
 
 FAKE_AWS = {
     "AWS_ACCESS_KEY_ID": "testing",
@@ -33,12 +34,12 @@ FAKE_AWS = {
     "AWS_SESSION_TOKEN": "testing",
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_REGION": "us-east-1",
-    # Empty files, so that no profile of this machine is ever read.
+    # Empty files, so that no AWS profile of the machine is read.
     "AWS_CONFIG_FILE": os.devnull,
     "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     "AWS_EC2_METADATA_DISABLED": "true",
 }
-"""Credentials that are nobody's; no other `AWS_` variable is left beside them."""
+"""Fake credentials. All other `AWS_` variables are removed during a test."""
 
 CLOCKS_OF_POWERTOOLS = (
     "aws_lambda_powertools.utilities.circuit_breaker.base.dt",
@@ -48,11 +49,11 @@ CLOCKS_OF_POWERTOOLS = (
 
 
 _DESCRIPTIONS = create_loader()
-"""AWS's descriptions of its services, megabytes of JSON: read once a process, not each session."""
+"""AWS's service descriptions, megabytes of JSON: loaded once per process, not once per session."""
 
 
 def new_session() -> boto3.Session:
-    """Give the process a default session that knows nothing of calls made before."""
+    """Create a session without hooks and make it the default session of the process."""
     core = botocore.session.get_session()
     session = boto3.Session(botocore_session=core)
     core.register_component("data_loader", _DESCRIPTIONS)
@@ -62,31 +63,37 @@ def new_session() -> boto3.Session:
 
 @dataclass
 class Clock:
-    """Epoch ms that move only when told to; `spans` (ms) is what the next effects will take."""
+    """A clock that moves only when the test moves it."""
 
     now: int = MORNING
+    """The present in epoch ms."""
     spans: list[int] = field(default_factory=list)
+    """The durations (ms) of the next calls that the services handle, in order."""
 
     def __call__(self) -> int:
-        """The present."""
+        """The present in epoch ms."""
         return self.now
 
     def time_ns(self) -> int:
-        """Stands in for time.time_ns."""
+        """Replaces time.time_ns."""
         return self.now * 1_000_000
 
     def sleep(self, seconds: float) -> None:
-        """Stands in for time.sleep: a function that waits, waits without delay."""
+        """Replaces time.sleep: moves the clock and returns at once."""
         self.now += round(seconds * SECOND)
 
     def at_the_services(self) -> int:
-        """The services' clock. They ask it as an effect happens: what calls take passes here."""
+        """The clock of the services, in epoch ms.
+
+        The services read it when an effect happens; each reading moves the clock by the next of
+        `spans`, the duration of the call.
+        """
         if self.spans:
             self.now += self.spans.pop(0)
         return self.now
 
     def utcnow(self) -> datetime.datetime:
-        """Stands in for moto's own."""
+        """Replaces moto's utcnow."""
         return datetime.datetime.fromtimestamp(self.now / 1000, tz=datetime.UTC).replace(
             tzinfo=None
         )
@@ -94,32 +101,33 @@ class Clock:
 
 @dataclass(frozen=True)
 class Datetime:
-    """Stands in for the module `datetime` where Powertools asks `datetime.datetime.now()`."""
+    """Replaces the module `datetime` where Powertools calls `datetime.datetime.now()`."""
 
     clock: Clock
 
     @property
     def datetime(self) -> "Datetime":
-        """The class of the same name."""
+        """Replaces the class `datetime.datetime`."""
         return self
 
     def now(self) -> Moment:
-        """The clock's, in the machine's own time zone, as the real one."""
-        return Moment.fromtimestamp(self.clock.now / 1000)  # noqa: DTZ006  # as Powertools has it
+        """The present in the local time zone, without tzinfo, as `datetime.now()` returns it."""
+        return Moment.fromtimestamp(self.clock.now / 1000)  # noqa: DTZ006  # Powertools does so too
 
 
 @contextmanager
 def taken_over(clock: Clock) -> Iterator[None]:
-    """Give the process this clock, no chance, fake AWS credentials and circuits without a past.
+    """Run the process with this clock, no randomness, fake AWS credentials and closed circuits.
 
-    Chance is the jitter of waits: half of what it may be, each time.
+    Everything is restored at the end. `random.random`, used for the jitter of waits, always
+    returns 0.5.
     """
     aws = {name for name in os.environ if name.startswith("AWS_")}
     forget_circuits()
     with ExitStack() as changes:
         changes.enter_context(patch.dict(os.environ, FAKE_AWS))
         for name in aws - FAKE_AWS.keys():
-            del os.environ[name]  # put back with the rest
+            del os.environ[name]  # restored with the others at the end
         changes.enter_context(patch("random.random", lambda: 0.5))
         changes.enter_context(patch.object(roundsman.aws.clock, "time", clock))
         changes.enter_context(patch.object(moto.core.utils, "utcnow", clock.utcnow))
@@ -131,7 +139,7 @@ def taken_over(clock: Clock) -> Iterator[None]:
 
 
 def forget_circuits(circuits: frozenset[str] | None = None) -> None:
-    """Let this process know nothing of these circuits, or of any: Powertools counts in globals."""
+    """Remove what Powertools keeps in globals about these circuits; None means all circuits."""
     counted = (
         powertools._LOCAL_FAILURES,
         powertools._LOCAL_SUCCESSES,
@@ -145,5 +153,5 @@ def forget_circuits(circuits: frozenset[str] | None = None) -> None:
 
 
 def circuits_known() -> frozenset[str]:
-    """The circuits of which this process has counted anything."""
+    """The names of the circuits for which Powertools keeps state in this process."""
     return frozenset(powertools._LOCAL_FAILURES) | frozenset(powertools._LAST_OBSERVED_STATE)

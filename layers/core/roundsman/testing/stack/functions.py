@@ -1,7 +1,7 @@
-"""The functions' own code, imported as each function's process would import it.
+"""Loads the code of the functions as each function's own process would import it.
 
-Every function has a module called `app`, and may have others beside it, so each gets those of its
-own folder and no other's. Layers are shared by all, as one import path.
+Every function has a module called `app` and may have other modules beside it, so each function
+imports only from its own folder. All functions share the layers, as one import path.
 """
 
 import importlib
@@ -22,18 +22,19 @@ Handler: TypeAlias = Callable[[Event, "Context"], object]
 
 @dataclass(frozen=True)
 class Context:
-    """What a handler may ask of Lambda's context. Times in ms."""
+    """The part of Lambda's context object that the handlers use."""
 
     time_left: int = 30_000
+    """In ms."""
 
     def get_remaining_time_in_millis(self) -> int:
-        """The same at every question: time stands still."""
+        """The time left, in ms. It is constant, because the clock stands still."""
         return self.time_left
 
 
 @dataclass
 class Instance:
-    """One instance of a function. A new one has imported nothing and remembers nothing."""
+    """One instance of a function. A new instance has no imported modules and no state."""
 
     name: str
     code: FunctionCode
@@ -46,14 +47,14 @@ class Instance:
         self._own = frozenset(path.stem for path in found if path.is_dir() or path.suffix == ".py")
 
     def call(self, event: Event, context: Context) -> object:
-        """Call the handler, which the first call imports. Raises what it raises."""
+        """Call the handler; the first call imports it. Raises what the handler raises."""
         with self._importable():
             if self._handler is None:
                 self._handler = self._load()
             return self._handler(event, context)
 
     def _load(self) -> Handler:
-        # Powertools sets a logger's level once in a process, which here is that of many stacks.
+        # Powertools sets the level of a logger once per process, but this process runs many stacks.
         if level := os.environ.get("POWERTOOLS_LOG_LEVEL"):
             logging.getLogger(os.environ.get("POWERTOOLS_SERVICE_NAME")).setLevel(level)
         module, _, name = self.code.handler.rpartition(".")
@@ -66,7 +67,7 @@ class Instance:
 
     @contextmanager
     def _importable(self) -> Iterator[None]:
-        """Let `import` find what lies in this function's folder, as it was loaded before."""
+        """Make the modules in this function's folder importable, with those already loaded."""
         folder = str(self.code.folder)
         hidden = _taken_out(self._own)
         sys.modules.update(self._modules)
@@ -80,7 +81,7 @@ class Instance:
 
 
 def _taken_out(names: frozenset[str]) -> dict[str, ModuleType]:
-    """The modules of these names, and those within them, which are then not imported any more."""
+    """Remove these modules and their submodules from sys.modules. Returns the removed modules."""
     found = names & sys.modules.keys()
     if any(hasattr(sys.modules[name], "__path__") for name in found):
         found = frozenset(name for name in sys.modules if name.partition(".")[0] in found)
@@ -89,7 +90,7 @@ def _taken_out(names: frozenset[str]) -> dict[str, ModuleType]:
 
 @contextmanager
 def layers_on_the_path(functions: Iterable[FunctionCode]) -> Iterator[None]:
-    """Let `import` find what the functions' layers hold, before what is installed."""
+    """Make the functions' layers importable, ahead of installed packages."""
     before = list(sys.path)
     layers = dict.fromkeys(str(layer) for function in functions for layer in function.layers)
     sys.path[:0] = layers

@@ -1,7 +1,7 @@
-"""A template's queues, tables, topics and functions, made on moto by CloudFormation.
+"""Creates the queues, tables, topics and functions of a template on moto, by CloudFormation.
 
-moto runs no functions: `mappings` says which queue wakes which function and in what batches, and
-`function_environments` what environment each would see; `stack_driver` does the rest.
+moto runs no functions. `StackOnMoto` therefore describes the event source mappings and the
+environment of each function, and `roundsman.testing.stack.driver` runs the functions with them.
 """
 
 import io
@@ -43,7 +43,8 @@ UNKNOWN_TO_MOTO = (
     "AWS::SQS::QueuePolicy",
     "AWS::Scheduler::Schedule",
 )
-"""moto warns of each of these and makes nothing; no function notices."""
+"""Resource types that are left out: moto warns about them and creates nothing. No function needs
+them."""
 
 OUTPUTS = (
     "SubmissionQueueUrl",
@@ -57,36 +58,42 @@ OUTPUTS = (
     "ReplyQueuePrefix",
     "SupervisorFunctionName",
 )
-"""By these a test finds what it sends to, reads and ticks."""
+"""The outputs that the template must have, because a test finds its resources by them."""
 
 
 @dataclass(frozen=True)
 class EventSource:
-    """One event source mapping: messages of `queue_url` wake `function`, `batch_size` at once."""
+    """One event source mapping: the queue that invokes a function, and its settings."""
 
     queue_url: str
     queue_arn: str
     function: str
+    """The logical id of the function."""
     batch_size: int
+    """The largest number of messages in one invocation."""
     maximum_concurrency: int | None
+    """The MaximumConcurrency of the mapping; None if it has none."""
     reports_failures: bool
+    """Whether the function returns a partial batch response (ReportBatchItemFailures)."""
 
 
 @dataclass(frozen=True)
 class StackOnMoto:
-    """A created stack. Functions go by their logical ids, such as "SchedulerFunction"."""
+    """A created stack. Functions are named by their logical ids, such as `SchedulerFunction`."""
 
     name: str
     template: Template
     outputs: Mapping[str, str]
-    resources: Mapping[str, str]  # physical ids by logical id
+    resources: Mapping[str, str]
+    """Physical ids by logical id."""
     mappings: tuple[EventSource, ...]
     functions: Mapping[str, FunctionCode]
     function_environments: Mapping[str, Mapping[str, str]]
-    function_timeouts: Mapping[str, int]  # in ms
+    function_timeouts: Mapping[str, int]
+    """In ms."""
 
     def logical_id(self, physical: str) -> str:
-        """The name that the template gives to what AWS calls so. Raises KeyError."""
+        """The logical id of a resource, by its physical id. Raises KeyError if there is none."""
         return {found: logical for logical, found in self.resources.items()}[physical]
 
 
@@ -96,10 +103,10 @@ def create_stack_on_moto(
     *,
     stack_name: str = "roundsman",
 ) -> StackOnMoto:
-    """Create the template's stack, inside `mock_aws()`, in the region of the environment.
+    """Create the stack of the template, inside `mock_aws()`, in the region of the environment.
 
     `parameters` override the template's defaults, as `--parameter-overrides` does. Raises
-    TemplateProblem.
+    TemplateProblem if an output is missing or moto cannot create the stack.
     """
     if missing := [name for name in OUTPUTS if name not in part(template.document, "Outputs")]:
         raise TemplateProblem(
@@ -115,7 +122,7 @@ def create_stack_on_moto(
     }
     _upload({**document, "Resources": known})
     cloudformation: CloudFormationClient = boto3.client("cloudformation")
-    # moto would read the JSON as YAML, which is half of all the time that this takes.
+    # moto would parse the JSON as YAML, which takes half of the time of a deployment.
     with patch.object(MotoStack, "parse_template", staticmethod(json.loads)):
         cloudformation.create_stack(
             StackName=stack_name,
@@ -127,11 +134,11 @@ def create_stack_on_moto(
 
 
 def _upload(document: Document) -> None:
-    """Put the template and an empty code package where CloudFormation fetches them."""
+    """Upload the template and an empty code package to the bucket that CloudFormation reads."""
     archive = io.BytesIO()
     with zipfile.ZipFile(archive, "w") as package:
         package.writestr("app.py", "")
-    # In us-east-1 a bucket needs no location, and the template may come from any region.
+    # A bucket in us-east-1 needs no location, and CloudFormation reads templates of any region.
     s3: S3Client = boto3.client("s3", region_name="us-east-1")
     s3.create_bucket(Bucket=CODE_BUCKET)
     s3.put_object(Bucket=CODE_BUCKET, Key=CODE_KEY, Body=archive.getvalue())
@@ -163,7 +170,7 @@ def _describe(client: "CloudFormationClient", name: str, template: Template) -> 
         mappings=_mappings(awslambda, functions),
         functions=template.functions(),
         function_environments={
-            # Text on AWS; moto keeps a parameter's number as a number.
+            # AWS has text only; moto keeps the numbers of parameters as numbers.
             function: {
                 k: str(v) for k, v in found.get("Environment", {}).get("Variables", {}).items()
             }
@@ -176,9 +183,9 @@ def _describe(client: "CloudFormationClient", name: str, template: Template) -> 
 
 
 def _mappings(awslambda: "LambdaClient", functions: Mapping[str, str]) -> tuple[EventSource, ...]:
-    """The event source mappings, which are then disabled.
+    """Disable the event source mappings on moto and return them.
 
-    At each send moto would read the queue and try to run the function in Docker.
+    If they were enabled, moto would run the function in Docker at each message sent.
     """
     sources = []
     for mapping in awslambda.list_event_source_mappings()["EventSourceMappings"]:

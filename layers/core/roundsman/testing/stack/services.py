@@ -1,7 +1,7 @@
-"""What a stack asks of the remote services behind it, of which `RemoteServices` is one.
+"""The interface of the remote services that a stack uses; `RemoteServices` implements it.
 
-Anything that keeps a ledger of what really happened will do; a stack without services only cannot
-tell effects.
+A project may use other services that keep a ledger of their effects. A stack without services
+works, but cannot report effects.
 """
 
 from typing import Protocol
@@ -10,25 +10,28 @@ from roundsman.testing.stack.template import Json
 
 
 class Ledger(Protocol):
-    """What remote services tell of themselves, and how they are told to fail."""
+    """The effects and the fault rules of remote services."""
 
     def effects(self, order_id: str | None = None) -> list[Json]:
-        """Each key's `service`, `operation` and how often it had its effect (`effects`)."""
+        """One object per idempotency key, with `service`, `operation` and `effects`.
+
+        `effects` is how often the key had its effect. `order_id` selects the keys of one order.
+        """
 
     def set_faults(self, document: Json) -> None:
-        """Replace the fault rules, `{"rules": [...]}`."""
+        """Replace the fault rules by those in `{"rules": [...]}`."""
 
     def reset(self) -> None:
-        """Forget all effects, keys and calls."""
+        """Remove all effects, keys and calls."""
 
 
 class Services(Protocol):
-    """Remote services that keep a ledger of what really happened; RemoteServices does."""
+    """Remote services that keep a ledger of their effects, such as RemoteServices."""
 
     @property
     def url(self) -> str:
-        """Where they answer."""
+        """The base URL of the services."""
 
     @property
     def application(self) -> Ledger:
-        """Their ledger."""
+        """The ledger of the services."""

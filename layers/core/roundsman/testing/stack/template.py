@@ -1,7 +1,7 @@
-"""A SAM template as a test needs it: its parameters, its plain CloudFormation, its functions' code.
+"""Reads a SAM template: its parameters, its CloudFormation form and the code of its functions.
 
-`sam build` and `sam deploy` would package the code and have AWS transform the template; here the
-code is read where the template says it lies, and SAM's own translator does the rest.
+`sam build` and `sam deploy` package the code and let AWS transform the template. Here the code is
+read from the folders that the template names, and samtranslator transforms the template.
 """
 
 import copy
@@ -22,28 +22,31 @@ CODE_KEY = "function.zip"
 
 
 class TemplateProblem(Exception):
-    """The template cannot be put on moto as it is. The message says what to change."""
+    """The template cannot be deployed on moto. The message says what to change."""
 
 
 @dataclass(frozen=True)
 class FunctionCode:
-    """Where a function's code lies: `handler` (`app.handler`) in `folder`, beside its layers."""
+    """The location of a function's code."""
 
     folder: Path
     handler: str
+    """Module and function (`app.handler`)."""
     layers: tuple[Path, ...] = ()
+    """The folders of its layers that are importable."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """A template file. `document` is what it says, its short intrinsics (`!Ref`) spelled out."""
+    """A template file."""
 
     path: Path
     document: Document = field(repr=False, compare=False)
+    """The parsed template, with short forms such as `!Ref` expanded."""
 
     @classmethod
     def read(cls, path: Path) -> "Template":
-        """Raises TemplateProblem where there is no template there."""
+        """Read a template file. Raises TemplateProblem if there is no SAM template at `path`."""
         try:
             text = path.read_text(encoding="utf-8")
         except OSError as error:
@@ -51,9 +54,9 @@ class Template:
         return cls(path, copy.deepcopy(_parsed(text, str(path))))
 
     def parameter_values(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
-        """The value of every parameter, as given or by default.
+        """The value of every parameter: the given one, or else its default.
 
-        Raises TemplateProblem for one that has neither, and for a value that has no parameter.
+        Raises TemplateProblem if a parameter has no value, or a given name is not a parameter.
         """
         given, asked = given or {}, part(self.document, "Parameters")
         values = {
@@ -71,16 +74,17 @@ class Template:
         return values
 
     def translate(self, given: Mapping[str, str] | None = None) -> Document:
-        """The plain CloudFormation that the template becomes, with its mappings looked up."""
+        """The template in plain CloudFormation, with every Fn::FindInMap replaced by its value."""
         values = self.parameter_values(given)
         text = self.path.read_text(encoding="utf-8")
         return _translated(text, str(self.path), tuple(sorted(values.items())))
 
     def functions(self) -> dict[str, FunctionCode]:
-        """The code of each function, by its logical id. Raises TemplateProblem where there is none.
+        """The code of each function, by its logical id.
 
-        The folders are those of the sources: what a build would copy into them is not there, so
-        libraries come from where the tests run.
+        The folders are source folders, without the libraries that a build would copy there; these
+        are imported from the environment of the tests. Raises TemplateProblem if a function has no
+        handler or its folder does not exist.
         """
         everywhere = part(part(self.document, "Globals"), "Function")
         return {
@@ -99,7 +103,7 @@ class Template:
         return FunctionCode(self._folder(name, both.get("CodeUri")), handler, tuple(found))
 
     def _layer(self, name: str) -> Path:
-        """Where a layer's modules lie: AWS puts its `python` folder on the path, if it has one."""
+        """The importable folder of a layer: its subfolder `python` if it exists, as on AWS."""
         resource = mapping_of(part(self.document, "Resources").get(name) or {})
         folder = self._folder(name, part(resource, "Properties").get("ContentUri"))
         return folder / "python" if (folder / "python").is_dir() else folder
@@ -111,19 +115,22 @@ class Template:
 
 
 def mapping_of(value: Json) -> Document:
-    """`value`, which must be an object: what the template says at some place."""
+    """Returns `value` if it is a mapping. Raises TemplateProblem if it is not."""
     if not isinstance(value, dict):
         raise TemplateProblem(f"this should be a mapping: {value}")
     return value
 
 
 def part(document: Document, name: str) -> Document:
-    """What stands under that name; empty where nothing does."""
+    """The mapping under that name; empty if there is none."""
     return mapping_of(document.get(name) or {})
 
 
 def _references(layers: Json) -> list[str]:
-    """The layers of this template that a list names; others (by ARN) hold nothing to run here."""
+    """The logical ids of the layers in a list.
+
+    Layers given by ARN are ignored, because their code is not in this template.
+    """
     listed = layers if isinstance(layers, list) else []
     return [str(each["Ref"]) for each in listed if isinstance(each, dict) and "Ref" in each]
 
@@ -141,7 +148,7 @@ def _translated(text: str, path: str, values: tuple[tuple[str, str], ...]) -> Do
     template, given = copy.deepcopy(_parsed(text, path)), dict(values)
     for resource in map(mapping_of, part(template, "Resources").values()):
         properties = part(resource, "Properties")
-        for place in ("CodeUri", "ContentUri"):  # what `sam package` puts there
+        for place in ("CodeUri", "ContentUri"):  # `sam package` sets these to URLs in S3
             if place in properties:
                 properties[place] = f"s3://{CODE_BUCKET}/{CODE_KEY}"
     translated = mapping_of(transform(template, given, _NoManagedPolicies()))
@@ -151,14 +158,17 @@ def _translated(text: str, path: str, values: tuple[tuple[str, str], ...]) -> Do
 
 
 class _NoManagedPolicies:
-    """What samtranslator asks for the addresses of AWS's own policies; none is needed here."""
+    """The policy loader that samtranslator requires. It is empty: no managed policies are used."""
 
     def load(self) -> dict[str, str]:
         return {}
 
 
 def _look_up(value: Json, tables: Document, values: Mapping[str, str]) -> Json:
-    """`value` with each Fn::FindInMap replaced: moto looks numbers up as numbers and finds none."""
+    """`value` with each Fn::FindInMap replaced by its value.
+
+    moto cannot do this: it looks up a number as a number, while the keys of mappings are text.
+    """
     if isinstance(value, list):
         return [_look_up(item, tables, values) for item in value]
     if not isinstance(value, dict):

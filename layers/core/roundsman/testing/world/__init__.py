@@ -1,1 +1,1 @@
-"""A whole Roundsman in memory, on a clock that a test moves."""
+"""The simulation: all of Roundsman in memory, on a simulated clock."""

@@ -1,4 +1,4 @@
-"""Runs agents in a world: the real ones, and stand-ins for steps that none was given for."""
+"""Runs agents in a world: the given agents, and stand-ins for agents that are not given."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
@@ -28,13 +28,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FUNCTION_LASTS = 15 * MINUTE
-"""A function's own limit does not come before complete-by: that is the template's to see to."""
+"""The timeout of an agent's function, in ms: long enough not to end an attempt before complete-by.
+On AWS the template has to ensure that."""
 
 
 def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
-    """The agents by name: those given, and a stand-in for each name that is missing.
+    """The agents of the workflows by name: the given ones, and a stand-in for each missing one.
 
-    Raises ValueError for two of one name, and for one that no step is of.
+    Raises ValueError if two agents have one name, or no step uses a given agent.
     """
     agents: dict[str, Agent] = {}
     for agent in given:
@@ -74,9 +75,9 @@ def _bind(agent: Agent, step: Step) -> None:
 
 @dataclass
 class Visit:
-    """One request at its agent, with a clock of its own: what it waits for, others do not.
+    """One request while its agent handles it.
 
-    `lands_late` is told an effect and in how many ms it will come about.
+    Each visit has its own clock, so a slow call or a wait does not delay other messages.
     """
 
     agent: Agent
@@ -87,20 +88,25 @@ class Visit:
     call_notes: CallNotes
     world_clock: Callable[[], int]
     lands_late: Callable[[EffectKey, bool, int], None]
+    """Called with an effect that will happen late, whether its service is fenced, and the delay in
+    ms."""
     spent: int = 0
+    """The time that this visit has taken so far, in ms."""
     answers_in: int | None = None
+    """The delay (ms) of the callback's answer; None if no answer is planned."""
     unforeseen: Exception | None = None
+    """The unexpected exception of the agent's function, if there was one."""
 
     def clock(self) -> int:
-        """The agent's: the world's, and the time that this visit has taken."""
+        """The agent's clock (epoch ms): the world's, plus the time that this visit has taken."""
         return self.world_clock() + self.spent
 
     def sleep(self, seconds: float) -> None:
-        """Between two tries of one attempt."""
+        """Let time pass for this visit only, between two tries of one attempt."""
         self.spent += round(seconds * SECOND)
 
     def answer(self, *, redelivered: bool, say: "SendNow", jitter: Callable[[], float]) -> Answer:
-        """What the agent says. Raises Crash where its process is gone before it could."""
+        """The agent's answer to the request. Raises Crash if its process dies before it replies."""
 
         agent = self.agent.called_by(self._called)
 
@@ -120,7 +126,7 @@ class Visit:
         return answer_again(self.request, attempt) if redelivered else attempt(self.request)
 
     def _report(self, error: Exception) -> None:
-        """An exception that nobody foresaw: its text goes into no reply, and into the trace."""
+        """Keep an unexpected exception for the trace. Its text does not go into the reply."""
         self.unforeseen = error
 
     # --- Guard -------------------------------------------------------------------------------
@@ -129,17 +135,17 @@ class Visit:
         self,
         function: Callable[[], T],
         *,
-        ends_at: int,  # noqa: ARG002  # a Guard's shape
+        ends_at: int,  # noqa: ARG002  # part of Guard's interface
         asks: bool = False,  # noqa: ARG002
     ) -> T:
-        """Call it, unless the agent is held."""
+        """Call the function. Raises HeldBack if the agent is on hold."""
         self._check_holds()
         return function()
 
     # --- the service -------------------------------------------------------------------------
 
     def _called(self, operation: str, function: Perform, request: StepRequest) -> object:
-        """Call the author's function, and let the call end as the service's script has it."""
+        """Call the agent's function, and end the call as the script of the service says."""
         end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
         if end.waits is not None:
@@ -157,7 +163,7 @@ class Visit:
         return value
 
     def _hand_on(self, end: CallEnd) -> Callback:
-        """As the function would that hands its work on; it is done outside, and answered then."""
+        """Return a Callback, as a function does whose work is finished by an outside system."""
         if end.done:
             self.leave_effect()
         self.answers_in = end.answers_in
@@ -169,7 +175,10 @@ class Visit:
                 raise HeldBack(f"{self.agent.name} is {why_held(hold)}", until=hold.until)
 
     def leave_effect(self) -> None:
-        """What the call did, as the outside world has it. Raises PermanentError for a spent key."""
+        """Enter the effect of the call in the ledger.
+
+        Raises PermanentError if the service is fenced and an undo has spent the key.
+        """
         request, ledger = self.request, self.services.ledger
         if request.operation != PERFORM:
             ledger.undo(request.task_id, request.perform_key or request.idempotency_key)
@@ -178,12 +187,12 @@ class Visit:
 
     @property
     def effect(self) -> EffectKey:
-        """What the request's perform brings about."""
+        """The effect of the request's perform."""
         return EffectKey(self.request.task_id, self.request.step, self.request.idempotency_key)
 
     @property
     def fenced(self) -> bool:
-        """Whether the service refuses a perform whose key an undo has spent."""
+        """Whether the service rejects a perform whose key an undo has spent."""
         compensation = self.plan.steps[step_of(self.request.step)].compensation
         return compensation is not None and compensation.fences_late_performs
 

@@ -1,8 +1,8 @@
-"""The application that uses a world's stack: it sends orders and cancellations.
+"""The application of a world: it sends orders and cancellations.
 
-What it sends is a text in the orders' queue. Without a `read` of the user's own, the text is only
-a name here, and what it stands for goes to submission as it is, or is put aside there where no
-submission would take it.
+It sends texts to the queue `orders`. Without a user's `read` function, the text is only a
+reference to an order that is kept here. Submission then gets that order directly, or rejects it if
+every submission would reject it.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -20,15 +20,23 @@ from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.wire.messages import TASK_ID
 
 ReadEvent: TypeAlias = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
-"""What submission reads events with: given a text, the present, and what is wrong with a URL."""
+"""A function that reads an event for submission.
+
+Its arguments are the text, the present in epoch ms, and a function that returns the problem of a
+reply queue's URL, or None.
+"""
 
 
 LARGEST_ORDER = 200 * 1024
-"""Bytes of an order event: with its results, a task and its order fit into two items."""
+"""The largest order event, in bytes, so that the order and its task with results fit into two
+DynamoDB items."""
 
 
 def _as_text(order: Mapping[str, Json]) -> str:
-    """What is sent of an order: a text, which the test that sent it cannot change."""
+    """The order as JSON text, so that later changes by the test have no effect.
+
+    Raises ValueError if it is not JSON.
+    """
     try:
         return canonical_json(dict(order))
     except (TypeError, ValueError) as problem:
@@ -36,9 +44,9 @@ def _as_text(order: Mapping[str, Json]) -> str:
 
 
 def problems_of(order_id: str, text: str) -> list[Problem]:
-    """Why no submission takes an order, whatever its fields are; empty where it does.
+    """The problems for which every submission rejects an order, whatever its fields are.
 
-    A stack's own `read` says the same of its events, and more.
+    A stack's own `read` function finds these problems too, and others.
     """
     found: list[Problem] = []
     size = len(text.encode("utf-8", "surrogatepass"))
@@ -59,7 +67,7 @@ def problems_of(order_id: str, text: str) -> list[Problem]:
 
 
 class Application:
-    """Sends orders to the workflows by `send`, and has them read by `read` as submission would."""
+    """Sends orders and cancellations with `send`, and reads them with `read` for submission."""
 
     def __init__(
         self,
@@ -68,7 +76,7 @@ class Application:
         send: Callable[[str], None],
         clock: Clock,
     ) -> None:
-        """Raises ValueError where there is no workflow, or two have one name."""
+        """Raises ValueError if there is no workflow, or two workflows have one name."""
         if not workflows:
             raise ValueError("a world needs a workflow")
         self.workflows = {workflow.name: workflow for workflow in workflows}
@@ -86,7 +94,11 @@ class Application:
         workflow: str | None,
         options: ProcessingOptions | None,
     ) -> str:
-        """Send it; its id. Raises ValueError for what cannot be sent."""
+        """Send an order. Returns its id.
+
+        Raises ValueError if the order is not JSON, its id is not text, the world has no such
+        workflow, or a workflow or options are given although the world has a `read` function.
+        """
         event = dict(order or {})
         order_id = event.setdefault("orderId", f"ord-{next(self._numbers)}")
         if not isinstance(order_id, str):
@@ -112,7 +124,7 @@ class Application:
         return order_id
 
     def check_step(self, name: str, operation: str) -> None:
-        """Raises ValueError where no workflow has such a step, or none with such an operation."""
+        """Raises ValueError if no workflow has that step, or none has it with that operation."""
         steps = [step for workflow in self.workflows.values() for step in workflow.steps]
         plain, index = item_place(name) or (name, None)
         found = [step for step in steps if step.name == plain]
@@ -133,7 +145,7 @@ class Application:
         return self.workflows[name]
 
     def cancel(self, asked: CancelAsked) -> None:
-        """Take an order back."""
+        """Send a cancellation."""
         self._send_as(asked.order_id, asked)
 
     def _send_as(self, order_id: str, what: NewOrder | CancelAsked | RejectedOrder) -> None:
@@ -141,9 +153,10 @@ class Application:
         self._send(text)
 
     def read(self, body: str) -> NewOrder | CancelAsked:
-        """What a text in the orders' queue says.
+        """The order or cancellation of a text in the queue `orders`.
 
-        Raises RejectedOrder for what no submission takes, and what the user's own `read` raises.
+        Raises RejectedOrder if every submission would reject it, and what the user's `read`
+        function raises.
         """
         if body in self._sent or self._read is None:
             said = self._sent[body]

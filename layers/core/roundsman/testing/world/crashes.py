@@ -1,4 +1,4 @@
-"""Every call that a story makes, crashed and failed in each way there is: all, not a sample.
+"""Exhaustive fault tests: each call of a scenario fails in each possible way, one per run.
 
     def declined(world: World) -> None:
         world.on("charge_card").refuses("CardDeclined")
@@ -8,10 +8,10 @@
 
     crash_everywhere(declined, lambda faults: World(order_fulfilment, faults=faults))
 
-A story sends its orders, lets them run and says what must be so at the end. It is told once
-without faults, which counts the calls to AWS; then once more for each call and each fault that
-passes: the process dies before or after it, the call fails with or without effect, its answer or
-its message is lost.
+A story is a scenario: a function that sends orders, runs the world and asserts the result. It runs
+once without faults, which counts the calls to AWS, and then once for each call and each temporary
+fault: the process dies before or after the call, the call fails with or without effect, its answer
+or its message is lost.
 """
 
 from collections.abc import Callable, Collection, Iterator, Sequence
@@ -22,10 +22,10 @@ from roundsman.testing.world.trace import InvariantBroken
 from roundsman.testing.world.world import World
 
 Story = Callable[[World], object]
-"""What happens in a world, and what must be so then: it raises AssertionError where it is not."""
+"""A scenario in a world. It raises AssertionError if the result is wrong."""
 
 PASSING = frozenset(Fault) - {Fault.REFUSED}
-"""The faults that pass. What AWS refuses for good is for people to mend, who are alerted."""
+"""The temporary faults. A call that AWS refuses permanently needs a person, who is alerted."""
 
 
 NEVER_HIT = "no call was hit; has `make` given the faults to its World?"
@@ -33,14 +33,20 @@ NEVER_HIT = "no call was hit; has `make` given the faults to its World?"
 
 @dataclass(frozen=True, slots=True)
 class CrashReport:
-    """How much was tried: the calls of the run without faults, by name, and the runs with them."""
+    """How much `crash_everywhere` tried."""
 
     calls: tuple[str, ...]
+    """The names of the calls in the run without faults, in order."""
     runs: int
+    """The number of runs with faults."""
 
 
 class StoryBroken(AssertionError):
-    """A story ends otherwise than without faults. `call` was hit by `fault`; `world` is its end."""
+    """A story failed in a run with a fault, although it passes without faults.
+
+    The message has the call, the fault, the `Faults` that repeat the run, and the trace. `world` is
+    the world at the end of the run.
+    """
 
     def __init__(self, world: World, hit: str, faults: str, error: Exception) -> None:
         self.world = world
@@ -58,13 +64,15 @@ def crash_everywhere(
     faults: Collection[Fault] = PASSING,
     then: Sequence[int] = (),
 ) -> CrashReport:
-    """Tell the story with each call failing in each of these ways, and let it come to its end.
+    """Run the story once for each call and each of these faults that can hit it, to its end.
 
-    With `then`, the process crashes once more after so many further calls, for each number in
-    turn: the recovery is hit as well. `make` makes the world, with the faults that it is given.
-    Raises what the story raises without faults; ValueError where no call can have one of these
-    faults; and StoryBroken with the call, the fault and the trace where the story fails with one,
-    an invariant is broken, an order has not ended or a message is dead.
+    `make` creates the world and must pass on the faults that it is given. With `then`, there is one
+    such run for each number in it, and the process crashes a second time that many calls later, so
+    that the recovery is tested as well.
+
+    Raises what the story raises without faults, and ValueError if no call can have one of these
+    faults. Raises StoryBroken if, with a fault, the story fails, an invariant is broken, an order
+    does not end or a message becomes a dead letter.
     """
     world = make(Faults())
     _tell(story, world)
@@ -88,7 +96,7 @@ def crash_everywhere(
 def applies(fault: Fault, call: str) -> bool:
     """Whether a call of that name can fail in that way."""
     if fault is Fault.UNKNOWN and call in READS:
-        return False  # without an effect it is NOT_DONE
+        return False  # a read has no effect, so this is the same as NOT_DONE
     return call in ABLE.get(fault, CALLS)
 
 

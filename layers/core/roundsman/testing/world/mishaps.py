@@ -1,4 +1,4 @@
-"""Chance: what goes wrong, how often, all of it drawn from one seed."""
+"""Random failures: how often each kind occurs, all drawn from one seed."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, fields, replace
@@ -14,39 +14,43 @@ from roundsman.testing.world.services import DOES_IT, CallEnd, Services
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mishaps:
-    """How often things go wrong, each a share from 0 to 1.
-
-    Of calls to AWS: `crashes` of the calling process, just before or just after the call;
-    `failures`, with effect or without; `lost_answers` of writes; `stale_reads`, where a read need
-    not be the latest. Of messages: `losses` (accepted
-    and gone), `repeats` (delivered, deleted, and delivered once more), `delays` (up to
-    `longest_delay`, which also puts them out of order), `overtakes` (another one that is visible
-    goes first). `meetings` are moments at which another process acts in between two calls of one.
-    Of calls to remote services: `troubles`, of every kind but a refusal. `refusals` are for good.
-    """
+    """The probability of each kind of failure, from 0 to 1."""
 
     crashes: float = 0.0
+    """Calls to AWS: the calling process dies just before or just after the call."""
     failures: float = 0.0
+    """Calls to AWS: the call fails, with or without effect."""
     lost_answers: float = 0.0
+    """Conditional writes: the answer of the first try is lost, and the repeated write fails its own
+    condition."""
     stale_reads: float = 0.0
+    """Eventually consistent reads: the answer is the record before the last write."""
     losses: float = 0.0
+    """Messages: accepted by the queue and never delivered."""
     repeats: float = 0.0
+    """Messages: handled, and delivered once more."""
     delays: float = 0.0
+    """Messages: delivered late, by up to `longest_delay`, and so out of order."""
     overtakes: float = 0.0
+    """Messages: any visible message is delivered first."""
     meetings: float = 0.0
+    """Calls to AWS: another process acts just before the call, so that the two race."""
     troubles: float = 0.0
+    """Calls to remote services: every kind of failure except a permanent error."""
     refusals: float = 0.0
+    """Calls to remote services: a permanent error."""
     longest_delay: timedelta = timedelta(minutes=2)
+    """The longest delay of a message by `delays` or `repeats`."""
 
     def __post_init__(self) -> None:
-        """Raises ValueError for a share that is none."""
+        """Raises ValueError if a probability is not from 0 to 1."""
         for name in SHARES:
             if not 0 <= (share := getattr(self, name)) <= 1:
                 raise ValueError(f"{name} must be a share from 0 to 1, not {share}")
 
     @classmethod
     def some(cls, share: float = 0.03) -> "Mishaps":
-        """Something of everything."""
+        """Failures of every kind, with probabilities in proportion to `share`."""
         return cls(
             crashes=share,
             failures=share,
@@ -63,12 +67,12 @@ class Mishaps:
 
     @property
     def of_calls(self) -> bool:
-        """Whether any of them is of calls to AWS: those come from a world's own faults."""
+        """Whether calls to AWS can fail. A world draws these failures only without given faults."""
         return any((self.crashes, self.failures, self.lost_answers, self.stale_reads, self.losses))
 
     def but(self, **changes: float) -> "Mishaps":
-        """The same with other shares."""
-        return replace(self, **changes)  # type: ignore[arg-type]  # every share is a float
+        """A copy with these probabilities changed."""
+        return replace(self, **changes)  # type: ignore[arg-type]  # all but longest_delay are float
 
 
 SHARES = tuple(field.name for field in fields(Mishaps) if field.name != "longest_delay")
@@ -77,16 +81,16 @@ REFUSED = CallEnd(done=False, error=PermanentError("Refused", "by chance"))
 
 
 class RandomFaults(Faults):
-    """Faults that were asked for, and beside them those that chance brings."""
+    """The chosen faults and, in addition, random ones."""
 
     def __init__(self, chance: Random, mishaps: Mishaps) -> None:
-        """Draw from `chance`."""
+        """Draw random faults from `chance`, with the probabilities of `mishaps`."""
         super().__init__()
         self._chance = chance
         self._mishaps = mishaps
 
     def choose(self, name: str) -> Fault | None:
-        """What was asked for, else what is drawn."""
+        """The chosen fault of the call, or else a random one; None if the call works."""
         return super().choose(name) or self._drawn(name)
 
     def _drawn(self, name: str) -> Fault | None:
@@ -107,10 +111,10 @@ class RandomFaults(Faults):
 
 
 class RandomServices(Services):
-    """Services whose calls end as their scripts say, and beside that as chance has it."""
+    """Services whose calls end as their scripts say, or else at random."""
 
     def __init__(self, chance: Random, mishaps: Mishaps) -> None:
-        """Draw from `chance`."""
+        """Draw random failures from `chance`, with the probabilities of `mishaps`."""
         super().__init__()
         self._chance = chance
         self._mishaps = mishaps
@@ -118,14 +122,14 @@ class RandomServices(Services):
         self.troubles = 0
 
     def end_of(self, step: str, operation: str) -> CallEnd:
-        """By its script, else by chance."""
+        """How the call that is made now ends: by its script, or else at random."""
         end = super().end_of(step, operation)
         if end is not DOES_IT or self.stopped:
             return end
         lot = self._chance.random()
         if lot < self._mishaps.troubles:
             self.troubles += 1
-            # What is undone cannot be called back about.
+            # The last end waits for a callback, which only a perform can do.
             ends = self._ends if operation == PERFORM else self._ends[:-1]
             return self._chance.choice(ends)()
         if lot - self._mishaps.troubles < self._mishaps.refusals:
@@ -146,10 +150,10 @@ class RandomServices(Services):
         )
 
     def _some_time(self) -> int:
-        """Up to three minutes, mostly less than one."""
+        """A random time of up to three minutes, mostly less than one, in ms."""
         return round(self._chance.random() ** 2 * 180 * SECOND)
 
 
 def some_delay(chance: Random, longest: timedelta) -> int:
-    """In ms."""
+    """A random delay of up to `longest`, in ms."""
     return round(chance.random() * milliseconds(longest))

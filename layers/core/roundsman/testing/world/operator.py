@@ -1,4 +1,4 @@
-"""What a person at the operator's desk, or the application, asks of a world's tasks."""
+"""The operator of a world: sends commands about its tasks."""
 
 from collections.abc import Callable
 from datetime import timedelta
@@ -24,23 +24,23 @@ UNDOES = (ProcessState.UNDOING, ProcessState.UNDO_ERROR)
 
 
 class Operator:
-    """Sends commands, each with an id of its own; whether one was refused says the history.
+    """Sends commands, each with its own id. The history of a task says which were refused.
 
-    `seen` is the version of the record that the person saw, where the command is to be refused
-    on any other.
+    With `seen`, a command is refused unless the version of the record is `seen`: the version that
+    the person saw.
     """
 
     def __init__(
         self, send: Callable[[str], None], task: Callable[[str], Task], ledger: Ledger
     ) -> None:
-        """`send` puts a command's text into the scheduler's queue."""
+        """`send` puts the text of a command into the scheduler's queue."""
         self._send = send
         self._task = task
         self._ledger = ledger
         self._numbers = count(1)
 
     def asked(self, reason: str = "", *, seen: int | None = None) -> Asked:
-        """Who asks, by a command id that was not used before."""
+        """The sender of a command, with a new command id."""
         return Asked(f"command-{next(self._numbers)}", "operator", reason, seen)
 
     def ask(self, order_id: str, event: OperatorEvent) -> None:
@@ -55,23 +55,27 @@ class Operator:
         again: bool = False,
         seen: int | None = None,
     ) -> None:
-        """Go on with a task that a failure has ended."""
+        """Continue a task that ended in a failure: the given steps, or all that failed.
+
+        `fresh_key` gives the steps a fresh key. `again` restarts a task that is Undone or
+        Cancelled.
+        """
         self.ask(order_id, Resubmit(self.asked(seen=seen), steps, fresh_key, again))
 
     def undo(self, order_id: str, *, seen: int | None = None) -> None:
-        """Compensate whatever may have happened."""
+        """Undo every step that may have had an effect."""
         self.ask(order_id, UndoAsked(self.asked(seen=seen)))
 
     def cancel(self, order_id: str, *, undo: bool = True, seen: int | None = None) -> None:
-        """Stop; with `undo`, compensate first."""
+        """Cancel the task; with `undo`, after undoing every step that may have had an effect."""
         self.ask(order_id, Cancel(self.asked(seen=seen), undo))
 
     def extend(self, order_id: str, by: timedelta, step: str | None = None) -> None:
-        """More time."""
+        """Give the task, or one of its steps, more time."""
         self.ask(order_id, Extend(self.asked(), round(by.total_seconds()), step))
 
     def run_now(self, order_id: str) -> None:
-        """Wait no longer."""
+        """End the wait for the start of the task, or for the next attempt of its steps."""
         self.ask(order_id, RunNow(self.asked()))
 
     def resolve(
@@ -83,9 +87,10 @@ class Operator:
         result: Json = None,
         seen: int | None = None,
     ) -> None:
-        """Say how a step ended. What the person says, they have seen to at the service first.
+        """State whether a step, or its undo, had its effect, with its result.
 
-        Raises ValueError for a step that was never begun.
+        With `did`, the effect happens in the ledger first, as if the person had made sure of it at
+        the service. Raises ValueError if the step never started.
         """
         task = self._task(order_id)
         if step not in task.steps:

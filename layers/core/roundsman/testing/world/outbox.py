@@ -1,4 +1,4 @@
-"""An Outbox over a world's queues, and what left the stack: statuses, alerts, rejections."""
+"""The outbox of a world: sends to its queues and keeps statuses, alerts and rejected messages."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -11,12 +11,16 @@ from roundsman.wire.commands import INSPECT, START, Command
 from roundsman.wire.messages import AgentRequest
 
 Post = Callable[[str, str, int, str], None]
-"""Puts a text into a queue, with a delay in ms; of a request, for whom (`payment/normal`)."""
+"""Puts a text into a queue.
+
+The arguments are the queue, the text, the delay in ms, and the agent and priority of a request
+(`payment/normal`), empty for other messages.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Status:
-    """A status that an application was sent; repeated ones included."""
+    """A status that was sent to an application. A repeated status is a second object."""
 
     order_id: str
     name: str
@@ -27,9 +31,10 @@ class Status:
 
 @dataclass(frozen=True, slots=True)
 class PutAside:
-    """A message in the RejectedQueue: where it was, its text, and all that is wrong with it."""
+    """A message in the RejectedQueue."""
 
     queue: str
+    """The queue from which the message came."""
     body: str
     problems: tuple[Problem, ...]
 
@@ -39,27 +44,27 @@ class PutAside:
 
 @dataclass
 class WorldOutbox:
-    """Outbox of every part. What leaves the stack is kept here, in the order of sending.
-
-    `agents` are those that have queues. `dead_queues` are reply queues that take nothing.
-    `on_alert` is told each alert as it is published.
-    """
+    """The Outbox that all parts of a world share. It keeps what leaves the stack, in order."""
 
     post: Post
     agents: Collection[str]
+    """The agents that have queues."""
     dead_queues: set[str] = field(default_factory=set)
+    """The URLs of reply queues that no longer exist and never accept a status."""
     statuses: list[Status] = field(default_factory=list)
     alerts: list[Alert] = field(default_factory=list)
     put_aside: list[PutAside] = field(default_factory=list)
     told: dict[str, set[str]] = field(default_factory=dict)
+    """The names of the statuses sent since the task was last reopened, by task."""
     on_alert: Callable[[Alert], None] = lambda _: None
+    """Called with each alert when it is published."""
 
     def reopened(self, task_id: str) -> None:
-        """Its end was none: the next one is to be told anew."""
+        """Forget the statuses of a task that goes on after its end: its next end needs a status."""
         self.told.pop(task_id, None)
 
     def send_requests(self, requests: Sequence[tuple[str, str, AgentRequest]]) -> None:
-        """Send each; raises UnknownAgent after all, where one has no queue."""
+        """Send the requests. Raises UnknownAgent at the end if an agent has no queue."""
         unknown: list[UnknownAgent] = []
         for agent, priority, request in requests:
             if agent in self.agents:
@@ -70,41 +75,41 @@ class WorldOutbox:
             raise unknown[0]
 
     def send_reply(self, body: str) -> None:
-        """An agent's."""
+        """Send an agent's reply to the scheduler."""
         self.post(REPLIES, body, 0, "")
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
-        """To the scheduler."""
+        """Send a Start to the scheduler, `delay` ms from now."""
         self.post(COMMANDS, Command(START, task_id).body(), delay, "")
 
     def send_inspect(self, task_id: str, *, delay: int) -> None:
-        """To the scheduler."""
+        """Send an Inspect to the scheduler, `delay` ms from now."""
         self.post(COMMANDS, Command(INSPECT, task_id).body(), delay, "")
 
     def send_inspects(self, inspects: Sequence[tuple[str, int]]) -> None:
-        """Each to the scheduler."""
+        """Send an Inspect to the scheduler for each (task id, delay in ms)."""
         for task_id, delay in inspects:
             self.send_inspect(task_id, delay=delay)
 
     def send_command(self, command: Command) -> None:
-        """To the scheduler."""
+        """Send a command to the scheduler."""
         self.post(COMMANDS, command.body(), 0, "")
 
     def send_status(self, queue_url: str, body: str) -> bool:
-        """Keep it; False, and nothing kept, for a dead queue."""
+        """Keep the status. Returns False and keeps nothing if the queue is in `dead_queues`."""
         said = json.loads(body)
         order_id, name = str(said["orderId"]), str(said["status"])
-        self.told.setdefault(order_id, set()).add(name)  # of a dead queue, as well as it can be
+        self.told.setdefault(order_id, set()).add(name)  # counts even if the queue is gone
         if queue_url in self.dead_queues:
             return False
         self.statuses.append(Status(order_id, name, said["seq"], str(said["detail"]), queue_url))
         return True
 
     def publish(self, alert: Alert) -> None:
-        """Keep it."""
+        """Keep the alert and call `on_alert` with it."""
         self.alerts.append(alert)
         self.on_alert(alert)
 
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
-        """Keep it."""
+        """Keep the rejected message."""
         self.put_aside.append(PutAside(queue, body, tuple(problems)))

@@ -1,6 +1,7 @@
-"""The parts of the stack over stores in memory, each of them a process that may die.
+"""The processes of a world: submission, schedulers, supervisors and agents over in-memory stores.
 
-An engine handles one message, or makes one pass, as the functions do. When, it is told.
+Each call handles one message or makes one pass, as one invocation of a function does, and may
+crash. `World` decides when each call happens.
 """
 
 import json
@@ -56,10 +57,13 @@ from roundsman.wire.messages import AgentRequest, Reply, read_reply, read_reques
 SHARDS = 4
 
 LOOKS_AHEAD = MINUTE
-"""How much more than its interval a supervisor looks ahead; see `roundsman.scheduler.lookahead`."""
+"""How far beyond its interval a supervisor looks ahead, in ms.
+
+See `roundsman.scheduler.lookahead`.
+"""
 
 ReadOrder = Callable[[str], NewOrder | CancelAsked]
-"""Reads what an application sent. Raises RejectedOrder, or another InvalidMessage."""
+"""A function that reads an application's message. It raises RejectedOrder or InvalidMessage."""
 
 
 CLOCKS = ("submission", "scheduler", "supervisor")
@@ -69,7 +73,7 @@ CLOCKS = ("submission", "scheduler", "supervisor")
 def check_settings(
     supervisors: int, interval: timedelta, skew: Mapping[str, timedelta], instances: int | None
 ) -> None:
-    """Raises ValueError for what nothing would come of."""
+    """Raises ValueError if a setting of the world makes no sense."""
     if instances is not None and instances < 1:
         raise ValueError(f"instances must be 1 or more, or None for no kept one, not {instances}")
     if supervisors < 1 or interval <= timedelta():
@@ -82,22 +86,26 @@ def check_settings(
 
 @dataclass(frozen=True, slots=True)
 class CallbackRequest:
-    """A callback that an agent's function has asked for: by which attempt, and until when.
-
-    `effect` is what whoever answers does, `fenced` whether it is refused under a spent key.
-    """
+    """A callback for which one attempt waits."""
 
     lock: str
+    """The lock of the attempt."""
     token: str
     until: int
+    """When the attempt is overdue without an answer, in epoch ms."""
     effect: EffectKey
+    """The effect that the outside system performs with a successful answer."""
     fenced: bool
+    """Whether the outside system rejects a perform whose key an undo has spent."""
 
 
 class Processes:
-    """The stack's parts. `skew` is by how many ms the clocks of a part are ahead of the world's:
-    of `submission`, `scheduler`, `supervisor`. So many `instances` of the scheduler live on between
-    messages, each with what it keeps, until they die; None: each message has a new one.
+    """All processes of a world's stack, with their stores.
+
+    `skew` maps a part (`submission`, `scheduler`, `supervisor`) to the ms by which its clock is
+    ahead of the world's. `instances` is how many scheduler instances live on between messages,
+    with their caches, until they die; None means a new instance for each message. `interval` is
+    the time between two passes of the supervisors, in ms.
     """
 
     def __init__(
@@ -144,9 +152,9 @@ class Processes:
     # --- one event ---------------------------------------------------------------------------
 
     def handle(self, mail: QueuedMessage, post: WorldOutbox, read: ReadOrder) -> str:
-        """Handle a message as its function does, and say what became of it.
+        """Handle a message as its function does. Returns the outcome as text for the trace.
 
-        Raises Crash, TryAgain and CallRefused: the message comes again then.
+        Raises Crash, TryAgain and CallRefused; the message is then redelivered.
         """
         try:
             match mail.queue:
@@ -181,13 +189,14 @@ class Processes:
         return submission.cancel(asked, mail.message_id)
 
     def handling_failed(self, mail: QueuedMessage) -> None:
-        """The message comes again, unless it came too often."""
-        self.watch.claims.handling_failed(sha256(mail.message_id)[:10])  # as a Scheduler has it
+        """Note that a message failed to be handled and will be redelivered."""
+        # The nonce of a claim is computed as in Scheduler.
+        self.watch.claims.handling_failed(sha256(mail.message_id)[:10])
 
     def _schedule(self, post: WorldOutbox, handle: Callable[[Scheduler], Handled]) -> str:
-        """Let an instance handle a message: one of those that are kept, or else a new one.
+        """Let a scheduler instance handle a message: a kept one chosen at random, or a new one.
 
-        An instance handles one message at a time, and is gone where its process dies.
+        An instance handles one message at a time and is discarded when its process dies.
         """
         if self._kept is None:
             return _said(handle(self._scheduler(post)))
@@ -196,7 +205,7 @@ class Processes:
         try:
             said = _said(handle(scheduler))
         except Exception:
-            self._schedulers[number] = scheduler  # the handling has failed; the process lives on
+            self._schedulers[number] = scheduler  # the invocation failed, but the process is alive
             raise
         self._schedulers[number] = scheduler
         return said
@@ -215,7 +224,7 @@ class Processes:
         )
 
     def make_pass(self, number: int, post: WorldOutbox) -> PassReport:
-        """Let a supervisor make one pass. Raises Crash; the next pass is then a new instance's."""
+        """Let a supervisor make one pass. After a Crash, its next pass has a new instance."""
         supervisor = self._supervisors.pop(number, None) or self._supervisor(post)
         report = supervisor.make_pass(stop_at=self._clock_of("supervisor")() + MINUTE)
         self._supervisors[number] = supervisor
@@ -236,10 +245,11 @@ class Processes:
         )
 
     def next_tick(self, last: int, *, bounded: bool) -> int | None:
-        """When the timer that ticked last then finds something to do; passes before would be idle.
+        """When the next tick is that finds something to do, in epoch ms; None if there is none.
 
-        Where the run is not `bounded`, a failure group that was told is nothing to wait for: its
-        members are counted from time to time, for as long as they stand.
+        `last` is the instant of the last tick. Ticks before the result would find nothing. A run
+        that is not `bounded` does not wait for failure groups that were alerted, because their
+        members are counted from time to time without end.
         """
         task = min(self.watch.due.values(), default=None)
         instants = [] if task is None else [task - self._interval - LOOKS_AHEAD]
@@ -304,22 +314,25 @@ class Processes:
         return f"{agent}: {request.operation} {request.step} {answer.outcome}{why}"
 
     def _note_asked(self, visit: Visit, token: str, until: int) -> None:
-        """A request that is delivered twice gives the same token twice: it asks once."""
+        """Keep the callback of this attempt; a redelivered request has the same one."""
         request = visit.request
         asked = self.tokens.setdefault((request.task_id, request.step), [])
         if request.lock not in (other.lock for other in asked):
             asked.append(CallbackRequest(request.lock, token, until, visit.effect, visit.fenced))
 
     def _note_answer(self, reply: Reply) -> None:
-        """Whoever answers a callback with a success has done it, though a test that puts the
-        answer into the queue itself did nothing. What was undone since is not done again."""
+        """Perform the effect of a callback that is answered with success.
+
+        A test may put the answer into the queue itself, without performing the effect. An effect
+        that was undone since then is not performed again.
+        """
         for asked in self.tokens.get((reply.task_id, reply.step), ()):
             if reply.outcome is Outcome.SUCCEEDED and reply.lock == asked.lock:
                 self.services.ledger.perform(asked.effect, fenced=True)
                 self.watch.touched(reply.task_id)
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
-        """A note that cannot be written delays no request."""
+        """Note the read mark. A note that cannot be written does not delay the request."""
         try:
             self.faults.around(
                 "note_read",
@@ -329,14 +342,17 @@ class Processes:
             return
 
     def _known_holds(self) -> Sequence[Hold]:
-        """Where they cannot be read, calls pass: what guards against outages must not be one."""
+        """The holds; empty if they cannot be read.
+
+        Calls then go ahead, because the guard against outages must not cause one.
+        """
         try:
             return self.faults.around("read_holds", self.holds.holds)
         except (TryAgain, CallRefused):
             return ()
 
     def _land(self, mail: QueuedMessage) -> str:
-        """A call that was lost on its way is done after all, and nobody hears of it."""
+        """Perform the effect of a late call. Its caller gets no answer."""
         found = json.loads(mail.body)
         effect = EffectKey(found["task"], found["step"], found["key"])
         done = self.services.ledger.perform(effect, fenced=found["fenced"])
@@ -345,12 +361,12 @@ class Processes:
 
 
 def _is_counted(group: Group) -> bool:
-    """Whether nothing waits for the group but a count of its members."""
+    """Whether the only work left for the group is counting its members."""
     return group.closed_at is None and (group.undone or group.told_at is not None)
 
 
 def _where(error: Exception) -> str:
-    """An author's exception and where it was raised, as the agent's log has it."""
+    """An exception of an agent's function with the end of its traceback, as in the agent's log."""
     return "".join(format_exception(error, limit=-2)).rstrip()
 
 

@@ -1,7 +1,7 @@
-"""Queues as SQS has them, on a clock that is moved: late, hidden, come again, put aside.
+"""In-memory queues that behave like SQS queues, on the clock of a world.
 
-A message that was read is hidden for its queue's visibility time-out, and is there again unless
-it was deleted; after so many receives it goes to the dead letters.
+A message that was received is hidden for the visibility timeout of its queue. It is redelivered
+unless it is deleted in that time. After MOST_RECEIVES receives it becomes a dead letter.
 """
 
 from collections import deque
@@ -13,7 +13,7 @@ from roundsman.model.instants import SECOND, milliseconds
 
 ORDERS, COMMANDS, REPLIES, REQUESTS = "orders", "commands", "replies", "requests"
 EFFECTS = "effects"
-"""No queue of the stack: calls to remote services that are still on their way."""
+"""Not a queue of the stack: it holds calls to remote services that arrive late."""
 
 VISIBILITY: Mapping[str, int] = {
     ORDERS: 60 * SECOND,
@@ -22,29 +22,30 @@ VISIBILITY: Mapping[str, int] = {
     REQUESTS: 180 * SECOND,
     EFFECTS: SECOND,
 }
-"""ms until what was read and not deleted is there again: the defaults of the template."""
+"""The visibility timeout of each queue, in ms: the defaults of the template."""
 
 MOST_RECEIVES = 5
-"""As the template's MaxReceiveCount."""
+"""The receives after which a message becomes a dead letter: the template's MaxReceiveCount."""
 
 
 @dataclass(order=True, slots=True)
 class QueuedMessage:
-    """A message in a queue. Those that are visible at the same instant go by `number`.
-
-    `to` is the agent and the priority of a request (`payment/normal`), else empty.
-    """
+    """A message in a queue. Messages are ordered by `visible_at`, then by `number`."""
 
     visible_at: int
+    """When the message can be received, in epoch ms."""
     number: int
+    """The position of the message among all messages sent; a copy has the same number."""
     queue: str = field(compare=False)
     body: str = field(compare=False)
     to: str = field(compare=False, default="")
+    """The agent and the priority of a request (`payment/normal`); empty for other messages."""
     receives: int = field(compare=False, default=0)
+    """How often the message was received."""
 
     @property
     def message_id(self) -> str:
-        """Kept by redeliveries, as SQS keeps it."""
+        """The message id, which a redelivery keeps, as in SQS."""
         return f"message-{self.number}"
 
     def __str__(self) -> str:
@@ -52,44 +53,47 @@ class QueuedMessage:
 
 
 class Fate:
-    """What becomes of the next messages that a rule is about; each method adds to it."""
+    """A rule that says how the next messages are delivered. Each method adds to it, in order.
+
+    `times` is the number of messages to which an addition applies.
+    """
 
     def __init__(self) -> None:
-        """They arrive as they are sent."""
+        """Start without additions: every message is delivered normally."""
         self._copies: deque[tuple[int, ...]] = deque()
 
     def is_lost(self, times: int = 1) -> "Fate":
-        """Never delivered."""
+        """Never deliver the message."""
         self._copies.extend([()] * times)
         return self
 
     def is_late(self, by: timedelta, times: int = 1) -> "Fate":
-        """Delivered so much later."""
+        """Deliver the message late, by `by`."""
         self._copies.extend([(milliseconds(by),)] * times)
         return self
 
     def comes_twice(self, after: timedelta = timedelta(), times: int = 1) -> "Fate":
-        """Delivered, and as another copy so much later."""
+        """Deliver the message, and a copy of it `after` later."""
         self._copies.extend([(0, milliseconds(after))] * times)
         return self
 
     def arrives(self, times: int = 1) -> "Fate":
-        """As it is sent: the rules that follow are about later ones."""
+        """Deliver the message normally; additions after this one apply to later messages."""
         self._copies.extend([(0,)] * times)
         return self
 
     @property
     def over(self) -> bool:
-        """Whether it has befallen all the messages that it was said of."""
+        """Whether the rule is used up."""
         return not self._copies
 
     def next(self) -> tuple[int, ...]:
-        """By how many ms each copy of the message that is sent now is late."""
+        """The delay in ms of each copy of the message that is sent now; empty if it is lost."""
         return self._copies.popleft() if self._copies else (0,)
 
 
 class Queues:
-    """All queues of one world. `dead` are the messages that were read too often."""
+    """All queues of one world. `dead` lists the dead letters."""
 
     def __init__(self, clock: Callable[[], int]) -> None:
         self._clock = clock
@@ -100,15 +104,14 @@ class Queues:
 
     @property
     def waiting(self) -> tuple[QueuedMessage, ...]:
-        """All that is neither deleted nor dead, hidden ones included, the earliest first."""
+        """All messages that are not deleted or dead, hidden ones included, earliest first."""
         return tuple(sorted(self._mail))
 
     def fate(self, queue: str, containing: str = "") -> Fate:
-        """Of what is sent to a queue from now on and has this in its text.
+        """Add a rule for the messages that are sent to a queue from now on.
 
-        The first rule counts that is not used up.
-
-        Raises ValueError for a queue that there is not.
+        It applies to messages whose text contains `containing`. If several rules apply to a
+        message, the first that is not used up counts. Raises ValueError if there is no such queue.
         """
         if queue not in VISIBILITY:
             raise ValueError(f"queue must be one of {', '.join(VISIBILITY)}, not {queue!r}")
@@ -116,9 +119,9 @@ class Queues:
         return fate
 
     def send(self, queue: str, body: str, *, delay: int = 0, to: str = "") -> None:
-        """Put a message into a queue, to be read in `delay` ms at the earliest.
+        """Put a message into a queue; it is visible `delay` ms from now at the earliest.
 
-        A copy has the message id of what it is a copy of, as SQS has it.
+        A copy of a message has the same message id, as in SQS.
         """
         self._numbers += 1
         for late in self._fate_of(queue, body):
@@ -132,16 +135,19 @@ class Queues:
         return (0,)
 
     def first(self) -> QueuedMessage | None:
-        """The message that is, or will be, visible first."""
+        """The message that is or becomes visible first; None if all queues are empty."""
         return min(self._mail, default=None)
 
     def visible(self) -> list[QueuedMessage]:
-        """What can be read now, the earliest first."""
+        """The messages that are visible now, earliest first."""
         now = self._clock()
         return sorted(mail for mail in self._mail if mail.visible_at <= now)
 
     def receive(self, mail: QueuedMessage) -> bool:
-        """Hide it while it is handled; False where it was read too often and is dead now."""
+        """Hide the message for the visibility timeout of its queue.
+
+        Returns False if it was received too often and is now a dead letter.
+        """
         if mail.receives >= MOST_RECEIVES:
             self._mail.remove(mail)
             self.dead.append(mail)
@@ -151,9 +157,9 @@ class Queues:
         return True
 
     def delete(self, mail: QueuedMessage) -> None:
-        """It was handled."""
+        """Delete a message that was handled."""
         self._mail.remove(mail)
 
     def delay(self, mail: QueuedMessage, by: int) -> None:
-        """Let it come `by` ms from now."""
+        """Make the message visible `by` ms from now."""
         mail.visible_at = self._clock() + by

@@ -1,11 +1,12 @@
-"""What agents call in a world: how each call ends, and the effects that it leaves.
+"""The remote services of a world: scripts that say how the calls of agents end.
 
     world.on("charge_card").fails(times=2)
     world.on("charge_card").refuses("CardDeclined")
     world.on("charge_card", "undo").loses_answer()
 
-Ends are used up in the order in which they were said; then each call does its work. A fenced
-service (`fences_late_performs`) refuses a perform whose key an undo has spent; any other does it.
+Calls use up the ends of a script in order; after the last one, every call succeeds. A fenced
+service (`fences_late_performs`) rejects a perform whose key an undo has spent; any other service
+performs it.
 """
 
 from collections import deque
@@ -19,30 +20,31 @@ from roundsman.testing.ledger import Ledger
 
 PROBE = "probe"
 FOR_EVER = 1_000_000
-"""Of ends: as often as there are calls."""
+"""As `times`: all further calls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallEnd:
-    """How one call ends: whether its work is done, and what the agent's function sees.
-
-    `error` is raised in place of an answer. `dies` says that the agent's process is gone before it
-    could answer, `lands_in` that the work is done that much later (ms), when nobody listens.
-    `takes` is how long the call lasts (ms). `waits` says that the work goes on outside for at
-    most so long (ms), and that its answer comes `answers_in` ms from now, or never; where it is
-    not `done`, whoever answers does it.
-    """
+    """How one call ends: whether it has its effect, and what the agent's function sees."""
 
     done: bool = True
+    """Whether the call has its effect when it is made."""
     error: Exception | None = None
+    """The exception that the agent's function sees instead of an answer."""
     dies: bool = False
+    """Whether the agent's process dies before it replies."""
     lands_in: int | None = None
+    """The delay (ms) after which a lost call has its effect, without an answer; None if never."""
     takes: int = 0
+    """How long the call takes, in ms."""
     waits: int | None = None
+    """The longest wait for a callback, in ms; None if the call does not wait for a callback. If the
+    effect is not `done`, it happens when the outside system answers."""
     answers_in: int | None = None
+    """The delay (ms) after which the callback is answered; None if it is not."""
 
     def raised(self) -> Exception | None:
-        """The error without what an earlier call left on it: an end may be that of many calls."""
+        """The error without its traceback, because many calls may share one CallEnd."""
         return None if self.error is None else self.error.with_traceback(None)
 
 
@@ -50,10 +52,13 @@ DOES_IT = CallEnd()
 
 
 class Script:
-    """How the next calls of one step's operation will end. Each method adds ends to it."""
+    """How the next calls of one operation of a step end.
+
+    Each method adds ends to the script. `times` is the number of calls to which an end applies.
+    """
 
     def __init__(self) -> None:
-        """Every call does its work."""
+        """Start without ends: every call succeeds."""
         self._ends: deque[CallEnd] = deque()
 
     def next(self) -> CallEnd:
@@ -61,9 +66,10 @@ class Script:
         return self._ends.popleft() if self._ends else DOES_IT
 
     def add(self, end: CallEnd, times: int = 1) -> "Script":
-        """Let so many calls end like this; FOR_EVER: all further ones.
+        """Make the next `times` calls end like this; FOR_EVER means all further calls.
 
-        Raises ValueError after what is for ever (it would never be heard), and for no times.
+        Raises ValueError if `times` is less than 1, or if the script has an end FOR_EVER already,
+        after which another end is never used.
         """
         if times < 1:
             raise ValueError(f"times must be 1 or more, not {times}")
@@ -76,72 +82,73 @@ class Script:
         return self
 
     def does_it(self, times: int = 1) -> "Script":
-        """Well."""
+        """The call succeeds."""
         return self.add(DOES_IT, times)
 
     def fails(self, times: int = 1, error: Exception | None = None) -> "Script":
-        """Without effect, and for now: TransientError("503"), or this error."""
+        """The call fails without effect, with TransientError("503") or with `error`."""
         return self.add(CallEnd(done=False, error=error or TransientError("503")), times)
 
     def refuses(
         self, error: str = "Refused", message: str = "", *, times: int = FOR_EVER
     ) -> "Script":
-        """Without effect and for good: PermanentError(error, message)."""
+        """The call fails without effect, with PermanentError(error, message)."""
         return self.add(CallEnd(done=False, error=PermanentError(error, message)), times)
 
     def is_down(self) -> "Script":
-        """Every further call fails for now."""
+        """Every further call fails without effect, with TransientError("503")."""
         return self.add(CallEnd(done=False, error=TransientError("503")), FOR_EVER)
 
     def is_up(self) -> "Script":
-        """Whatever was said before: every further call does its work, unless more is said."""
+        """Remove all ends from the script: every further call succeeds, unless ends are added."""
         self._ends = deque()
         return self
 
     def hangs(self, times: int = 1) -> "Script":
-        """Without effect, until the agent's function is ended: nothing is answered."""
+        """The call has no effect and never returns; the agent's function dies without a reply."""
         return self.add(CallEnd(done=False, dies=True), times)
 
     def loses_answer(self, times: int = 1) -> "Script":
-        """The work is done, and the agent dies before it could say so."""
+        """The call has its effect, and the agent dies before it replies."""
         return self.add(CallEnd(dies=True), times)
 
     def fails_after_it(self, times: int = 1) -> "Script":
-        """The work is done, and the agent's function gets an error."""
+        """The call has its effect, and the agent's function gets a TransientError."""
         return self.add(CallEnd(error=TransientError("the connection was reset")), times)
 
     def lands_late(self, after: timedelta, times: int = 1) -> "Script":
-        """The call is lost on its way, and the work done so much later.
+        """The agent gets no answer and dies; the call has its effect `after` later.
 
-        No later than the request's complete-by, where the service does not fence: that is as far
-        as an agent's own time-outs let a call go on.
+        If the service is not fenced, the effect happens at the request's complete-by at the latest,
+        because the timeouts of an agent end its calls by then.
         """
         return self.add(CallEnd(done=False, dies=True, lands_in=milliseconds(after)), times)
 
     def takes(self, time: timedelta, times: int = 1) -> "Script":
-        """The work is done, and lasts so long."""
+        """The call succeeds and takes this long."""
         return self.add(CallEnd(takes=milliseconds(time)), times)
 
     def waits(
         self, within: timedelta, answers_in: timedelta | None = None, times: int = 1
     ) -> "Script":
-        """The function returns a Callback; the outside world answers then, or never.
+        """The call has its effect, and the agent's function returns a Callback.
 
-        Or the test answers, with `World.answer`.
+        The outside system answers after `answers_in`. If that is None, it never answers, unless the
+        test does with `World.answer`.
         """
         later = None if answers_in is None else milliseconds(answers_in)
         return self.add(CallEnd(waits=milliseconds(within), answers_in=later), times)
 
     def asks(self, within: timedelta, times: int = 1) -> "Script":
-        """The function returns a Callback and nothing is done yet, as where somebody is to approve.
+        """The agent's function returns a Callback without an effect yet, as for an approval.
 
-        Whoever answers with a result, by `World.answer`, does it then.
+        The effect happens when the test answers with a result, by `World.answer`.
         """
         return self.add(CallEnd(done=False, waits=milliseconds(within)), times)
 
 
 class _Endless(deque[CallEnd]):
-    """Some ends, and one that is never used up."""
+    """A deque of ends whose last end is never used up."""
 
     def __init__(self, first: list[CallEnd], last: CallEnd) -> None:
         super().__init__([*first, last])
@@ -152,19 +159,23 @@ class _Endless(deque[CallEnd]):
 
 @dataclass
 class Services:
-    """The scripts by step and operation, and the ledger."""
+    """All remote services of a world: their scripts and their ledger."""
 
     ledger: Ledger = field(default_factory=Ledger)
     scripts: dict[tuple[str, str], Script] = field(default_factory=dict)
+    """By step and operation."""
 
     def script(self, step: str, operation: str = PERFORM) -> Script:
-        """That of a step's operation. Raises ValueError for one that there is not."""
+        """The script of an operation of a step. Raises ValueError if there is no such operation."""
         if operation not in (PERFORM, UNDO, PROBE):
             raise ValueError(f"operation must be perform, undo or probe, not {operation!r}")
         return self.scripts.setdefault((step, operation), Script())
 
     def end_of(self, step: str, operation: str) -> CallEnd:
-        """How a call ends that is made now: by the item's own script (`pick[1]`), or the step's."""
+        """How the call that is made now ends.
+
+        The script of the item (`pick[1]`) comes before the script of the step (`pick`).
+        """
         for name in (step, step.partition("[")[0]):
             if (name, operation) in self.scripts:
                 return self.scripts[name, operation].next()

@@ -1,4 +1,4 @@
-"""What happened in a world, one line an event: what a failed test prints."""
+"""The trace of a world: one line for each thing that happened. A failed test prints it."""
 
 from collections import deque
 from collections.abc import Iterable, Iterator
@@ -10,7 +10,10 @@ KEPT = 10_000
 
 
 class Trace:
-    """The last KEPT lines. Texts are made when they are asked for, since most are never read."""
+    """The last KEPT lines of a world. Texts are formatted on demand, since most are never read.
+
+    `dropped` is the number of earlier lines that are not kept.
+    """
 
     def __init__(self, began_at: int) -> None:
         self._began_at = began_at
@@ -18,13 +21,13 @@ class Trace:
         self.dropped = 0
 
     def note(self, at: int, text: str, *values: object) -> None:
-        """Keep a line: `text` with a `{}` for each value, as it is at `at` (epoch ms)."""
+        """Add a line for the instant `at` (epoch ms): `text`, with a `{}` for each value."""
         if len(self._lines) == KEPT:
             self.dropped += 1
         self._lines.append((at, text, values))
 
     def lines(self) -> Iterator[str]:
-        """The lines, the oldest first, each with the time since the world began."""
+        """The lines, oldest first, each with the time since the start of the world."""
         if self.dropped:
             yield f"({self.dropped} earlier lines are not kept)"
         for at, text, values in self._lines:
@@ -35,9 +38,9 @@ class Trace:
 
 
 class InvariantBroken(AssertionError):
-    """Something does not hold that must: what, and how it came about.
+    """Raised if an invariant is broken.
 
-    `broken` are the invariants, `seed` repeats the run, `trace` is what happened.
+    `broken` are the broken invariants, `seed` repeats the run, and `trace` says what happened.
     """
 
     def __init__(self, broken: Iterable[Broken], seed: int, trace: Trace) -> None:

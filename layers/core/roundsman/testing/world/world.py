@@ -1,4 +1,4 @@
-"""A whole Roundsman in one process, on a clock that skips whatever nobody needs to wait for.
+"""The simulation of a whole Roundsman in one process, on a clock that skips waits.
 
     world = World(order_fulfilment)
     world.on("charge_card").refuses("CardDeclined")
@@ -6,9 +6,9 @@
     world.run()
     assert world.task(order_id).state is TaskState.UNDONE
 
-The real submission, scheduler, agent and supervisor run over stores and queues in memory. After
-each event every invariant is held (`roundsman.testing.invariants`); the first that does not hold
-ends the run with the seed and the trace of all that happened. The same seed repeats it.
+The real submission, scheduler, agent and supervisor run over in-memory stores and queues. After
+each event all invariants are checked (`roundsman.testing.invariants`). A broken invariant ends the
+run and reports the seed and the trace. The same seed repeats the run.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -49,24 +49,28 @@ from roundsman.testing.world.trace import InvariantBroken, Trace
 from roundsman.wire.messages import TASK_ID
 
 MORNING = 1_800_000_000_000
-"""When a world begins: 2027-01-15T08:00:00Z."""
+"""The start of every world, in epoch ms: 2027-01-15T08:00:00Z."""
 
 LATENCY = 5
-"""ms from one event to the next."""
+"""The least time between two events, in ms."""
 
 MOST_EVENTS = 2_000
-"""For each order: what takes more goes on for ever."""
+"""The most events of a run, per task and waiting message. A run with more is taken for endless."""
 
 
 class World:
-    """Orders, the stack that carries them, the services behind it, and the clock.
+    """A simulated application, its stack, the remote services and the clock.
 
-    Steps without a given agent have a stand-in, whose service honours keys; what a call does is
-    said by `on`. `read` is what submission reads events with (`functions/submission/app.py`);
-    without one, any JSON object is an order. Durations of `interval` and `skew` are timedeltas:
-    how often supervisors come, and by how much the clocks of `submission`, `scheduler` or
-    `supervisor` are ahead. Each message has a new instance of the scheduler; with `instances`, so
-    many live on from message to message, with what they keep, until their process dies.
+    - `agents`: the agents to run. Every other agent has a stand-in, whose service honours
+      idempotency keys. `on` says how calls to services end.
+    - `seed`, `mishaps`: random failures, all drawn from the seed.
+    - `faults`: chosen failures of calls to AWS.
+    - `supervisors`, `interval`: the number of supervisors, and the time between two passes.
+    - `skew`: how far the clock of a part is ahead (`submission`, `scheduler`, `supervisor`).
+    - `read`: the function that reads events for submission, as in `functions/submission/app.py`.
+      Without it, any JSON object is an order.
+    - `instances`: how many scheduler instances live on from message to message, with their caches,
+      until their process dies. Without it, each message has a new instance.
     """
 
     def __init__(
@@ -82,7 +86,11 @@ class World:
         read: ReadEvent | None = None,
         instances: int | None = None,
     ) -> None:
-        """Raises ValueError for no workflow, two of one name, or mishaps of calls beside faults."""
+        """Raises ValueError if an argument is invalid.
+
+        There must be a workflow, and workflow names must be unique. `faults` cannot be combined
+        with `mishaps` of calls to AWS.
+        """
         if faults is not None and mishaps.of_calls:
             raise ValueError("mishaps of calls are drawn where no faults are given: give either")
         check_settings(supervisors, interval, skew or {}, instances)
@@ -90,7 +98,7 @@ class World:
         self.seed = seed
         self.mishaps = mishaps
         self.instances = instances
-        self.chance = Random(seed)  # noqa: S311  # repeatable is what it must be
+        self.chance = Random(seed)  # noqa: S311  # must be repeatable
         self._application = Application(workflows, read, self._send_order, self.clock)
         self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
@@ -125,18 +133,23 @@ class World:
         """The present in epoch ms."""
         return self.now
 
-    # --- saying what happens -----------------------------------------------------------------
+    # --- inputs ------------------------------------------------------------------------------
 
     def on(self, step: str, operation: str = PERFORM) -> Script:
-        """How a step's next calls (perform, undo, probe) end; `pick[1]` is an item's.
+        """The script that says how the next calls of a step end.
 
-        Raises ValueError for a step or an operation that there is not.
+        `operation` is `perform`, `undo` or `probe`. `pick[1]` is the step of one item of a fan-out.
+        Raises ValueError if there is no such step or operation.
         """
         self._application.check_step(step, operation)
         return self.services.script(step, operation)
 
     def mail(self, queue: str, containing: str = "") -> Fate:
-        """What becomes of the next messages to a queue (orders, commands, requests, replies)."""
+        """A new rule that says how the next messages to a queue are delivered.
+
+        `queue` is `orders`, `commands`, `requests` or `replies`. The rule applies to messages whose
+        text contains `containing`. Raises ValueError if there is no such queue.
+        """
         return self.queues.fate(queue, containing)
 
     def submit(
@@ -146,16 +159,18 @@ class World:
         workflow: str | None = None,
         options: ProcessingOptions | None = None,
     ) -> str:
-        """Send an order; its id, which is made where `order` has no `orderId`.
+        """Send an order. Returns its id, which is generated if `order` has no `orderId`.
 
-        Of several workflows it is for the first, unless `workflow` names another. With `read`,
-        the order is sent as its event, which says both workflow and wishes itself. Sending one
-        id twice is a repeated event, or with other content one that is put aside.
+        The order runs the first workflow of the world, unless `workflow` names another. In a world
+        with `read`, `order` is the event itself, which names the workflow and the options. A second
+        order with the same id is a repeated event; if its content differs, it is rejected.
+
+        Raises ValueError if the order cannot be sent.
         """
         return self._application.submit(order, workflow, options)
 
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
-        """As the application that sent the order."""
+        """Cancel an order, as the application that sent it does."""
         self._application.cancel(CancelAsked(order_id, undo, reason))
 
     def answer(
@@ -167,13 +182,14 @@ class World:
         error: PermanentError | TransientError | None = None,
         asked: int | None = None,
     ) -> None:
-        """What an outside system answers to a step that waits for its callback.
+        """Answer the callback of a step, as an outside system does.
 
-        A step that is attempted again asks again, with another token: `asked` says which time is
-        answered, counted from 1; without it, the last. With a result, the outside system does at
-        this moment what it was asked for; where it fences and an undo came first, it says so.
+        Each attempt of a step that waits has its own token: `asked` is the number of the attempt to
+        answer, counted from 1; None means the last one. With a result, the outside system performs
+        the effect now. If it is fenced and an undo came first, it answers with an error.
 
-        Raises ValueError for a step that never waited (`waits_for_answer`), or not so often.
+        Raises ValueError if the step has not waited for a callback (`waits_for_answer`), or not
+        that often.
         """
         tokens = self.processes.tokens.get((order_id, step), [])
         if not tokens:
@@ -190,13 +206,14 @@ class World:
         self._post(REPLIES, succeeded_reply(one.token, result, clock=self.clock))
 
     def waits_for_answer(self, order_id: str, step: str) -> bool:
-        """Whether the step's agent has asked an outside system, and returned a Callback."""
+        """Whether an attempt of the step has returned a Callback so far."""
         return (order_id, step) in self.processes.tokens
 
     def hold(self, agent: str, for_: timedelta, reason: str = "", kind: str = OPERATOR) -> None:
-        """Let an agent take no work for so long; `kind` BREAKER: its circuit is open.
+        """Put an agent on hold for the time `for_`.
 
-        Raises ValueError for an agent that there is not.
+        `kind` is OPERATOR, or BREAKER for a hold by the circuit breaker. Raises ValueError if there
+        is no such agent or kind.
         """
         self._check_hold(agent, kind)
         until = self.now + milliseconds(for_)
@@ -204,7 +221,7 @@ class World:
         self.trace.note(self.now, "{} is held: {}", agent, reason)
 
     def release(self, agent: str, kind: str = OPERATOR) -> None:
-        """End a hold. Raises ValueError for an agent that there is not."""
+        """End a hold. Raises ValueError if there is no such agent or kind."""
         self._check_hold(agent, kind)
         self.processes.holds.release(agent, kind)
         self.trace.note(self.now, "{} is released", agent)
@@ -216,27 +233,29 @@ class World:
             raise ValueError(f"a hold is of kind {OPERATOR} or {BREAKER}, not {kind!r}")
 
     def all_is_well(self) -> None:
-        """From now on nothing goes wrong any more: no fault, no trouble at a service."""
+        """Stop all failures from now on: faults, random failures and the scripts of services."""
         self.faults.stop()
         self.services.stopped = True
         self.services.scripts.clear()
         self.mishaps = NONE
 
     def redrive(self) -> int:
-        """Put the dead letters back into their queues, as an operator would; how many."""
+        """Send the dead letters to their queues again. Returns the number of messages."""
         dead, self.queues.dead = self.queues.dead, []
         for mail in dead:
             self.queues.send(mail.queue, mail.body, to=mail.to)
         return len(dead)
 
-    # --- letting it happen -------------------------------------------------------------------
+    # --- running -----------------------------------------------------------------------------
 
     def run(
         self, *, for_: timedelta | None = None, until: Callable[[], bool] | None = None
     ) -> "World":
-        """Until nothing is on its way and nothing is watched, or so long, or until that is so.
+        """Run until nothing is left to happen, for the time `for_`, or until `until()` is true.
 
-        Raises InvariantBroken, and AssertionError where all is over and `until` is still not so.
+        Nothing is left when all queues are empty, no task has a due entry, and no failure group has
+        an alert to send. Returns the world. Raises InvariantBroken if an invariant is broken, and
+        AssertionError if nothing is left to happen and `until()` is still false.
         """
         end = None if for_ is None else self.now + milliseconds(for_)
         most = self.events + MOST_EVENTS * (
@@ -257,7 +276,7 @@ class World:
         return self
 
     def _step(self, end: int | None) -> bool:
-        """One event; False where there is none before `end`."""
+        """Handle the next event. Returns False if there is none up to `end`."""
         mail, tick = (
             self.queues.first(),
             self.processes.next_tick(self._ticked_at, bounded=end is not None),
@@ -276,7 +295,7 @@ class World:
         return True
 
     def _overtaking(self, mail: QueuedMessage) -> QueuedMessage:
-        """Any of those that can be read may come first: a standard queue keeps no order."""
+        """The message to deliver first: at random any visible one, as in an SQS standard queue."""
         if self.mishaps.overtakes and self.chance.random() < self.mishaps.overtakes:
             return self.chance.choice(self.queues.visible())
         return mail
@@ -313,7 +332,7 @@ class World:
         self.queues.delete(mail)
 
     def _survives(self, act: Callable[[], None], who: object) -> bool:
-        """Whether an invocation came to its end; otherwise its message comes again."""
+        """Run an invocation. Returns False if it died or failed: its message is redelivered."""
         try:
             act()
         except Crash as crash:
@@ -322,7 +341,7 @@ class World:
         except (TryAgain, CallRefused) as problem:
             self.trace.note(self.now, "  it comes again: {}", problem)
             return False
-        except Exception as problem:  # noqa: BLE001  # whatever breaks it, it must not
+        except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
             return False
         return True
@@ -337,7 +356,7 @@ class World:
         self.processes.watch.broken.append(Broken(Invariant.HANDLED, where, what))
 
     def _meet(self, name: str) -> None:
-        """Before some call of a process, another one acts: they race."""
+        """Before a random call of one process, let another process act, so that the two race."""
         if self._depth or self.faults.stopped or self.chance.random() >= self.mishaps.meetings:
             return
         ready = self.queues.visible()
@@ -362,7 +381,7 @@ class World:
     def _send_command(self, body: str) -> None:
         self._post(COMMANDS, body)
 
-    # --- holding it against the invariants ---------------------------------------------------
+    # --- checking ----------------------------------------------------------------------------
 
     def _check(self) -> None:
         watch = self.processes.watch
@@ -379,22 +398,19 @@ class World:
         raise InvariantBroken([Broken(invariant, task_id, what)], self.seed, self.trace)
 
     def check_all_ended(self) -> None:
-        """Raises InvariantBroken where an order that was taken has not come to an end.
-
-        Or where a failure was not told of.
-        """
+        """Raises InvariantBroken if an accepted order has not ended, or a failure has no alert."""
         for task in self.processes.watch.open_tasks():
             self._break(Invariant.ENDS, task.task_id, f"it is {task.state}")
         for group in self.processes.groups.groups():
             for broken in of_open(group):
                 self._break(broken.invariant, broken.task_id, broken.what)
 
-    # --- looking -----------------------------------------------------------------------------
+    # --- results -----------------------------------------------------------------------------
 
     def task(self, order_id: str) -> Task:
-        """The task's record as it is stored, or as it was when it was removed.
+        """The record of the task; the last record if it was removed.
 
-        Raises LookupError for an order that was never taken, with what was put aside.
+        Raises LookupError if the order was never accepted. The message lists the rejected messages.
         """
         if order_id not in self.processes.watch.tasks:
             aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
@@ -404,13 +420,13 @@ class World:
         return self.processes.watch.tasks[order_id]
 
     def history(self, order_id: str) -> list[HistoryRow]:
-        """The rows of the task's history, oldest first."""
+        """The history rows of the task, oldest first."""
         return self.processes.store.history(order_id)
 
     def standing(self, order_id: str) -> list[str]:
-        """The steps whose effects stand at the services, in the order in which they came about."""
+        """The steps whose effects stand at the services, in the order of the effects."""
         return [effect.step for effect in self.services.ledger.standing(order_id)]
 
     def statuses(self, order_id: str) -> list[Status]:
-        """What the application was told of its order, repeated statuses included."""
+        """The statuses that the application received for its order, repeated ones included."""
         return [status for status in self.post.statuses if status.order_id == order_id]
