@@ -1,4 +1,4 @@
-"""docs/night.md: payment declines 200 orders by mistake; from the alert to all of them Completed.
+"""docs/runbook/night.md: payment declines 200 orders by mistake; in the end all are Completed.
 
 Each command of the page is run again here, on the deployed stack, and the services' ledger says
 what really happened. REWRITE_PAGES=1 writes the page's blocks instead of comparing them.
@@ -17,8 +17,9 @@ import pytest
 
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.local import LocalAws
+from tests.console.operations_page import NIGHT
 from tests.moto.orders import ALL_EFFECTS, effects_of, order
-from tests.stack.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
+from tests.stack.conftest import SUPERVISOR_INTERVAL, DeployedStack
 from tests.stack.helpers import FEWEST, PATIENCE, is_in, set_faults, states_of, submit_many
 from tests.stack.projects import WORKFLOWS, copied, replace
 from tests.stack.recording import Recording
@@ -26,7 +27,6 @@ from tests.stack.test_under_fire import OPERATORS, subscribe
 
 pytestmark = pytest.mark.stack
 
-PAGE = PROJECT / "docs" / "night.md"
 ORDERS = [f"ord-{number}" for number in range(2001, 2201)]
 LATE = "ord-2201"  # comes while payment is held
 WORKFLOW = WORKFLOWS / "order_fulfilment.py"
@@ -55,13 +55,14 @@ PARAMETERS = {
 AT_ONCE = 50  # orders: what a slow machine is given at a time, so that none is ever overdue
 
 CORE = Path("layers") / "core" / "roundsman"
+GROUP = CORE / "alerts" / "group.py"
 DIFFERENT = (
     # What the supervisor waits between two looks, so that nobody waits for it here.
-    (CORE / "groups.py", "SOON = 50 * SECOND", "SOON = 4 * SECOND"),
-    (CORE / "groups.py", "LOOKS = 10 * MINUTE", "LOOKS = 4 * SECOND"),
-    (CORE / "groups.py", "CLEAR_FOR = 5 * MINUTE", "CLEAR_FOR = 5 * SECOND"),
+    (GROUP, "SOON = 50 * SECOND", "SOON = 4 * SECOND"),
+    (GROUP, "LOOKS = 10 * MINUTE", "LOOKS = 4 * SECOND"),
+    (GROUP, "CLEAR_FOR = 5 * MINUTE", "CLEAR_FOR = 5 * SECOND"),
     # The queue of the operators here gets the words that a mailbox gets.
-    (CORE / "wire.py", 'versions["email"]', 'versions["sqs"]'),
+    (CORE / "wire" / "limits.py", 'versions["email"]', 'versions["sqs"]'),
     # No step is overdue while it waits for a slow machine.
     (WORKFLOW, f"{INVENTORY}seconds=30)", f"{INVENTORY}minutes=14)"),
     (WORKFLOW, f"{WITHIN}seconds=60)", f"{WITHIN}minutes=14)"),
@@ -144,7 +145,7 @@ def test_two_hundred_orders_declined_by_mistake_are_all_completed(night: Deploye
     go_on(night, told, group, sample)
     check_effects(night)
     clear(told, inbox)
-    told.compare(PAGE)
+    told.compare(NIGHT)
 
 
 def decline(stack: DeployedStack, told: Recording, inbox: Inbox) -> None:

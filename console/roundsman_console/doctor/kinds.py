@@ -1,6 +1,6 @@
 """The kinds of findings: how bad each is, what it means, and what mends it.
 
-docs/operations.md has an entry for each; a test holds that.
+docs/runbook/findings.md has an entry for each; a test holds that.
 """
 
 from collections.abc import Mapping
@@ -323,7 +323,7 @@ CATALOG: Mapping[FindingKind, Entry] = {
     FindingKind.ALARM_RINGS: Entry(
         _WARNING,
         "An alarm is in ALARM.",
-        "docs/operations.md says of each alarm what to do.",
+        "docs/runbook/index.md has the page for each alarm.",
     ),
     FindingKind.ALERTS_UNHEARD: Entry(
         _CRITICAL,
