@@ -24,7 +24,7 @@ from tests.moto.orders import order
 DOCS = Path(__file__).parents[2] / "docs"
 RUNBOOK = DOCS / "runbook"
 NIGHT = RUNBOOK / "night.md"
-"""Its blocks are run by tests/stack/test_night.py, on the deployed stack."""
+"""Its blocks are run by tests/emulator/test_night.py, on the deployed stack."""
 
 ORDER = "ord-1001"
 
