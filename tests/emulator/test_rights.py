@@ -15,7 +15,7 @@ from botocore.exceptions import ClientError
 from rich.console import Console
 
 from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.demo.reading import Bench
+from roundsman_console.demo.observe import Bench
 from roundsman_console.demo.run import PARAMETERS, pointed_at, send_and_watch
 from roundsman_console.demo.scenario import CASES, fault_rules, read_events
 from roundsman_console.demo.watch import watching

@@ -20,7 +20,7 @@ from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.bulk.judging import (
+from roundsman_console.bulk.assess import (
     AGAIN,
     GONE,
     KNOWN_BY_ITSELF,

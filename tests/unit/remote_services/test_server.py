@@ -12,13 +12,13 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-import roundsman_console.serving as command_module
+import roundsman_console.cli.services as command_module
 from roundsman.testing.remote_services import PortUnavailable, RemoteServices
 from tests.console.schemas import assert_schema
 from tests.unit.remote_services.client import Client, charge_body, send_on
 
 CONSOLE = Path(command_module.__file__).parents[2]
-RUN = "import typer; from roundsman_console.serving import services_command as run; "
+RUN = "import typer; from roundsman_console.cli.services import services_command as run; "
 
 
 def test_a_connection_is_kept_for_the_next_request_whatever_the_answer(client: Client) -> None:
