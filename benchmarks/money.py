@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.plot import Bar, stacked
 from benchmarks.report import Report, Setting, Table, amount
 from roundsman.model.json import Json
+from roundsman_console.cost.alternatives import Rival, rivals_of
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.model import (
     PER_ORDER,
@@ -20,7 +21,6 @@ from roundsman_console.cost.model import (
     units_of,
 )
 from roundsman_console.cost.prices import Prices, load_prices
-from roundsman_console.cost.rivals import Rival, rivals_of
 
 PLOT = Path(__file__).parent / "results" / "usd_per_million.svg"
 PLOTTED = ("unbatched", "batch of 5", "batch of 10")

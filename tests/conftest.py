@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import HealthCheck, settings
 
-pytest_plugins = ["tests.engines.dynamodb_local", "pytester"]
+pytest_plugins = ["tests.support.dynamodb_local", "pytester"]
 
 # Deterministic, so that a failure seen once is seen always; no deadline, since a test must not
 # fail because the machine is busy.

@@ -176,7 +176,7 @@ def _reply_path() -> set[str]:
             def invoked(function: str, event: dict[str, object], *rest: "Context | None") -> object:
                 if (
                     function != "SchedulerFunction"
-                    or "replies" not in json.dumps(event).lower()
+                    or 'ReplyQueue"' not in json.dumps(event)
                     or crossed
                 ):
                     return invoke(function, event, *rest)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from roundsman.model.json import Json, parse_json
 from roundsman.wire.commands import LONGEST_EXTENSION
-from roundsman_console.sentences import USAGE, ConsoleError
+from roundsman_console.cli_errors import USAGE, ConsoleError
 
 LONGEST_REASON = 500  # characters; a reason is kept in the task's record, and shown in its lists
 LONGEST_NAME = 100

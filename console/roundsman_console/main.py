@@ -2,21 +2,20 @@
 
 import typer
 
-from roundsman_console.agents import agents_command
-from roundsman_console.alerting import alerts_command
-from roundsman_console.answering import answer_command
-from roundsman_console.bulk.command import bulk_app
-from roundsman_console.cost.command import cost_command
-from roundsman_console.demo.command import demo_command
-from roundsman_console.doctor.command import doctor_command
-from roundsman_console.exporting import export_command
-from roundsman_console.groups.command import groups_app
-from roundsman_console.holding import hold_command, release_command
-from roundsman_console.letters.dlq import dlq_app
-from roundsman_console.letters.rejected import rejected_app
-from roundsman_console.listing import ls_command
-from roundsman_console.local.command import local_app
-from roundsman_console.operating import (
+from roundsman_console.cli.agents import agents_command
+from roundsman_console.cli.alerts import alerts_command
+from roundsman_console.cli.answer import answer_command
+from roundsman_console.cli.bulk import bulk_app
+from roundsman_console.cli.cost import cost_command
+from roundsman_console.cli.demo import demo_command
+from roundsman_console.cli.dlq import dlq_app
+from roundsman_console.cli.doctor import doctor_command
+from roundsman_console.cli.export import export_command
+from roundsman_console.cli.groups import groups_app
+from roundsman_console.cli.hold import hold_command, release_command
+from roundsman_console.cli.local import local_app
+from roundsman_console.cli.ls import ls_command
+from roundsman_console.cli.operate import (
     cancel_command,
     extend_command,
     resolve_command,
@@ -24,13 +23,14 @@ from roundsman_console.operating import (
     run_command,
     undo_command,
 )
-from roundsman_console.overview.stats import stats_command
-from roundsman_console.overview.watch import watch_command
-from roundsman_console.serving import services_command
-from roundsman_console.showing import show_command
-from roundsman_console.submitting import submit_command
-from roundsman_console.timeline import timeline_command
-from roundsman_console.why import why_command
+from roundsman_console.cli.rejected import rejected_app
+from roundsman_console.cli.services import services_command
+from roundsman_console.cli.show import show_command
+from roundsman_console.cli.stats import stats_command
+from roundsman_console.cli.submit import submit_command
+from roundsman_console.cli.timeline import timeline_command
+from roundsman_console.cli.watch import watch_command
+from roundsman_console.cli.why import why_command
 
 app = typer.Typer(
     name="roundsman",

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.figures import Shape, load_figures, save_figures
 from roundsman_console.cost.model import (
     Bill,
@@ -16,7 +17,6 @@ from roundsman_console.cost.model import (
     units_of,
 )
 from roundsman_console.cost.prices import load_prices
-from roundsman_console.cost.rivals import rivals_of
 
 FIGURES, PRICES = load_figures(), load_prices()
 BUSY = 1e12  # orders a month: what an instance reads once in five seconds is of little matter

@@ -13,9 +13,9 @@ from benchmarks.shop import PATIENCE, Shop, spread, warm_up
 from benchmarks.step_functions import RESOURCES, definition
 from benchmarks.throughput import Found, report
 from roundsman.model.instants import SECOND
-from tests.unit.machine_world import T0
-from tests.unit.shell_world import Shells
-from tests.unit.supervision_world import LINE
+from tests.support.machine_world import T0
+from tests.support.shell_world import Shells
+from tests.support.supervision_world import LINE
 
 
 @dataclass

@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from roundsman.testing.stack import Clock, Services
-from roundsman_console import waiting
-from roundsman_console.letters import reading
+from roundsman_console import polling
+from roundsman_console.dead_letters import peek
 from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
 from tests.project import deployed_project
 
@@ -20,8 +20,8 @@ def operator(
     # An order whose service always fails would be held for good, and never need its operator.
     with deployed_project(roundsman_services, roundsman_clock, {"BreakerFailures": "100"}) as world:
         patience = Patience(world.run)
-        monkeypatch.setattr(waiting, "time", patience)
-        monkeypatch.setattr(reading, "LONG_POLL", 0)  # on a clock that stands, it would never end
+        monkeypatch.setattr(polling, "time", patience)
+        monkeypatch.setattr(peek, "LONG_POLL", 0)  # on a clock that stands, it would never end
         with let_go_is_seen_at_once(world):
             yield Operator(world, patience)
 

@@ -1,4 +1,4 @@
-"""What happens to messages in the stories of the page on operations.
+"""What happens to messages in the stories of the runbook.
 
 SQS draws a message's id by lot; here the lot is drawn beforehand, so that the page shows what is
 typed and printed.

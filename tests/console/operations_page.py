@@ -1,4 +1,4 @@
-"""The pages for operators, with each of their console blocks run again on a deployment of its own.
+"""Pages with console blocks; each block is run again on a deployment of its own.
 
 A block stands behind a comment that names its story: `<!-- run: declined -->`. In it, lines that
 begin with `$` are typed, and lines that begin with `#` let happen what THINGS says. Everything
@@ -10,7 +10,7 @@ environment the tests write the pages instead of comparing them:
 
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from socket import gethostname
 
@@ -22,8 +22,10 @@ from tests.console.operators import CHARGED_LATER, DECLINED, Operator, holds_of
 from tests.moto.orders import order
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGE = DOCS / "operations.md"
-PAGES = (PAGE, DOCS / "explanation" / "recoveries.md")
+RUNBOOK = DOCS / "runbook"
+NIGHT = RUNBOOK / "night.md"
+"""Its blocks are run by tests/emulator/test_night.py, on the deployed stack."""
+
 ORDER = "ord-1001"
 
 _BLOCK = re.compile(r"<!-- run: ([a-z-]+) -->\n```console\n(.*?)```\n", re.DOTALL)
@@ -32,9 +34,16 @@ _RUN = re.compile(r"\bb-[0-9a-f]{8}\b")
 _LOCK = re.compile(r"\b[0-9a-f]{4}-[0-9a-f]{10}\.(\d+)")
 
 
+def pages() -> Iterator[Path]:
+    """The pages that have console blocks to run here."""
+    for page in sorted(DOCS.rglob("*.md")):
+        if page != NIGHT and blocks(page.read_text(encoding="utf-8")):
+            yield page
+
+
 def page_of(story: str) -> Path:
-    """The page that tells this story."""
-    return next(page for page in PAGES if story in blocks(page.read_text(encoding="utf-8")))
+    """The page that has this story."""
+    return next(page for page in pages() if story in blocks(page.read_text(encoding="utf-8")))
 
 
 def blocks(page: str) -> dict[str, str]:

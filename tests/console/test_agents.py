@@ -3,7 +3,7 @@
 from roundsman.aws.dynamodb.control import DynamoReadNotes
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.testing.stack import MORNING
-from roundsman_console.agents import agent_names
+from roundsman_console.read.agents import agent_names
 from tests.console.operators import Operator, holds_of
 
 TABLE = "ControlTableName"

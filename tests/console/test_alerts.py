@@ -7,7 +7,7 @@ import boto3
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.standing_alerts import (
+from roundsman_console.views.standing_alerts import (
     SEVERITIES,
     Alarm,
     newest_first,

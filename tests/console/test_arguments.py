@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from roundsman_console.arguments import read_duration, read_name, read_result
-from roundsman_console.sentences import USAGE, ConsoleError
+from roundsman_console.cli_errors import USAGE, ConsoleError
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 from botocore.exceptions import ClientError, ReadTimeoutError
 from typer.testing import CliRunner
 
-from roundsman_console import confirming
+from roundsman_console import confirm
 from roundsman_console.main import app
 from tests.console.operators import Operator, at_each_call, document, in_retry
 from tests.moto.orders import order
@@ -189,7 +189,7 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_retry(operator)
-    monkeypatch.setattr(confirming, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     command = ("cancel", "ord-1", "--no-undo", "--reason", "told to", "--json")
     refused = operator.types(*command, answer="n\n")
     assert (refused.exit_code, refused.stdout) == (1, "")

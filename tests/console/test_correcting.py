@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.letters.correcting import corrected
-from roundsman_console.sentences import ConsoleError
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.dead_letters.correct import corrected
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
 

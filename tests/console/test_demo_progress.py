@@ -14,6 +14,7 @@ from roundsman.model.task import Owed, StepError, StepRecord, Task
 from roundsman.wire.messages import rejection_body
 from roundsman_console.demo.alerts import read_notification
 from roundsman_console.demo.facts import AlertSeen, SeenRejection
+from roundsman_console.demo.observe import read_rejection
 from roundsman_console.demo.progress import (
     Snapshot,
     all_settled,
@@ -21,7 +22,6 @@ from roundsman_console.demo.progress import (
     may_follow,
     still_open,
 )
-from roundsman_console.demo.reading import read_rejection
 from roundsman_console.demo.report import print_summary
 from roundsman_console.demo.summary import summarise
 from roundsman_console.demo.watch import tasks_table, watching

@@ -10,10 +10,10 @@ from botocore.exceptions import ClientError
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import waiting
+from roundsman_console import polling
 from roundsman_console.bulk.run import Run, Terms
 from roundsman_console.bulk.store import DynamoBulks, Holder
-from roundsman_console.stack import find_stack
+from roundsman_console.read.stack import find_stack
 from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import DECLINED, Operator, Patience, at_each_call, document, in_retry
 from tests.console.schemas import assert_schema
@@ -39,7 +39,7 @@ def operator(
     """Someone at the command line of a stack as deployed just now."""
     one_world.start_over()
     patience = Patience(one_world.run)
-    monkeypatch.setattr(waiting, "time", patience)
+    monkeypatch.setattr(polling, "time", patience)
     return Operator(one_world, patience)
 
 

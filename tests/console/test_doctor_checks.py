@@ -6,6 +6,7 @@ import pytest
 
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease
+from roundsman_console.doctor.catalog import CATALOG, FindingKind, Severity
 from roundsman_console.doctor.facts import (
     AlarmFact,
     BulkFact,
@@ -16,7 +17,6 @@ from roundsman_console.doctor.facts import (
     TableFact,
     TopicFact,
 )
-from roundsman_console.doctor.kinds import CATALOG, FindingKind, Severity
 from roundsman_console.doctor.stack_checks import spans
 from tests.console.doctor_samples import (
     HOUR,

@@ -1,17 +1,18 @@
-"""docs/operations.md has an entry for each kind of finding, in the words that the doctor prints."""
+"""docs/runbook/findings.md has an entry for each kind of finding, in the doctor's words."""
 
 import os
 import re
 
-from roundsman_console.doctor.kinds import CATALOG, FindingKind, Severity
-from tests.console.operations_page import PAGE
+from roundsman_console.doctor.catalog import CATALOG, FindingKind, Severity
+from tests.console.operations_page import RUNBOOK
 
+PAGE = RUNBOOK / "findings.md"
 _TABLE = re.compile(r"(<!-- findings -->\n)(.*?)(<!-- end of findings -->\n)", re.DOTALL)
 
 
 def entries() -> str:
     """The table as the catalogue has it, the worst first."""
-    lines = ["| finding | severity | what it means | what mends it |", "| --- | --- | --- | --- |"]
+    lines = ["| finding | severity | what it means | repair |", "| --- | --- | --- | --- |"]
     severities = list(Severity)
     for kind in sorted(FindingKind, key=lambda one: severities.index(CATALOG[one].severity)):
         entry = CATALOG[kind]

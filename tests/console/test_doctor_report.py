@@ -4,8 +4,8 @@ import io
 
 from rich.console import Console
 
+from roundsman_console.doctor.catalog import CATALOG, FindingKind
 from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, Unseen
-from roundsman_console.doctor.kinds import CATALOG, FindingKind
 from roundsman_console.doctor.repair import Repair
 from roundsman_console.doctor.report import Looked, Report, print_plan, print_report
 from tests.contract.samples import NOW, born

@@ -11,9 +11,9 @@ from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
+from roundsman_console.doctor.catalog import Severity
 from roundsman_console.doctor.checks import findings
 from roundsman_console.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
-from roundsman_console.doctor.kinds import Severity
 from tests.console.doctor_samples import (
     GROUP,
     HEALTHY,

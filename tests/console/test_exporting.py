@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from roundsman.errors import CallRefused, TryAgain, UnreadableRecord
-from roundsman_console import exporting
-from roundsman_console.exporting import Lines, _export
-from roundsman_console.selecting import Page, Selection, find
+from roundsman_console.cli import export
+from roundsman_console.cli.export import Lines, _export
+from roundsman_console.read.selection import Page, Selection, find
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived
@@ -34,7 +34,7 @@ def stored(count: int) -> Lines:
 
 
 def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(exporting, "AT_ONCE", 2)
+    monkeypatch.setattr(export, "AT_ONCE", 2)
     lines, file = stored(5), io.StringIO()
     pages = [0]
 
@@ -44,7 +44,7 @@ def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.Monkey
             raise TryAgain("throttled")
         return find(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exporting, "find", throttled)
+    monkeypatch.setattr(export, "find", throttled)
     told = _export(lines, Selection(), file, None, None)
     assert (told.exported, told.stopped, told.whole) == (4, "throttled", False)
     told = _export(lines, Selection(), file, told.cursor, None)
@@ -56,7 +56,7 @@ def test_what_stops_it_loses_no_line_and_repeats_none(monkeypatch: pytest.Monkey
 def test_rights_that_are_lost_on_the_way_do_not_lose_the_cursor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(exporting, "AT_ONCE", 2)
+    monkeypatch.setattr(export, "AT_ONCE", 2)
     lines, file = stored(3), io.StringIO()
     refused_from = [2]
 
@@ -66,14 +66,14 @@ def test_rights_that_are_lost_on_the_way_do_not_lose_the_cursor(
             raise CallRefused("listing archived#0: AccessDenied", "AccessDenied")
         return find(*arguments, **options)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(exporting, "find", refused)
+    monkeypatch.setattr(export, "find", refused)
     told = _export(lines, Selection(), file, None, None)
     assert (told.exported, told.stopped) == (2, "listing archived#0: AccessDenied")
-    monkeypatch.setattr(exporting, "find", find)
+    monkeypatch.setattr(export, "find", find)
     assert _export(lines, Selection(), file, told.cursor, None).whole
     assert len(file.getvalue().splitlines()) == 3
 
-    monkeypatch.setattr(exporting, "find", refused)
+    monkeypatch.setattr(export, "find", refused)
     with pytest.raises(CallRefused):  # at once: the sentence says what to do about it
         _export(lines, Selection(), file, None, None)
 

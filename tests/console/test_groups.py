@@ -7,11 +7,11 @@ import pytest
 from roundsman.alerts.group import opened
 from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.model.failure import Group, failure_of
-from roundsman_console.agents import AgentNow
-from roundsman_console.groups import facts
-from roundsman_console.groups.command import commands_of
-from roundsman_console.groups.facts import GroupNow, find_group, list_groups
-from roundsman_console.overview.counting import Count
+from roundsman_console.cli.groups import commands_of
+from roundsman_console.read import groups
+from roundsman_console.read.agents import AgentNow
+from roundsman_console.read.counts import Count
+from roundsman_console.read.groups import GroupNow, find_group, list_groups
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived
@@ -67,8 +67,8 @@ def test_a_group_tells_its_count_its_times_and_samples_of_its_ends() -> None:
 def test_of_a_large_group_the_count_is_bounded_and_the_newest_known(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(facts, "MOST", 6)
-    monkeypatch.setattr(facts, "READ", 3)
+    monkeypatch.setattr(groups, "MOST", 6)
+    monkeypatch.setattr(groups, "READ", 3)
     found = shown(8, [row()])
     assert found is not None
     assert str(found.count) == "more than 6"
@@ -93,7 +93,7 @@ def test_a_group_that_nobody_stands_in_is_calm_then_over_then_unknown() -> None:
 def test_a_list_counts_a_few_anew_and_has_undone_orders_last(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(facts, "COUNTED_NOW", 1)
+    monkeypatch.setattr(groups, "COUNTED_NOW", 1)
     shelves = Shelves()
     shelves.put(archived("ord-1"), archived("ord-2"))
     stack = shelves.stack()

@@ -8,7 +8,8 @@ from botocore.exceptions import ClientError
 
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.testing.stack import MORNING
-from roundsman_console import confirming, waking
+from roundsman_console import confirm
+from roundsman_console.operate import wake_waiting
 from tests.console.operators import Operator, at_each_call, document, holds_of, in_retry
 from tests.moto.orders import order
 
@@ -106,7 +107,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hold(operator, length="10m")
-    monkeypatch.setattr(confirming, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     asked = ("hold", "payment", "--for", "30m", "--reason", "x", "--as", "amy")
     refused = operator.types(*asked, answer="n\n")
     assert refused.exit_code == 1
@@ -316,7 +317,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
 def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     operator: Operator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(waking, "RECHECK_INTERVAL", 11_100)  # room for two
+    monkeypatch.setattr(wake_waiting, "RECHECK_INTERVAL", 11_100)  # room for two
     hold(operator)
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")

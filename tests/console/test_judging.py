@@ -8,12 +8,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, StepRecord, idempotency_key
 from roundsman.wire.messages import AgentRequest, Reply
-from roundsman_console.letters.judging import (
-    Verdict,
-    order_of,
-    reply_matters,
-    request_matters,
-)
+from roundsman_console.dead_letters.assess import Verdict, order_of, reply_matters, request_matters
 from tests.console.step_samples import AT, task
 
 AT_WORK = StepRecord(process_state=ProcessState.PROCESSING, locked_by="lock-1")

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman_console.cli.local import local_app
 from roundsman_console.local import LocalAws
-from roundsman_console.local.command import local_app
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import Instances
 from tests.console.local_tools import Tools, make_project

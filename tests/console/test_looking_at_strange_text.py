@@ -10,14 +10,12 @@ from roundsman.alerts.group import opened
 from roundsman.model.failure import failure_of
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepError, Task, Termination
-from roundsman_console import listing, showing, timeline, why
-from roundsman_console.diagnosis import TaskFacts, diagnose
-from roundsman_console.groups import command as groups
-from roundsman_console.groups.facts import GroupNow
-from roundsman_console.happenings import happenings
-from roundsman_console.overview import watch
-from roundsman_console.overview.counting import Count
-from roundsman_console.selecting import Page
+from roundsman_console.cli import groups, ls, show, timeline, watch, why
+from roundsman_console.read.counts import Count
+from roundsman_console.read.groups import GroupNow
+from roundsman_console.read.selection import Page
+from roundsman_console.views.diagnosis import TaskFacts, diagnose
+from roundsman_console.views.task_events import happenings
 from tests.console.shelves import archived
 from tests.console.step_samples import AT, plan
 
@@ -53,9 +51,9 @@ def show_group(task: Task) -> None:
 
 
 VIEWS: dict[str, Callable[[Task], None]] = {
-    "ls": lambda task: listing._print(Page((task,), None, 1, {"ord-2": STRANGE}), 50),
+    "ls": lambda task: ls._print(Page((task,), None, 1, {"ord-2": STRANGE}), 50),
     "why": lambda task: why._print(task, diagnose(task, plan(), TaskFacts(at=AT))),
-    "show": lambda task: showing._print(task, plan(), [], [STRANGE]),
+    "show": lambda task: show._print(task, plan(), [], [STRANGE]),
     "timeline": lambda task: timeline._print(task, happenings(task, plan(), [], AT), [STRANGE]),
     "groups": show_group,
     "watch": lambda task: Console().print(watch._failures([task])),

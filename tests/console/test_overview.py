@@ -11,12 +11,13 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.events import AgentView
 from roundsman.model.states import TaskState
+from roundsman_console.cli import watch
+from roundsman_console.cli.stats import Stats
 from roundsman_console.main import app
-from roundsman_console.overview import counting, watch
-from roundsman_console.overview.counting import Count, count_tasks
-from roundsman_console.overview.queues import CLOUDWATCH, MARKS, Queue, with_ages
-from roundsman_console.overview.stats import Stats
-from roundsman_console.stack import DeployedStack
+from roundsman_console.read import counts
+from roundsman_console.read.counts import Count, count_tasks
+from roundsman_console.read.queues import CLOUDWATCH, MARKS, Queue, with_ages
+from roundsman_console.read.stack import DeployedStack
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
@@ -52,13 +53,13 @@ def test_what_is_archived_and_still_owes_something_is_counted_once() -> None:
 
 
 def test_beyond_the_bounds_it_is_more_than_so_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(counting, "MOST", 1)
-    monkeypatch.setattr(counting, "LOADED", 2)
+    monkeypatch.setattr(counts, "MOST", 1)
+    monkeypatch.setattr(counts, "LOADED", 2)
     found = count_tasks(shelves().stack())
     assert str(found.lanes[Lane.ARCHIVED]) == "more than 1"
     assert str(found.lanes[Lane.OPEN]) == "1"
     assert found.states[TaskState.ARCHIVED] == Count(1, more=True)
-    monkeypatch.setattr(counting, "MOST", 10)
+    monkeypatch.setattr(counts, "MOST", 10)
     tasks = shelves()
     found = count_tasks(tasks.stack())
     assert found.states[TaskState.COMPLETED] == Count(2, more=True)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console import selecting
+from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.filters import read_selection
-from roundsman_console.selecting import Page, Selection, find, matches
-from roundsman_console.sentences import USAGE, ConsoleError
+from roundsman_console.read import selection
+from roundsman_console.read.selection import Page, Selection, find, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 
@@ -20,7 +20,7 @@ ALL = Selection()
 
 @pytest.fixture(autouse=True)
 def at_eight(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(selecting, "now", lambda: AT)
+    monkeypatch.setattr(selection, "now", lambda: AT)
 
 
 def ids(page: Page) -> list[str]:
@@ -131,7 +131,7 @@ def test_ages_are_judged_by_the_instant_of_the_first_page(monkeypatch: pytest.Mo
     shelves.put(open_task("a", AT - 50_000), open_task("b", AT - 40_000))
     young = Selection(newer=60_000)
     first = find(shelves.stack(), young, limit=1)
-    monkeypatch.setattr(selecting, "now", lambda: AT + 3_600_000)
+    monkeypatch.setattr(selection, "now", lambda: AT + 3_600_000)
     assert ids(find(shelves.stack(), young, after=first.cursor)) == ["b"]
     assert ids(find(shelves.stack(), young)) == []
 

@@ -11,9 +11,9 @@ from roundsman.engine.agent_holds import HELD
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
-from roundsman_console.showing import steps_table
-from roundsman_console.step_facts import span, step_facts
-from roundsman_console.task_view import task_document
+from roundsman_console.cli.show import steps_table
+from roundsman_console.views.step_text import span, step_facts
+from roundsman_console.views.task_view import task_document
 from tests.console.step_samples import AT, HOLD, plan, task
 
 PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)

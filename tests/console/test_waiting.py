@@ -4,25 +4,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from roundsman_console import waiting
+from roundsman_console import polling
 from tests.console.operators import Patience
 
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> Patience:
     found = Patience(lambda: None)
-    monkeypatch.setattr(waiting, "time", found)
+    monkeypatch.setattr(polling, "time", found)
     return found
 
 
 def test_what_is_there_already_is_not_waited_for(patience: Patience) -> None:
-    assert waiting.wait_for(lambda: "found", 5) == "found"
+    assert polling.wait_for(lambda: "found", 5) == "found"
     assert patience.slept == []
 
 
 def test_it_ends_as_soon_as_something_is_seen(patience: Patience) -> None:
     looks: Iterator[str | None] = iter([None, None, "found"])
-    assert waiting.wait_for(lambda: next(looks), 5) == "found"
+    assert polling.wait_for(lambda: next(looks), 5) == "found"
     assert patience.slept == [0.25, 0.25]
 
 
@@ -34,5 +34,5 @@ def test_it_waits_no_longer_than_was_said_and_looks_once_more_at_the_end(
     def look() -> None:
         looked.append(patience.now)
 
-    assert waiting.wait_for(look, 0.6) is None
+    assert polling.wait_for(look, 0.6) is None
     assert looked == pytest.approx([0, 0.25, 0.5, 0.6])

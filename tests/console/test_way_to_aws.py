@@ -14,8 +14,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from roundsman_console.cli_errors import EXIT_CODES
 from roundsman_console.main import app
-from roundsman_console.sentences import EXIT_CODES
 from tests.console.operators import Operator, at_each_call
 from tests.console.verbs import STACK_VERBS, typed_example
 

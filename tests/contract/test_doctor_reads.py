@@ -11,8 +11,8 @@ from roundsman.model.task import Task
 from roundsman_console.doctor.deep import look_deep
 from roundsman_console.doctor.facts import StackFacts
 from roundsman_console.doctor.gather_tasks import walk
-from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import DeployedStack
+from roundsman_console.doctor.readings import Looking
+from roundsman_console.read.stack import DeployedStack
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import DynamoWorld
 

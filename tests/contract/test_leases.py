@@ -12,7 +12,7 @@ from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import answered, error, first_answer_lost, unreachable
 from tests.contract.test_races import together
 from tests.contract.worlds import DynamoWorld, World
-from tests.unit.item_size import item_size
+from tests.support.item_size import item_size
 
 FIRST = Leases(1, 16, {0: Lease("a", NOW + LEASE_DURATION, NOW - 1), 15: Lease(visited_at=NOW)})
 

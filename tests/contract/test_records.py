@@ -11,8 +11,8 @@ from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
-from roundsman_console import records
-from roundsman_console.records import Loaded, Records
+from roundsman_console.read import task_records
+from roundsman_console.read.task_records import Loaded, Records
 from tests.contract.samples import NOW, born, completed, order_row
 from tests.contract.test_reads import calls_of
 from tests.contract.worlds import DynamoWorld
@@ -115,7 +115,7 @@ def test_what_dynamodb_leaves_out_is_asked_for_again_but_not_for_ever(
     moto_world: DynamoWorld, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     slept: list[float] = []
-    monkeypatch.setattr(records, "pause", slept.append)
+    monkeypatch.setattr(task_records, "pause", slept.append)
     failed(moto_world, 0)
     with leaving_out(moto_world, 3):
         assert list(reader(moto_world).load_many(["ord-0"], NOW).tasks) == ["ord-0"]
@@ -141,4 +141,4 @@ def test_a_hundred_are_asked_for_at_once(moto_world: DynamoWorld) -> None:
 def test_a_list_of_a_few_reads_a_few(moto_world: DynamoWorld) -> None:
     with calls_of(moto_world.client, "Query") as calls:
         next(reader(moto_world).entries(LANE), None)
-    assert [params["Limit"] for _, params in calls] == [records.FIRST_PAGE]
+    assert [params["Limit"] for _, params in calls] == [task_records.FIRST_PAGE]

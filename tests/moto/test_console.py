@@ -8,8 +8,8 @@ from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
 from roundsman.testing.stack import Stack
+from roundsman_console.cli_errors import aws_sentence
 from roundsman_console.main import app
-from roundsman_console.sentences import aws_sentence
 from tests.moto.orders import ALL_EFFECTS, order
 
 

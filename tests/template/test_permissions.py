@@ -254,7 +254,7 @@ def test_the_alert_topic_refuses_what_comes_without_tls_and_takes_alarms(
 def test_operators_who_tell_of_a_hold_are_given_the_rights_that_publishing_needs(
     document: Document,
 ) -> None:
-    page = (TEMPLATE.parent / "docs" / "operations.md").read_text(encoding="utf-8")
+    page = (TEMPLATE.parent / "docs" / "runbook" / "rights.md").read_text(encoding="utf-8")
     [row] = [line for line in page.splitlines() if line.startswith("| `hold`, `release` |")]
     needed = granted(document, "SupervisorRole", "kms")["AlertKey"]
     assert needed

@@ -1,42 +1,60 @@
-"""docs/operations.md has an entry for each alarm and each kind of alert, and for nothing else.
+"""docs/runbook has a page for each alarm and each kind of alert, and for nothing else.
 
-Each entry says what it means, what to run, what is then to be seen, and when it is over; and what
-it says to run is a command that there is.
+Each of these pages fits one screen and has the same sections, the index leads to it, and the
+commands that the runbook names exist.
 """
 
 import ast
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from roundsman.alerts.group_alert import KINDS
 from roundsman.testing.stack.template import Document
+from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
 from tests.template.reading import of_type
 
 ROOT = TEMPLATE.parent
-PAGE = (ROOT / "docs" / "operations.md").read_text(encoding="utf-8")
+INDEX = RUNBOOK / "index.md"
 AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
-PARTS = ["Means", "Run", "See", "Over"]
+SECTIONS = [
+    "What it means",
+    "How to look",
+    "What to do",
+    "How to know that it is over",
+    "When to call somebody else",
+]
+ONE_SCREEN = 50  # lines of a page for an alert
+LONGEST = 130  # lines of any other page, but for the night, which is a story
+
+_ABOUT = re.compile(r"^\*\*(?:Alert|Alarm)s?:\*\* .*?(?=\n\n)", re.M | re.S)
+_NAME = re.compile(r"`((?:<Agent>)?[A-Za-z_]+)`")
+_LINK = re.compile(r"\]\(([^)#\s]+\.md)?(?:#([^)\s]+))?\)")
 
 
-def entries(section: str) -> dict[str, str]:
-    """The section's entries: what they are about, `A`, `B`, as in their heading, and their text."""
-    [text] = re.findall(rf"^## {section}\n(.*?)(?=^## |\Z)", PAGE, re.M | re.S)
-    return dict(re.findall(r"^### (.+?)\n(.*?)(?=^### |\Z)", text, re.M | re.S))
+def names_of(page: Path) -> set[str]:
+    """The alerts and alarms that the page is for, as its first lines name them."""
+    about = _ABOUT.search(page.read_text(encoding="utf-8"))
+    return set(_NAME.findall(about[0])) if about else set()
 
 
-def names(section: str) -> Iterator[str]:
-    for heading in entries(section):
-        for name in re.findall(r"`([^`]+)`", heading):
-            alike = AGENTS if "<Agent>" in name else ("",)
-            yield from (name.replace("<Agent>", agent) for agent in alike)
+PAGES = [page for page in sorted(RUNBOOK.glob("*.md")) if names_of(page)]
+"""The pages for alerts and alarms."""
+
+
+def each_agent(names: set[str]) -> Iterator[str]:
+    """The names, with `<Agent>` replaced by every agent's name."""
+    for name in names:
+        alike = AGENTS if "<Agent>" in name else ("",)
+        yield from (name.replace("<Agent>", agent) for agent in alike)
 
 
 def alert_kinds() -> set[str]:
-    """Every kind of alert that the code makes: of groups, and what is said of an agent."""
+    """Every kind of alert that the code makes: for failure groups, and for agents."""
     found = {"task_archived", *KINDS.values()}
     for folder in ("layers/core/roundsman", "console/roundsman_console"):
         for file in (ROOT / folder).rglob("*.py"):
@@ -52,29 +70,55 @@ def _called(node: ast.Call) -> str:
     return node.func.id if isinstance(node.func, ast.Name) else ""
 
 
-def test_each_alarm_has_one_entry_and_each_entry_an_alarm(document: Document) -> None:
+def anchors_of(text: str) -> set[str]:
+    """The anchors of the page's headings."""
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\s-]", "", one).strip().lower().replace(" ", "-") for one in headings}
+
+
+def test_each_alarm_and_each_kind_of_alert_has_one_page_and_each_page_one_of_them(
+    document: Document,
+) -> None:
     alarms = of_type(document, "AWS::CloudWatch::Alarm")
     assert alarms
-    assert sorted(names("Alarms")) == sorted(alarms)
+    named = [name for page in PAGES for name in each_agent(names_of(page))]
+    assert sorted(named) == sorted({*alarms, *alert_kinds()})
 
 
-def test_each_kind_of_alert_has_one_entry_and_each_entry_a_kind() -> None:
-    assert sorted(names("Alerts")) == sorted(alert_kinds())
+def test_the_index_leads_from_each_alert_and_alarm_to_its_page() -> None:
+    rows = re.findall(r"^\| (`.+) \| \[[^]]+\]\(([a-z-]+\.md)\) \|$", INDEX.read_text(), re.M)
+    led = {(name, page) for cells, page in rows for name in _NAME.findall(cells.split(" | ")[0])}
+    assert led == {(name, page.name) for page in PAGES for name in names_of(page)}
 
 
-@pytest.mark.parametrize("section", ["Alerts", "Alarms"])
-def test_each_entry_says_what_it_means_what_to_run_what_to_see_and_when_it_is_over(
-    section: str,
-) -> None:
-    for heading, text in entries(section).items():
-        assert re.findall(r"^- \*\*(\w+):\*\* \S", text, re.M) == PARTS, heading
-        [run] = re.findall(r"\*\*Run:\*\*(.*?)(?=^- \*\*)", text, re.M | re.S)
-        assert "`" in run or "](#" in run, f"{heading}: what is to be run?"
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_each_page_of_an_alert_fits_one_screen_and_says_what_to_do(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert len(text.splitlines()) <= ONE_SCREEN
+    parts = re.findall(r"^## (.+?)\n\n(\S.*?)(?=^## |\Z)", text, re.M | re.S)
+    assert [heading for heading, _ in parts] == SECTIONS
+    for heading, part in parts[1:3]:
+        assert re.search(r"roundsman |filter |\]\(", part), f"{heading}: no command and no link"
 
 
-def test_every_command_on_the_page_is_one_that_there_is() -> None:
-    shown = re.sub(r"^```console\n.*?^```$", "", PAGE, flags=re.M | re.S)
-    found = re.findall(r"`roundsman ([^`]+)`", shown)
+@pytest.mark.parametrize("page", sorted(RUNBOOK.glob("*.md")), ids=lambda page: page.stem)
+def test_no_page_is_long_and_its_links_within_the_runbook_lead_somewhere(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert page == NIGHT or len(text.splitlines()) <= LONGEST
+    for name, anchor in _LINK.findall(text):
+        target = RUNBOOK / name if name else page
+        if target.resolve().parent == RUNBOOK:
+            assert target.is_file(), name
+            assert not anchor or anchor in anchors_of(target.read_text(encoding="utf-8")), anchor
+
+
+def test_the_index_leads_to_every_page() -> None:
+    led = {name for name, _ in _LINK.findall(INDEX.read_text(encoding="utf-8"))}
+    assert {page.name for page in RUNBOOK.glob("*.md")} - {INDEX.name} <= led
+
+
+def test_every_command_in_the_runbook_exists() -> None:
+    found = [command for page in sorted(RUNBOOK.glob("*.md")) for command in commands_of(page)]
     assert len(found) > 30
     for command in found:
         words = command.split()
@@ -83,3 +127,12 @@ def test_every_command_on_the_page_is_one_that_there_is() -> None:
         assert verb or words[0] in groups, f"roundsman {command}: there is no such verb"
         for option in re.findall(r"(?<!\S)(--[a-z-]+)", command) if verb else ():
             assert option in options_of(verb or ""), f"roundsman {command}"
+
+
+def commands_of(page: Path) -> list[str]:
+    """The commands in the page's sentences and shell blocks; other tests run the console blocks."""
+    shown = re.sub(r"^```console\n.*?^```$", "", page.read_text("utf-8"), flags=re.M | re.S)
+    blocks = re.findall(r"^ *```sh\n(.*?)^ *```$", shown, re.M | re.S)
+    lines = [line.split(" #")[0] for block in blocks for line in block.splitlines()]
+    typed = [one.strip().removeprefix("roundsman ") for one in lines if one.strip()]
+    return [*re.findall(r"`roundsman ([^`]+)`", shown), *typed]

@@ -9,7 +9,7 @@ AGENTS = (
         old="        failure_count=0,\n        outcome_unknown=True,\n        error=None,",
         new="        failure_count=0,\n        error=None,",
         tests=(
-            "tests/unit/test_machine_leaving.py::test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered",
+            "tests/unit/engine/test_routing_leaving.py::test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered",
         ),
         why="a reservation is looked for where it never was, and the one that stands is left",
     ),
@@ -19,7 +19,7 @@ AGENTS = (
         old="record.process_state is ProcessState.PROCESSING and not context.decision.ending",
         new="record.process_state is ProcessState.PROCESSING",
         tests=(
-            "tests/unit/test_machine_leaving.py::test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on",
+            "tests/unit/engine/test_routing_leaving.py::test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on",
         ),
         why="a task that has failed waits for an undo that nobody asked for",
     ),
@@ -29,7 +29,7 @@ AGENTS = (
         old="if plan is None and (ending.undo or ProcessState.UNDOING in states):",
         new="if plan is None and ending.undo:",
         tests=(
-            "tests/unit/test_machine_missing_plan.py::test_a_cancelled_task_whose_undo_at_one_agent_cannot_go_on_waits_for_a_person",
+            "tests/unit/engine/test_machine_missing_plan.py::test_a_cancelled_task_whose_undo_at_one_agent_cannot_go_on_waits_for_a_person",
         ),
         why="each look at such a task fails, for ever",
     ),
@@ -42,7 +42,7 @@ AGENTS = (
             "and self.goes_on_after_undo(record) and not undone:"
         ),
         tests=(
-            "tests/unit/test_machine_missing_plan.py::test_a_task_whose_undo_was_broken_off_can_be_cancelled_as_it_stands",
+            "tests/unit/engine/test_machine_missing_plan.py::test_a_task_whose_undo_was_broken_off_can_be_cancelled_as_it_stands",
         ),
         why="a task that is cancelled as it stands is shown as being undone",
     ),
@@ -52,7 +52,7 @@ AGENTS = (
         old="        if not settled(moved_on):\n            moved_on",
         new="        if True:\n            moved_on",
         tests=(
-            "tests/unit/test_supervision_index.py::test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end",
+            "tests/unit/supervisor/test_supervisor_index.py::test_a_task_that_a_pass_ends_stands_in_its_lane_at_the_instant_of_its_end",
         ),
         why="what is over is listed by a wrong age",
     ),
@@ -62,7 +62,7 @@ AGENTS = (
         old="if task is None or settled(task):",
         new="if task is None:",
         tests=(
-            "tests/unit/test_supervision_index.py::test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read",
+            "tests/unit/supervisor/test_supervisor_index.py::test_an_entry_that_lags_behind_the_end_of_its_task_costs_one_read",
         ),
         why="every task that is over costs another read and a refused write",
     ),

@@ -2,7 +2,7 @@
 
 from tools.mutants.mutant import Mutant
 
-UNIT = "tests/unit/test_agent_call_notes.py"
+UNIT = "tests/unit/agents/test_call_notes.py"
 CONTRACT = "tests/contract/test_call_notes.py"
 CORE = "layers/core/roundsman/agents/call_notes.py"
 DYNAMO = "layers/core/roundsman/aws/dynamodb/call_notes.py"
@@ -14,7 +14,7 @@ CALLS = (
         old="                self.note.before_call()\n",
         new="                pass\n",
         tests=(
-            "tests/interleavings/test_effects.py::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
+            "tests/world/test_effects.py::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
         ),
         why="a copy of what was given back is done, and another agent does it too",
     ),

@@ -15,7 +15,7 @@ ENDS = (
             ),
         ),
         tests=(
-            "tests/unit/test_machine_ending.py::test_the_step_under_way_may_still_succeed_but_nothing_follows_it",
+            "tests/unit/engine/test_on_failure.py::test_the_step_under_way_may_still_succeed_but_nothing_follows_it",
         ),
         why="a failed task goes on doing what must be undone",
     ),
@@ -25,7 +25,7 @@ ENDS = (
         old=("    if operation == PERFORM and context.decision.ending:\n        return True\n"),
         new="",
         tests=(
-            "tests/unit/test_machine_ending.py::test_the_step_under_way_is_not_retried_when_it_fails",
+            "tests/unit/engine/test_on_failure.py::test_the_step_under_way_is_not_retried_when_it_fails",
         ),
         why="a task that has failed never ends",
     ),
@@ -35,7 +35,7 @@ ENDS = (
         old="if not (context.decision.ending and operation == PERFORM):  # else",
         new="if operation:  # else",
         tests=(
-            "tests/unit/test_machine_operators.py::test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt",
+            "tests/unit/engine/test_operator.py::test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt",
         ),
         why="a request that nobody reads keeps a failed task open",
     ),
@@ -48,7 +48,7 @@ ENDS = (
             "        self.ending = ending"
         ),
         new="        self.ending = ending",
-        tests=("tests/unit/test_machine_ending.py::test_the_first_failure_holds",),
+        tests=("tests/unit/engine/test_on_failure.py::test_the_first_failure_holds",),
         why="a second failure turns an archived task to undo",
     ),
     Mutant(
@@ -57,7 +57,7 @@ ENDS = (
         old="if isinstance(final, UndoPlan) and not _past_no_return(context):",
         new="if isinstance(final, UndoPlan):",
         tests=(
-            "tests/unit/test_machine_failure.py::test_after_the_point_of_no_return_nothing_is_undone",
+            "tests/unit/engine/test_attempts_failures.py::test_after_the_point_of_no_return_nothing_is_undone",
         ),
         why="what has shipped is refunded",
     ),
@@ -70,7 +70,7 @@ ENDS = (
         ),
         new="TO_UNDO = frozenset({ProcessState.PROCESSED})",
         tests=(
-            "tests/unit/test_machine_undo.py::test_a_step_that_was_ever_claimed_is_compensated_whatever_came_of_it",
+            "tests/unit/engine/test_compensation.py::test_a_step_that_was_ever_claimed_is_compensated_whatever_came_of_it",
         ),
         why="a charge whose reply was lost is not refunded",
     ),
@@ -83,7 +83,7 @@ ENDS = (
         ),
         new="return record.process_state is ProcessState.PROCESSED",
         tests=(
-            "tests/unit/test_machine_undo.py::test_a_step_under_way_is_waited_for_until_its_time_is_over",
+            "tests/unit/engine/test_compensation.py::test_a_step_under_way_is_waited_for_until_its_time_is_over",
         ),
         why="a task is called Undone with money taken",
     ),
@@ -92,7 +92,7 @@ ENDS = (
         file="layers/core/roundsman/engine/compensation.py",
         old="            and _successors_settled(context, step)\n",
         new="",
-        tests=("tests/unit/test_machine_undo.py::test_a_chain_is_undone_from_its_end",),
+        tests=("tests/unit/engine/test_compensation.py::test_a_chain_is_undone_from_its_end",),
         why="stock is released under a parcel that still leaves",
     ),
     Mutant(
@@ -101,7 +101,7 @@ ENDS = (
         old="acts_until = None if fenced else context.decision.acts_until(step.name)",
         new="acts_until = None",
         tests=(
-            "tests/unit/test_machine_undo_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
+            "tests/unit/engine/test_compensation_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
         ),
         why="the charge lands after its refund",
     ),
@@ -111,7 +111,7 @@ ENDS = (
         old="not_before = None if acts_until is None else acts_until + SKEW",
         new="not_before = acts_until",
         tests=(
-            "tests/unit/test_machine_undo_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
+            "tests/unit/engine/test_compensation_times.py::test_an_unfenced_undo_waits_until_no_request_of_its_step_can_act",
         ),
         why="the same, by clocks that differ",
     ),
@@ -121,7 +121,7 @@ ENDS = (
         old="perform_key=perform_key if undoes else None,",
         new="perform_key=None,",
         tests=(
-            "tests/unit/test_machine_undo.py::test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs",
+            "tests/unit/engine/test_compensation.py::test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs",
         ),
         why="the undo cannot say what it undoes",
     ),
@@ -130,7 +130,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old="due_at = min(task.due_at, at) if task.lane == lane else at",
         new="due_at = at",
-        tests=("tests/unit/test_due.py::test_within_the_open_lane_the_entry_only_falls",),
+        tests=("tests/unit/engine/test_due.py::test_within_the_open_lane_the_entry_only_falls",),
         why="an early deadline is overwritten by a late one",
     ),
     Mutant(
@@ -140,7 +140,7 @@ ENDS = (
             "instants = [record.overdue_at for record in task.steps.values() if record.under_way]"
         ),
         new="instants: list[int | None] = []",
-        tests=("tests/unit/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
+        tests=("tests/unit/engine/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
         why="a lost request is found when the whole task is late",
     ),
     Mutant(
@@ -148,7 +148,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old="    return record.not_before if waits else record.complete_by\n",
         new="    return None if waits else record.complete_by\n",
-        tests=("tests/unit/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
+        tests=("tests/unit/engine/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
         why="a lost timer is found when the whole task is late",
     ),
     Mutant(
@@ -156,7 +156,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old="    return record.not_before if waits else record.complete_by\n",
         new="    return record.not_before if waits else None\n",
-        tests=("tests/unit/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
+        tests=("tests/unit/engine/test_due.py::test_a_task_is_due_by_the_earliest_of_its_steps",),
         why="a lost Start is found when the whole task is late",
     ),
     Mutant(
@@ -164,7 +164,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old="        instants.append(task.complete_by)\n",
         new="",
-        tests=("tests/unit/test_due.py::test_a_task_is_due_by_its_own_complete_by",),
+        tests=("tests/unit/engine/test_due.py::test_a_task_is_due_by_its_own_complete_by",),
         why="nobody looks when a task is late",
     ),
     Mutant(
@@ -172,7 +172,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old="instants.append(task.start_at if task.start_at > now else now + START_WITHIN)",
         new="instants.append(task.complete_by)",
-        tests=("tests/unit/test_due.py::test_a_scheduled_task_is_due_at_its_start",),
+        tests=("tests/unit/engine/test_due.py::test_a_scheduled_task_is_due_at_its_start",),
         why="a scheduled task starts when it should be complete",
     ),
     Mutant(
@@ -180,7 +180,7 @@ ENDS = (
         file="layers/core/roundsman/engine/due.py",
         old=("    if task.owed:\n        instants.append(now + START_WITHIN)\n"),
         new="",
-        tests=("tests/unit/test_due.py::test_what_is_owed_is_due_soon",),
+        tests=("tests/unit/engine/test_due.py::test_what_is_owed_is_due_soon",),
         why="a status that was not sent is sent by chance",
     ),
     Mutant(
@@ -189,7 +189,7 @@ ENDS = (
         old="return task.ended and not task.owed",
         new="return task.ended",
         tests=(
-            "tests/unit/test_due.py::test_an_ended_task_that_owes_something_stays_in_its_open_lane",
+            "tests/unit/engine/test_due.py::test_an_ended_task_that_owes_something_stays_in_its_open_lane",
         ),
         why="completed is committed, and never sent",
     ),
@@ -198,7 +198,7 @@ ENDS = (
         file="layers/core/roundsman/engine/decision.py",
         old="owed=self.task.owed + self._newly_owed(state, version),",
         new="owed=self.task.owed,",
-        tests=("tests/unit/test_machine_ending.py::test_an_end_is_told_once",),
+        tests=("tests/unit/engine/test_on_failure.py::test_an_end_is_told_once",),
         why="a crash between the decision and its alert loses the alert",
     ),
     Mutant(
@@ -207,7 +207,7 @@ ENDS = (
         old="    _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)\n",
         new="",
         tests=(
-            "tests/unit/test_delivery.py::test_an_orders_statuses_come_once_each_and_their_seq_rises",
+            "tests/unit/scheduler/test_owed.py::test_an_orders_statuses_come_once_each_and_their_seq_rises",
         ),
         why="every status is sent again at every pass",
     ),
@@ -216,7 +216,9 @@ ENDS = (
         file="layers/core/roundsman/scheduler/owed.py",
         old='key=lambda owed: (owed.kind != "alert", owed.seq)',
         new='key=lambda owed: (owed.kind == "alert", owed.seq)',
-        tests=("tests/unit/test_delivery.py::test_requests_go_first_then_alerts_then_statuses",),
+        tests=(
+            "tests/unit/scheduler/test_owed.py::test_requests_go_first_then_alerts_then_statuses",
+        ),
         why="a slow reply queue delays an alert",
     ),
     Mutant(

@@ -2,8 +2,8 @@
 
 from tools.mutants.mutant import Mutant
 
-TESTS = "tests/unit/test_group_alerting.py"
-PURE = "tests/unit/test_groups.py"
+TESTS = "tests/unit/alerts/test_census.py"
+PURE = "tests/unit/alerts/test_group.py"
 
 GROUPS = (
     Mutant(
@@ -12,7 +12,7 @@ GROUPS = (
         old="                found = self._groups.open(group)\n",
         new="                found = group\n",
         tests=(
-            "tests/unit/test_delivery.py::test_a_failure_is_settled_once_its_group_is_open_and_not_before",
+            "tests/unit/scheduler/test_owed.py::test_a_failure_is_settled_once_its_group_is_open_and_not_before",
         ),
         why="an archived order that nobody is ever told of",
     ),
@@ -106,7 +106,7 @@ GROUPS = (
         old='c if c.isprintable() else "?" for c in text',
         new="c for c in text",
         tests=(
-            "tests/unit/test_alerts.py::test_nothing_from_outside_moves_a_cursor_hides_a_line_or_turns_the_writing_round",
+            "tests/unit/alerts/test_group_alert.py::test_nothing_from_outside_moves_a_cursor_hides_a_line_or_turns_the_writing_round",
         ),
         why="an error's message writes its own commands into the mail",
     ),

@@ -2,11 +2,11 @@
 
 from tools.mutants.mutant import Mutant
 
-LONG_STEPS = "tests/unit/test_machine_long_steps.py"
-ROUTING = "tests/unit/test_machine_routing.py"
-REPAIRS = "tests/interleavings/test_repairs.py"
-REDELIVERY = "tests/unit/test_redelivery.py"
-RESUBMIT = "tests/unit/test_machine_resubmit.py"
+LONG_STEPS = "tests/unit/engine/test_attempts_long_steps.py"
+ROUTING = "tests/unit/engine/test_routing.py"
+REPAIRS = "tests/world/test_repairs.py"
+REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
+RESUBMIT = "tests/unit/engine/test_operator_resubmit.py"
 
 KNOWLEDGE = (
     Mutant(
@@ -61,7 +61,7 @@ KNOWLEDGE = (
         old="elif event.outcome is Outcome.SUCCEEDED and timely and _has_failed(",
         new="elif event.outcome is Outcome.HELD and timely and _has_failed(",
         tests=(
-            "tests/unit/test_machine_replies.py::test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on",
+            "tests/unit/engine/test_machine_replies.py::test_a_late_success_of_a_step_that_failed_for_good_is_known_from_then_on",
         ),
         why="an agent says that it happened after all, and nobody keeps it",
     ),
@@ -187,7 +187,7 @@ KNOWLEDGE = (
         new="return False",
         tests=(
             f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",
-            "tests/unit/test_machine_backlog.py::test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time",
+            "tests/unit/engine/test_attempts_backlog.py::test_an_attempt_that_may_never_have_been_sent_is_not_counted_the_first_time",
         ),
         why="a process dies, and a healthy step of half a minute has lost its only attempt",
     ),
@@ -197,7 +197,7 @@ KNOWLEDGE = (
         old="(MAX_UNCOUNTED_TIMEOUTS if _was_extended(step, record) else 1)",
         new="1",
         tests=(
-            "tests/unit/test_machine_backlog.py::test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent",
+            "tests/unit/engine/test_attempts_backlog.py::test_an_attempt_that_was_given_more_time_may_still_never_have_been_sent",
         ),
         why="an attempt that was waited for counts, though it was never sent",
     ),
@@ -207,7 +207,7 @@ KNOWLEDGE = (
         old="shown = view.read_lock is None or view.read_lock == record.locked_by",
         new="shown = view.read_lock is None",
         tests=(
-            "tests/unit/test_machine_backlog.py::test_an_attempt_that_was_sent_for_all_that_is_known_is_counted",
+            "tests/unit/engine/test_attempts_backlog.py::test_an_attempt_that_was_sent_for_all_that_is_known_is_counted",
         ),
         why="an agent dies of an order, and its first attempt does not count",
     ),
@@ -217,7 +217,7 @@ KNOWLEDGE = (
         old="if task.ended and isinstance(event, Replied):",
         new="if task.ended and isinstance(event, Replied) and plan is None:",
         tests=(
-            "tests/unit/test_machine_missing_plan.py::test_a_late_reply_to_a_task_archived_while_its_undo_was_to_be_made_changes_nothing",
+            "tests/unit/engine/test_machine_missing_plan.py::test_a_late_reply_to_a_task_archived_while_its_undo_was_to_be_made_changes_nothing",
         ),
         why="a late reply breaks its handler, since an archived task cannot go on by itself",
     ),

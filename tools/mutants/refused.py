@@ -10,14 +10,14 @@ TRIES = "layers/core/roundsman/agents/attempt.py"
 SUBMISSION = "layers/core/roundsman/submission/submission.py"
 SCHEDULING = "layers/core/roundsman/scheduler/scheduler.py"
 
-TESTS = "tests/unit/test_supervision_refused.py"
+TESTS = "tests/unit/supervisor/test_supervisor_refused.py"
 HOLD_TESTS = "tests/contract/test_holds.py"
 MARK_TESTS = "tests/contract/test_marks.py"
 LEASE_TESTS = "tests/contract/test_leases.py"
 GROUP_TESTS = "tests/contract/test_groups.py"
-PROBES = "tests/unit/test_agent_probes.py"
-SUBMITTED = "tests/unit/test_submission.py"
-TIMERS = "tests/unit/test_scheduling_timers.py"
+PROBES = "tests/unit/agents/test_probes.py"
+SUBMITTED = "tests/unit/submission/test_submission.py"
+TIMERS = "tests/unit/scheduler/test_scheduler_timers.py"
 
 REFUSED = (
     Mutant(
@@ -61,7 +61,7 @@ REFUSED = (
         old="        if refused:\n",
         new="        if False:\n",
         tests=(
-            "tests/unit/test_supervisor_lambda.py::test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did",
+            "tests/unit/aws/handlers/test_supervisor.py::test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did",
         ),
         why="nobody hears that the supervisor may do nothing",
     ),
@@ -71,7 +71,7 @@ REFUSED = (
         old="LONGEST_POSTPONEMENT = 15 * MINUTE\n",
         new="LONGEST_POSTPONEMENT = 6 * 60 * MINUTE\n",
         tests=(
-            "tests/interleavings/test_supervision.py::test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour",
+            "tests/world/test_supervision.py::test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour",
         ),
         why="a mended record waits for hours",
     ),

@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 SENDING = (
     Mutant(
         name="a-bulk-run-stores-before-it-sends",
-        file="console/roundsman_console/bulk/running.py",
+        file="console/roundsman_console/bulk/runner.py",
         old="self._store(taken_up(progress, to_send, refused))",
         new="self._now(taken_up(progress, to_send, refused))",
         tests=(
@@ -22,7 +22,7 @@ SENDING = (
             "        if decision.task is not task:\n"
             "            saved ="
         ),
-        tests=("tests/unit/test_scheduling.py::test_nothing_is_sent_before_it_is_stored",),
+        tests=("tests/unit/scheduler/test_scheduler.py::test_nothing_is_sent_before_it_is_stored",),
         why="a request is out for a claim that was never made",
     ),
     Mutant(
@@ -31,7 +31,7 @@ SENDING = (
         old=("            if isinstance(saved, Superseded):\n                return None\n"),
         new=("            if isinstance(saved, Superseded):\n                pass\n"),
         tests=(
-            "tests/unit/test_scheduling_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
+            "tests/unit/scheduler/test_scheduler_races.py::test_two_messages_for_one_task_make_one_claim_and_one_request",
         ),
         why="a decision that was not stored is acted on",
     ),
@@ -41,7 +41,7 @@ SENDING = (
         old=("        if decision.task is task:\n            return None\n"),
         new="",
         tests=(
-            "tests/unit/test_scheduling_stale.py::test_a_reply_that_a_stale_record_does_not_wait_for_is_taken",
+            "tests/unit/scheduler/test_scheduler_stale.py::test_a_reply_that_a_stale_record_does_not_wait_for_is_taken",
         ),
         why="a reply is dropped because an old record did not wait for it yet",
     ),
@@ -50,7 +50,9 @@ SENDING = (
         file="layers/core/roundsman/scheduler/scheduler.py",
         old=("            if task is None:\n                return None\n"),
         new=("            if task is None:\n                return self._gone(event)\n"),
-        tests=("tests/unit/test_scheduling_stale.py::test_a_task_that_was_just_made_is_found",),
+        tests=(
+            "tests/unit/scheduler/test_scheduler_stale.py::test_a_task_that_was_just_made_is_found",
+        ),
         why="the first message of a new task is dropped",
     ),
     Mutant(
@@ -59,7 +61,7 @@ SENDING = (
         old="            self._settle_one(record, problem or unsent)",
         new="            self._settle_one(record, problem)",
         tests=(
-            "tests/unit/test_batch_sending.py::test_of_a_request_accepted_in_part_only_what_was_not_comes_again",
+            "tests/unit/aws/sqs/test_batch_sending.py::test_of_a_request_accepted_in_part_only_what_was_not_comes_again",
         ),
         why="a message is gone before what it caused was sent",
     ),
@@ -68,7 +70,9 @@ SENDING = (
         file="layers/core/roundsman/aws/sqs/batch.py",
         old="            self._unsettled.append((record, problem))",
         new="            self._unsettled.append((record, None))",
-        tests=("tests/unit/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",),
+        tests=(
+            "tests/unit/aws/sqs/test_batch.py::test_what_may_succeed_later_comes_again_and_alone",
+        ),
         why="a message is gone that nobody has handled",
     ),
     Mutant(
@@ -77,7 +81,7 @@ SENDING = (
         old="        self._mailbag.flush()\n        for record, problem in self._unsettled:",
         new="        for record, problem in self._unsettled:",
         tests=(
-            "tests/unit/test_batch_sending.py::test_in_a_batch_that_came_back_each_is_deleted_after_its_own_was_sent",
+            "tests/unit/aws/sqs/test_batch_sending.py::test_in_a_batch_that_came_back_each_is_deleted_after_its_own_was_sent",
         ),
         why="a message is deleted whose request then dies with the process",
     ),
@@ -87,7 +91,7 @@ SENDING = (
         old="if kept.post.until is not None and self._clock() >= kept.post.until:",
         new="if kept.post.until is not None and self._clock() < 0:",
         tests=(
-            "tests/unit/test_agent_batches.py::test_a_reply_that_waited_beyond_its_complete_by_is_never_sent",
+            "tests/unit/aws/handlers/test_agent_batches.py::test_a_reply_that_waited_beyond_its_complete_by_is_never_sent",
         ),
         why="an agent answers for an attempt that is not its any more",
     ),
@@ -96,7 +100,9 @@ SENDING = (
         file="layers/core/roundsman/aws/sqs/dead_letters.py",
         old="if policy.url is None or receives < policy.most_receives:",
         new="if policy.url is None:",
-        tests=("tests/unit/test_dead_letters.py::test_every_earlier_failure_only_comes_again",),
+        tests=(
+            "tests/unit/aws/sqs/test_dead_letters.py::test_every_earlier_failure_only_comes_again",
+        ),
         why="a message that would have succeeded is dead after its second failure",
     ),
     Mutant(
@@ -105,7 +111,7 @@ SENDING = (
         old='dead letter", extra=extra)\n            return False',
         new='dead letter", extra=extra)\n            return True',
         tests=(
-            "tests/unit/test_dead_letters.py::test_what_cannot_be_put_there_is_left_for_sqs_to_move",
+            "tests/unit/aws/sqs/test_dead_letters.py::test_what_cannot_be_put_there_is_left_for_sqs_to_move",
         ),
         why="a message is deleted that is in no dead-letter queue",
     ),
@@ -115,7 +121,7 @@ SENDING = (
         old="crashed = came_before > 1 and len(entries) > 1",
         new="crashed = came_before < 0",
         tests=(
-            "tests/unit/test_batch.py::test_a_message_that_kills_the_process_takes_no_innocent_along",
+            "tests/unit/aws/sqs/test_batch.py::test_a_message_that_kills_the_process_takes_no_innocent_along",
         ),
         why="one message takes nine innocents along",
     ),
@@ -125,7 +131,7 @@ SENDING = (
         old="if found.order.content_hash != order.content_hash:",
         new="if not order.content_hash:",
         tests=(
-            "tests/unit/test_submission.py::test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell",
+            "tests/unit/submission/test_submission.py::test_another_order_under_the_same_id_is_rejected_and_says_whom_to_tell",
         ),
         why="another order of that id is accepted and never done",
     ),
@@ -135,7 +141,7 @@ SENDING = (
         old="delivered = self._announce_again(found.task)",
         new="delivered = OwedResult()",
         tests=(
-            "tests/unit/test_submission.py::test_a_crash_anywhere_after_storing_is_made_good_by_the_redelivery",
+            "tests/unit/submission/test_submission.py::test_a_crash_anywhere_after_storing_is_made_good_by_the_redelivery",
         ),
         why="an order whose first Start was lost waits",
     ),
@@ -182,7 +188,7 @@ SENDING = (
         ),
         new="",
         tests=(
-            "tests/unit/test_agent.py::test_a_request_read_after_complete_by_is_not_attempted_and_not_answered",
+            "tests/unit/agents/test_agent.py::test_a_request_read_after_complete_by_is_not_attempted_and_not_answered",
         ),
         why="an agent acts when its right to act is over",
     ),
@@ -196,7 +202,7 @@ SENDING = (
         ),
         new="        return self._reply(request, ended, clock())",
         tests=(
-            "tests/unit/test_agent.py::test_what_ends_after_complete_by_is_not_answered_whatever_it_was",
+            "tests/unit/agents/test_agent.py::test_what_ends_after_complete_by_is_not_answered_whatever_it_was",
         ),
         why="an agent answers for an attempt that is not its any more",
     ),
@@ -206,7 +212,7 @@ SENDING = (
         old="    if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):\n",
         new="    if left > 0:\n",
         tests=(
-            "tests/unit/test_agent.py::test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unattempted",
+            "tests/unit/agents/test_agent.py::test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unattempted",
         ),
         why="a call is begun that cannot end in time",
     ),
@@ -216,7 +222,7 @@ SENDING = (
         old="else min(request.complete_by, now + within)",
         new="else request.complete_by",
         tests=(
-            "tests/unit/test_agent.py::test_an_attempt_has_its_steps_time_from_when_it_begins_and_no_more",
+            "tests/unit/agents/test_agent.py::test_an_attempt_has_its_steps_time_from_when_it_begins_and_no_more",
         ),
         why="a call that hangs takes all the time that was for the queue",
     ),
@@ -226,7 +232,7 @@ SENDING = (
         old="return request.complete_by - patience if is_patient else request.complete_by\n",
         new="return request.complete_by if is_patient else request.complete_by\n",
         tests=(
-            "tests/unit/test_agent_batches.py::test_a_reply_does_not_wait_until_it_is_asked_for_though_its_request_ends_later",
+            "tests/unit/aws/handlers/test_agent_batches.py::test_a_reply_does_not_wait_until_it_is_asked_for_though_its_request_ends_later",
         ),
         why="an attempt that was answered is counted as one that was not",
     ),
@@ -236,7 +242,7 @@ SENDING = (
         old="return request.complete_by - now < enough <= request.complete_by - request.sent_at\n",
         new="return not enough\n",
         tests=(
-            "tests/unit/test_agent.py::test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is_cut_off",
+            "tests/unit/agents/test_agent.py::test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is_cut_off",
         ),
         why="an order fails of having waited",
     ),
@@ -246,7 +252,7 @@ SENDING = (
         old="said = answer(replace(request, read_before=True))",
         new="said = answer(request)",
         tests=(
-            "tests/unit/test_agent_lambda.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",
+            "tests/unit/aws/handlers/test_agent.py::test_a_perform_that_was_read_before_is_made_as_one_whose_outcome_is_unknown",
         ),
         why="a call that may have been made is made again without asking",
     ),
@@ -256,7 +262,7 @@ SENDING = (
         old="if self.probe is not None and self.request.outcome_unknown and not self._probed:",
         new="if self.probe is not None and self._tries < 0:",
         tests=(
-            "tests/unit/test_agent_probes.py::test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_probes",
+            "tests/unit/agents/test_probes.py::test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_probes",
         ),
         why="an outcome that nobody knows is repeated",
     ),
@@ -266,7 +272,7 @@ SENDING = (
         old="return None if self._undoes_whatever_happened else succeeded(None)",
         new="return succeeded(None)",
         tests=(
-            "tests/unit/test_agent_probes.py::test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_key",
+            "tests/unit/agents/test_probes.py::test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_key",
         ),
         why="a late perform lands after an undo that found nothing",
     ),
@@ -295,7 +301,7 @@ SENDING = (
         file="layers/core/roundsman/agents/callbacks.py",
         old='"lock": asked.lock,',
         new='"lock": asked.task_id,',
-        tests=("tests/unit/test_agent_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),
+        tests=("tests/unit/agents/test_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),
         why="an answer to one attempt settles another",
     ),
 )

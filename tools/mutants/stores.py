@@ -97,7 +97,7 @@ STORES = (
             'if any(code.startswith((CONDITION_FAILED, "TransactionConflict")) for code in codes):'
         ),
         tests=(
-            "tests/unit/test_aws_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
+            "tests/unit/aws/test_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
         ),
         why="an order is taken for a duplicate of itself and lost",
     ),
@@ -132,7 +132,7 @@ STORES = (
         file="layers/core/roundsman/supervisor/shard_pass.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
         new="",
-        tests=("tests/unit/test_leases.py::test_what_another_is_in_is_left_to_it",),
+        tests=("tests/unit/supervisor/test_shard_pass.py::test_what_another_is_in_is_left_to_it",),
         why="supervisors ignore each other",
     ),
     Mutant(
@@ -140,7 +140,9 @@ STORES = (
         file="layers/core/roundsman/aws/dynamodb/codec.py",
         old="if schema is not None and schema > SCHEMA:",
         new="if schema is not None and schema < 0:",
-        tests=("tests/unit/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",),
+        tests=(
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",
+        ),
         why="old code misreads what new code wrote",
     ),
     Mutant(
@@ -148,7 +150,9 @@ STORES = (
         file="layers/core/roundsman/aws/dynamodb/codec.py",
         old='item["ExpiresAt"] = number(epoch_seconds(task.expires_at))',
         new='item["ExpiresAt"] = number(task.expires_at)',
-        tests=("tests/unit/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",),
+        tests=(
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",
+        ),
         why="no record ever expires",
     ),
     Mutant(
@@ -160,7 +164,7 @@ STORES = (
         ),
         new="except ZeroDivisionError as problem:",
         tests=(
-            "tests/unit/test_supervision.py::test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest",
+            "tests/unit/supervisor/test_supervisor.py::test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest",
         ),
         why="one bad record stops its shard",
     ),
@@ -173,7 +177,7 @@ STORES = (
         ),
         new="            self._on_trouble(entry.task_id, problem)\n",
         tests=(
-            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
+            "tests/unit/supervisor/test_supervisor.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
         ),
         why="each pass begins at the same bad record",
     ),
@@ -189,7 +193,7 @@ STORES = (
             ),
         ),
         tests=(
-            "tests/unit/test_supervision.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
+            "tests/unit/supervisor/test_supervisor.py::test_a_broken_record_is_looked_at_less_and_less_often_and_alerts_once",
         ),
         why="a record that cannot be handled is nobody's",
     ),
@@ -199,7 +203,7 @@ STORES = (
         old="            moved_on = replace(moved_on, due_at=due(moved_on, now))\n",
         new="            pass\n",
         tests=(
-            "tests/unit/test_supervision.py::test_what_was_just_moved_on_is_not_looked_at_again_before_its_time",
+            "tests/unit/supervisor/test_supervisor.py::test_what_was_just_moved_on_is_not_looked_at_again_before_its_time",
         ),
         why="a task that was looked at is due again at once, for ever",
     ),

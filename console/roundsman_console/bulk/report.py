@@ -8,11 +8,11 @@ from rich.table import Table
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
 from roundsman.model.json import Json
-from roundsman_console.bulk.choosing import Tried
+from roundsman_console.bulk.dry_run import Tried
 from roundsman_console.bulk.run import OrderGroup, OrderResult, Run, RunState, Terms
 from roundsman_console.bulk.store import StoredRun
-from roundsman_console.inert import inert, plain
-from roundsman_console.task_view import second
+from roundsman_console.sanitize import inert, plain
+from roundsman_console.views.task_view import second
 
 _WORDS = {
     OrderResult.COMPLETED: "Completed",

@@ -15,6 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+import boto3
+
+from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.codec import Item, epoch_seconds, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.aws.errors import ConditionFailed, aws_errors
@@ -23,6 +26,7 @@ from roundsman.model.instants import SECOND
 from roundsman.ports import Clock
 from roundsman_console.bulk.codec import progress_text, read_progress, read_run, run_text
 from roundsman_console.bulk.run import Run, RunProgress, RunState
+from roundsman_console.read.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -270,3 +274,10 @@ def _run_id(run_id: str) -> str:
 
 def _chunk_id(run_id: str, place: int) -> str:
     return f"bulk#{run_id}#{place}"
+
+
+def bulks_of(stack: DeployedStack) -> DynamoBulks:
+    """The bulk runs of the stack."""
+    return DynamoBulks(
+        boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=now
+    )

@@ -4,7 +4,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.demo.summary import Summary
-from roundsman_console.inert import plain
+from roundsman_console.sanitize import plain
 
 WIDE = 110  # columns that the table takes with every detail
 

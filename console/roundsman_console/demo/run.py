@@ -11,15 +11,15 @@ from pathlib import Path
 from rich.console import Console
 
 from roundsman.testing.remote_services import RemoteServices
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.demo.observe import Bench
 from roundsman_console.demo.progress import Snapshot, all_settled, may_follow, still_open
-from roundsman_console.demo.reading import Bench
 from roundsman_console.demo.scenario import CASES, SentOrder, fault_rules, read_events
 from roundsman_console.demo.summary import Summary, summarise
 from roundsman_console.demo.watch import RunWatch, watching
 from roundsman_console.local import LocalAws
 from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
-from roundsman_console.sentences import ConsoleError
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues stay empty before the run counts as over

@@ -22,8 +22,8 @@ from roundsman_console.demo.progress import (
     step_standing,
 )
 from roundsman_console.demo.scenario import STEPS, ExpectedEnd, SentOrder
-from roundsman_console.inert import plain
-from roundsman_console.task_view import STATE_STYLES, STEP_STYLES
+from roundsman_console.sanitize import plain
+from roundsman_console.views.task_view import STATE_STYLES, STEP_STYLES
 
 REFRESHES = 4  # a second
 WIDE = 120  # columns that the table takes with every detail

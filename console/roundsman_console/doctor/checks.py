@@ -5,8 +5,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from roundsman_console.doctor import queue_checks, stack_checks, task_checks
+from roundsman_console.doctor.catalog import FindingKind, Severity
 from roundsman_console.doctor.facts import Finding, StackFacts
-from roundsman_console.doctor.kinds import FindingKind, Severity
 
 Check: TypeAlias = Callable[[StackFacts], Iterator[Finding]]
 

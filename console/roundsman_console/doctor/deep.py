@@ -21,8 +21,8 @@ from roundsman_console.doctor.gather_tasks import (
     read_plans,
     task_seen,
 )
-from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import DeployedStack
+from roundsman_console.doctor.readings import Looking
+from roundsman_console.read.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

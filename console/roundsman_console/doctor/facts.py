@@ -12,7 +12,7 @@ from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
-from roundsman_console.doctor.kinds import CATALOG, Entry, FindingKind
+from roundsman_console.doctor.catalog import CATALOG, Entry, FindingKind
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,9 +9,8 @@ from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan
-from roundsman_console.agents import agent_names
-from roundsman_console.bulk.acting import bulks_of
 from roundsman_console.bulk.run import RunState
+from roundsman_console.bulk.store import bulks_of
 from roundsman_console.doctor.facts import BulkFact, QueueFact, StackFacts
 from roundsman_console.doctor.gather_functions import find_functions, with_metrics
 from roundsman_console.doctor.gather_queues import find_queues
@@ -24,8 +23,9 @@ from roundsman_console.doctor.gather_stack import (
     find_topic,
 )
 from roundsman_console.doctor.gather_tasks import Walk, read_plans, walk
-from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import DeployedStack
+from roundsman_console.doctor.readings import Looking
+from roundsman_console.read.agents import agent_names
+from roundsman_console.read.stack import DeployedStack
 
 LAST_RUNS = 20
 

@@ -7,8 +7,8 @@ import boto3
 from botocore.exceptions import ClientError
 
 from roundsman_console.doctor.facts import AlarmFact, ScheduleFact, TableFact, TopicFact
-from roundsman_console.doctor.looking import Looking
-from roundsman_console.stack import DeployedStack
+from roundsman_console.doctor.readings import Looking
+from roundsman_console.read.stack import DeployedStack
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

@@ -16,9 +16,9 @@ from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
 from roundsman.model.plan import Plan
 from roundsman.ports import DueEntry
 from roundsman_console.doctor.facts import TaskSeen
-from roundsman_console.doctor.looking import Looking
-from roundsman_console.records import END_OF_TIME
-from roundsman_console.stack import DeployedStack
+from roundsman_console.doctor.readings import Looking
+from roundsman_console.read.stack import DeployedStack
+from roundsman_console.read.task_records import END_OF_TIME
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

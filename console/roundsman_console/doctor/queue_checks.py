@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 from roundsman.model.instants import SECOND, format_duration
+from roundsman_console.doctor.catalog import FindingKind
 from roundsman_console.doctor.facts import Finding, FunctionFact, QueueFact, StackFacts
-from roundsman_console.doctor.kinds import FindingKind
 
 LEAST_RECEIVES = 2
 """Fewer, and the first failure sends a message to its dead-letter queue."""

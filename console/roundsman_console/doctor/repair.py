@@ -12,7 +12,7 @@ from roundsman.errors import RoundsmanError
 from roundsman.model.instants import SECOND
 from roundsman.ports import Superseded
 from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm
-from roundsman_console.stack import DeployedStack
+from roundsman_console.read.stack import DeployedStack
 
 A_SECOND = 10
 """How many tasks are inspected in a second: what stood still does not run the agents over."""

@@ -10,10 +10,10 @@ from rich.table import Table
 
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
+from roundsman_console.doctor.catalog import Severity
 from roundsman_console.doctor.facts import Finding, Unseen
-from roundsman_console.doctor.kinds import Severity
 from roundsman_console.doctor.repair import Repair
-from roundsman_console.inert import plain
+from roundsman_console.sanitize import plain
 
 SHOWN = 5
 """Findings of one kind that a person is shown; `--json` has all."""

@@ -5,10 +5,10 @@ from collections.abc import Iterable, Iterator
 from roundsman.aws.dynamodb.holds import HOLDS
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import MINUTE, SECOND, format_duration
+from roundsman_console.doctor.catalog import FindingKind
 from roundsman_console.doctor.facts import Finding, FunctionFact, StackFacts
-from roundsman_console.doctor.instants import when
-from roundsman_console.doctor.kinds import FindingKind
 from roundsman_console.doctor.task_checks import late_by
+from roundsman_console.doctor.text import when
 
 BULK_QUIET_FOR = 5 * MINUTE
 """How long a run over many orders may be silent: whoever carries it on writes every minute."""

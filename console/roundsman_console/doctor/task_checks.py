@@ -13,9 +13,9 @@ from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task
 from roundsman.testing.invariants.rules import of_change, of_record
+from roundsman_console.doctor.catalog import FindingKind
 from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, StackFacts, TaskSeen
-from roundsman_console.doctor.instants import clock, when
-from roundsman_console.doctor.kinds import FindingKind
+from roundsman_console.doctor.text import clock, when
 
 OWED_FOR = 5 * MINUTE
 """How long something may be owed before it counts as not going out: several rounds have tried."""

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from roundsman.testing.remote_services.server import DEFAULT_PORT
 from roundsman_console.local.errors import LocalError
-from roundsman_console.serving import DEFAULT_PORT
 
 AGENT_URLS = {
     "inventory": "InventoryUrl",

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import waiting
+from roundsman_console import polling
 from tests.console.operators import Operator, Patience
 from tests.project import deployed_project
 
@@ -27,5 +27,5 @@ def operator(
     """Someone at the command line of a stack as deployed just now."""
     one_world.start_over()
     patience = Patience(one_world.run)
-    monkeypatch.setattr(waiting, "time", patience)
+    monkeypatch.setattr(polling, "time", patience)
     return Operator(one_world, patience)

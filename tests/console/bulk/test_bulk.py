@@ -4,7 +4,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.model.holds import OPERATOR, Hold
-from roundsman_console import confirming
+from roundsman_console import confirm
 from roundsman_console.main import app
 from tests.console.bulk_stories import NO_MAIL, archived, group_of, names, states
 from tests.console.operators import (
@@ -206,7 +206,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     refused = operator.types(*command)
     assert refused.exit_code == 2
     assert refused.stderr.startswith("Undo 2 orders? Nobody can be asked here: say --yes.")
-    monkeypatch.setattr(confirming, "at_a_terminal", lambda: True)
+    monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     assert operator.types(*command, answer="n\n").exit_code == 1
     assert runs(operator) == []
     assert states(operator, names(2)) == ["Archived"] * 2

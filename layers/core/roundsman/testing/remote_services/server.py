@@ -29,6 +29,8 @@ from roundsman.testing.remote_services.application import (
 from roundsman.testing.remote_services.values import Answer, Json, refused
 
 HOST = "127.0.0.1"
+DEFAULT_PORT = 8780
+"""Of `roundsman services`; the local AWS expects the services there."""
 MAX_BODY = 1_048_576  # bytes; a request has a part of an order event, which has at most 200 KiB
 LINGER_BYTES = 16 * MAX_BODY
 LINGER_SECONDS = 1.0  # without data

@@ -1,0 +1,317 @@
+"""Carrying a bulk run on: read, send, look and store, as `bulk.moves` says.
+
+What may have been sent is stored before it is sent. So the process may die at any point: whoever
+resumes the run looks at what was on its way first, and sends again what shows no trace of its
+command. That a command reaches a task twice does nothing, since its id is the run's.
+"""
+
+import secrets
+import signal
+import socket
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
+from types import FrameType
+from typing import TYPE_CHECKING
+
+from roundsman.aws.clock import now
+from roundsman.aws.errors import aws_errors, is_transient
+from roundsman.errors import (
+    CallRefused,
+    RoundsmanError,
+    SchemaTooNew,
+    TryAgain,
+    UnreadableRecord,
+)
+from roundsman.model.instants import SECOND
+from roundsman.model.task import Task
+from roundsman.wire.commands import command_of
+from roundsman.wire.limits import wire_text
+from roundsman_console.bulk.assess import (
+    Eligible,
+    NotFor,
+    failure_words,
+    held_for,
+    hold_sentence,
+    refusals,
+    verdict,
+    verdict_of_gone,
+    was_taken,
+)
+from roundsman_console.bulk.dry_run import judge_one
+from roundsman_console.bulk.moves import CheckOrders, Finish, Send, Stop, WaitUntil, next_move
+from roundsman_console.bulk.run import (
+    TRIES,
+    InFlightOrder,
+    RunProgress,
+    RunState,
+    nothing_new,
+    settled,
+    taken_up,
+    to_send_again,
+    turned_down,
+    were_sent,
+)
+from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, Holder, StoredRun
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.polling import moment, pause
+from roundsman_console.read.stack import DeployedStack
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
+
+STORE_EVERY = 10 * SECOND
+"""How long nothing is stored at most: so soon is it seen that somebody asked the run to stop."""
+
+LONGEST_SLEEP = SECOND  # so soon Ctrl-C is heard
+TROUBLES = 8  # in a row, a second apart: beyond what throttling lasts
+
+
+class RunClock:
+    """Epoch ms that goes on as the process waits, whatever becomes of the machine's clock."""
+
+    def __init__(self) -> None:
+        self._began, self._at = now(), moment()
+
+    def __call__(self) -> int:
+        """The present."""
+        return self._began + round((moment() - self._at) * SECOND)
+
+
+def holder(by: str) -> Holder:
+    """This process, as the one who carries a run on."""
+    return Holder(secrets.token_hex(8), by, socket.gethostname()[:100])
+
+
+@contextmanager
+def interruptible() -> Iterator[Callable[[], bool]]:
+    """Within it Ctrl-C is only noted, to be heard between two steps; a second one acts at once."""
+    noted = False
+
+    def note(_signal: int, _frame: FrameType | None) -> None:
+        nonlocal noted
+        if noted:
+            raise KeyboardInterrupt
+        noted = True
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: noted
+    finally:
+        signal.signal(signal.SIGINT, before)
+
+
+@dataclass
+class BulkRunner:
+    """Carries one run on. `tell` is called with the record whenever something has changed."""
+
+    stack: DeployedStack
+    bulks: DynamoBulks
+    record: StoredRun
+    clock: Callable[[], int]
+    interrupted: Callable[[], bool]
+    tell: Callable[[StoredRun], None]
+
+    def run(self) -> StoredRun:
+        """Until it is finished, stopped or interrupted; the record as it is then stored.
+
+        Raises ConsoleError where somebody else carries it on, and RoundsmanError where AWS cannot
+        be used or the plan cannot be read; the run is then stored as interrupted, if that can be.
+        """
+        try:
+            return self._steps()
+        except (RoundsmanError, KeyboardInterrupt) as error:
+            with suppress(TryAgain, CallRefused, ConsoleError):
+                self._end(RunState.INTERRUPTED, str(error) or "interrupted")
+            raise
+
+    def _steps(self) -> StoredRun:
+        troubles = 0
+        while self.record.state is RunState.RUNNING:
+            try:
+                self._step()
+                troubles = 0
+            except TryAgain:
+                troubles += 1
+                if troubles == TROUBLES:
+                    raise
+                pause(1)
+            self.tell(self.record)
+        return self.record
+
+    def _step(self) -> None:
+        at = self.clock()
+        move = next_move(self.record.run, self.record.progress, at)
+        if self.interrupted() and not isinstance(move, Finish):
+            return self._end(RunState.INTERRUPTED, "interrupted")
+        if self.record.stop_asked and not isinstance(move, Finish):
+            return self._end(RunState.STOPPED, self.record.stop_asked)
+        if at - self.record.saved_at >= STORE_EVERY:
+            self._store(self.record.progress)
+        match move:
+            case Send(most):
+                self._send(most)
+            case CheckOrders(orders):
+                self._look(orders)
+            case WaitUntil(until):
+                pause(max(0.001, min(until - at, LONGEST_SLEEP) / SECOND))
+            case Stop(why):
+                self._end(RunState.STOPPED, why)
+            case Finish():
+                self._end(RunState.FINISHED, "")
+        return None
+
+    # --- sending -----------------------------------------------------------------------------
+
+    def _send(self, most: int) -> None:
+        run, progress = self.record.run, self.record.progress
+        orders = self.bulks.orders(run, progress.reached, most)
+        tasks = self.stack.records.load_many(orders, now())
+        to_send: list[InFlightOrder] = []
+        refused: list[tuple[str, str]] = []
+        eligible: list[Eligible] = []
+        for order in orders:
+            found = self._judged(tasks.tasks.get(order), tasks.unreadable.get(order))
+            if isinstance(found, NotFor):
+                refused.append((order, found.why))
+            else:
+                to_send.append(InFlightOrder(order, found.to_undo))
+                eligible.append(found)
+        held = self._held(eligible)
+        if held:
+            self._end(RunState.STOPPED, held)
+            return
+        self._store(taken_up(progress, to_send, refused))
+        self._post([tasks.tasks[one.order] for one in to_send])
+
+    def _judged(self, task: Task | None, unreadable: str | None) -> Eligible | NotFor:
+        return judge_one(self.stack, self.record.run, task, unreadable, now())
+
+    def _held(self, eligible: Sequence[Eligible]) -> str:
+        """Why these would only wait; empty where they would not, or it does not matter."""
+        if self.record.run.terms.anyway or not any(one.agents for one in eligible):
+            return ""
+        holds = self.stack.holds.holds()
+        found = next((hold for one in eligible if (hold := held_for(one, holds))), None)
+        return f"{hold_sentence(found)}; --anyway goes on all the same" if found else ""
+
+    def _post(self, tasks: Sequence[Task]) -> None:
+        """Send the command to each, as its task was seen. Raises TryAgain or CallRefused."""
+        if not tasks:
+            return
+        run = self.record.run
+        entries: list[SendMessageBatchRequestEntryTypeDef] = [
+            {
+                "Id": str(place),
+                "MessageBody": wire_text(
+                    command_of(task.task_id, run.event_for(task.version)).body()
+                ),
+            }
+            for place, task in enumerate(tasks)
+        ]
+        doing = f"sending commands of {run.id}"
+        with aws_errors(doing):
+            answer = self.stack.sqs.send_message_batch(
+                QueueUrl=self.stack.output("SchedulerQueueUrl"), Entries=entries
+            )
+        failed = {entry["Id"]: entry for entry in answer.get("Failed", [])}
+        accepted = [task.task_id for place, task in enumerate(tasks) if str(place) not in failed]
+        self._now(were_sent(self.record.progress, accepted, run.terms, self.clock()))
+        for entry in failed.values():
+            if entry["SenderFault"] and not is_transient(entry["Code"]):
+                raise CallRefused(f"{doing}: {entry['Code']}", entry["Code"])
+        if failed:
+            raise TryAgain(f"{doing}: {len(failed)} were not taken")
+
+    # --- looking -----------------------------------------------------------------------------
+
+    def _look(self, orders: Sequence[InFlightOrder]) -> None:
+        """See what became of these, and send again what the scheduler has not seen as it was."""
+        tasks = self.stack.records.load_many([one.order for one in orders], now())
+        again: list[Task] = []
+        for one in orders:
+            task = tasks.tasks.get(one.order)
+            try:
+                if one.order in tasks.unreadable:
+                    self._now(nothing_new(self.record.progress, one.order, self.clock()))
+                elif task is None:
+                    self._settle_gone(one)
+                elif was_taken(self.record.run, task):
+                    self._settle(one, task)
+                elif self._is_to_send(one, task):
+                    again.append(task)
+            except (SchemaTooNew, UnreadableRecord):  # of its history; the others go on
+                self._now(nothing_new(self.record.progress, one.order, self.clock()))
+        for first in range(0, len(again), 10):
+            self._post(again[first : first + 10])
+
+    def _settle(self, one: InFlightOrder, task: Task) -> None:
+        found, at = verdict(self.record.run, one, task), self.clock()
+        progress = self.record.progress
+        if found is None:
+            self._now(nothing_new(progress, one.order, at))
+        else:
+            self._now(settled(progress, one.order, found, failure_words(task), at))
+
+    def _settle_anew(self, one: InFlightOrder) -> None:
+        """By the task as it is now: read before its history was, it may be from before the command.
+
+        Then it would be told to have failed again, of what it had failed of already.
+        """
+        tasks = self.stack.records.load_many([one.order], now())
+        if one.order in tasks.tasks:
+            self._settle(one, tasks.tasks[one.order])
+        elif one.order in tasks.unreadable:
+            self._now(nothing_new(self.record.progress, one.order, self.clock()))
+        else:
+            self._settle_gone(one)
+
+    def _settle_gone(self, one: InFlightOrder) -> None:
+        rows = self.stack.tasks.history(one.order)
+        found = verdict_of_gone(self.record.run, one, rows)
+        words = ("gone", "it was undone, and its retention is over")
+        self._now(settled(self.record.progress, one.order, found, words, self.clock()))
+
+    def _is_to_send(self, one: InFlightOrder, task: Task) -> bool:
+        """Whether the command is to be sent (again); if not, what is known of it is noted."""
+        rows, at = self.stack.tasks.history(one.order), self.clock()
+        progress, said = self.record.progress, refusals(self.record.run, rows)
+        if was_taken(self.record.run, task, rows):
+            self._settle_anew(one)
+            return False
+        refused_now = len(said) >= one.tries
+        if one.sent and not refused_now:
+            self._now(nothing_new(progress, one.order, at))
+            return False
+        found = self._judged(task, None)
+        if isinstance(found, NotFor) or (refused_now and one.tries >= TRIES):
+            why = found.why if isinstance(found, NotFor) else said[-1]
+            self._now(turned_down(progress, one.order, why, at))
+            return False
+        self._now(to_send_again(progress, one.order, to_undo=found.to_undo, tried=refused_now))
+        return True
+
+    # --- storing -----------------------------------------------------------------------------
+
+    def _now(self, progress: RunProgress) -> None:
+        """So far has it come; stored with the next write."""
+        self.record = replace(self.record, progress=progress)
+
+    def _store(self, progress: RunProgress) -> None:
+        """Raises ConsoleError where somebody else has carried the run on since."""
+        held = self.record.holder
+        until = self.clock() + HELD_FOR
+        wanted = replace(self.record, progress=progress, holder=held and replace(held, until=until))
+        self._save(wanted)
+
+    def _end(self, state: RunState, why: str) -> None:
+        self._save(replace(self.record, state=state, why=why, holder=None))
+
+    def _save(self, wanted: StoredRun) -> None:
+        stored = self.bulks.save(wanted)
+        if stored is None:
+            raise ConsoleError(
+                f"{self.record.run.id} is carried on by somebody else now; here nothing more is "
+                f"sent. Look with: roundsman bulk show {self.record.run.id}"
+            )
+        self.record = stored

@@ -1,0 +1,247 @@
+"""The options that every verb on orders takes, for one order and for many, declared once.
+
+A verb declares what is its own, and `act: Act`. `acting` gives it all the other options, and reads
+them into that.
+"""
+
+import inspect
+import shlex
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from functools import partial, wraps
+from typing import Annotated, TypeAlias
+
+import typer
+
+from roundsman.model.instants import SECOND
+from roundsman_console.arguments import read_duration
+from roundsman_console.bulk.run import WINDOW, Terms
+from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
+from roundsman_console.filters import (
+    ErrorFilter,
+    GroupFilter,
+    NewerFilter,
+    OlderFilter,
+    StateFilter,
+    TagFilter,
+    WorkflowFilter,
+    read_selection,
+)
+from roundsman_console.operate.commands import CommandOptions
+from roundsman_console.read.selection import Selection
+from roundsman_console.read.stack import StackOption
+
+Reason: TypeAlias = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
+By: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--by", "--as", help="Who asks; this user of the operating system by default."),
+]
+# `extend` says with --by how much time is given.
+As: TypeAlias = Annotated[
+    str | None, typer.Option("--as", help="Who asks; this user of the operating system by default.")
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+Yes: TypeAlias = Annotated[
+    bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say it.")
+]
+Wait: TypeAlias = Annotated[
+    float, typer.Option(min=0.1, max=900, help="Seconds to wait for the outcome.")
+]
+NoWait: TypeAlias = Annotated[bool, typer.Option("--no-wait", help="Send it and do not wait.")]
+DEFAULT_WAIT = 15.0
+
+_option = partial(typer.Option, rich_help_panel="Many orders at once")
+AtStep: TypeAlias = Annotated[
+    str | None,
+    typer.Option("--at-step", help="Only tasks that stand or failed at this step.", metavar="NAME"),
+]
+Go: TypeAlias = Annotated[
+    bool, _option("--go", help="Do it; without it, what would be done is shown.")
+]
+Canary: TypeAlias = Annotated[
+    int, _option("--canary", help="So many go first, and their results are awaited.")
+]
+CanaryWait: TypeAlias = Annotated[
+    str, _option("--canary-wait", help="How long nothing may be heard: 30s, 5m.", metavar="TIME")
+]
+Rate: TypeAlias = Annotated[float, _option("--rate", help="How many a second.")]
+StopAt: TypeAlias = Annotated[
+    str,
+    _option("--stop-at", help="The share that may fail again: 20%, 0%.", metavar="SHARE"),
+]
+AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="How many may be under way.")]
+Anyway: TypeAlias = Annotated[
+    bool, _option("--anyway", help="Send also what then waits for an agent that is held.")
+]
+
+FASTEST, MOST_AT_ONCE = 1_000.0, 1_000
+LONGEST_PATIENCE = 24 * 3600  # seconds
+LONGEST_SELECTION = 500  # characters; it is kept in the run's record
+
+
+@dataclass(frozen=True, slots=True)
+class ParsedOptions:
+    """What was typed beside a verb's own options.
+
+    `selection` is None where no filter was. `typed` is the command as it was typed, and `selected`
+    the part of it that selects, both to be typed again.
+    """
+
+    manner: CommandOptions
+    selection: Selection | None
+    terms: Terms
+    go: bool
+    typed: str
+    selected: str
+
+
+def acting(command: Callable[..., None]) -> Callable[..., None]:
+    """The verb with all its options. What is typed wrong is told before anything is asked of AWS.
+
+    An option that the verb declares itself takes the place of the common one of that name.
+    """
+    own = [
+        parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for parameter in inspect.signature(command, eval_str=True).parameters.values()
+        if parameter.name != "act"
+    ]
+    names = {parameter.name for parameter in own}
+    common = [
+        parameter
+        for parameter in inspect.signature(_read, eval_str=True).parameters.values()
+        if parameter.name not in names
+    ]
+    mine = {parameter.name for parameter in common}
+
+    @wraps(command)
+    def run(**typed: object) -> None:
+        asked = {name: value for name, value in typed.items() if name in mine}
+        # What a verb asks as its own and this reads too: `extend` says who with --as alone.
+        asked |= {name: typed[name] for name in names & {"by"} if name in typed}
+        with sentences():
+            act = _READ(**asked)
+        command(**{name: typed[name] for name in names}, act=act)
+
+    parameters = [*own, *common]
+    run.__dict__["__signature__"] = inspect.Signature(parameters)
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return run
+
+
+def _read(
+    *,
+    context: typer.Context,
+    reason: Reason,
+    by: By = None,
+    state: StateFilter = None,
+    workflow: WorkflowFilter = None,
+    at_step: AtStep = None,
+    error: ErrorFilter = None,
+    older: OlderFilter = None,
+    newer: NewerFilter = None,
+    group: GroupFilter = None,
+    tag: TagFilter = None,
+    go: Go = False,
+    canary: Canary = 5,
+    canary_wait: CanaryWait = "5m",
+    rate: Rate = 10.0,
+    at_once: AtOnce = 100,
+    stop_at: StopAt = "20%",
+    anyway: Anyway = False,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+    wait: Wait = DEFAULT_WAIT,
+    no_wait: NoWait = False,
+) -> ParsedOptions:
+    selection = read_selection(
+        state=state,
+        workflow=workflow,
+        step=at_step,
+        error=error,
+        older=older,
+        newer=newer,
+        group=group,
+        tag=tag,
+    )
+    return ParsedOptions(
+        manner=CommandOptions(reason, by, stack, as_json, yes, wait, no_wait),
+        selection=None if selection.everything else selection,
+        terms=read_terms(canary, canary_wait, rate, at_once, stop_at, anyway=anyway),
+        go=go,
+        typed=_typed(context, leaving_out=("go", "as_json")),
+        selected=_typed(context, only_selecting=True),
+    )
+
+
+_READ: Callable[..., ParsedOptions] = _read
+_SELECTS = (
+    "orders",
+    "words",
+    "state",
+    "workflow",
+    "at_step",
+    "error",
+    "older",
+    "newer",
+    "group",
+    "tag",
+)
+
+
+def read_terms(
+    canary: int, canary_wait: str, rate: float, at_once: int, stop_at: str, *, anyway: bool
+) -> Terms:
+    """How carefully a run goes about it. Raises ConsoleError."""
+    if not 0 <= canary <= WINDOW:
+        raise ConsoleError(f"--canary is 0 to {WINDOW} orders, not {canary}.", USAGE)
+    if not 0 < rate <= FASTEST:  # also where it is no number at all
+        raise ConsoleError(
+            f"--rate is orders a second, more than 0 and at most {FASTEST:g}, not {rate:g}.", USAGE
+        )
+    if not 1 <= at_once <= MOST_AT_ONCE:
+        raise ConsoleError(f"--at-once is 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
+    return Terms(
+        rate=rate,
+        at_once=at_once,
+        canary=canary,
+        stop_at=_share(stop_at),
+        patience=read_duration(canary_wait, most=LONGEST_PATIENCE) * SECOND,
+        anyway=anyway,
+    )
+
+
+def _share(text: str) -> float:
+    """`20%` as 0.2. Raises ConsoleError."""
+    said = text.strip()
+    try:
+        share = float(said.removesuffix("%")) / 100
+    except ValueError:
+        share = -1.0
+    if not said.endswith("%") or not 0 <= share <= 1:
+        raise ConsoleError(f"--stop-at is a share from 0% to 100%, not {text!r}.", USAGE)
+    return share
+
+
+def _typed(
+    context: typer.Context, *, only_selecting: bool = False, leaving_out: Sequence[str] = ()
+) -> str:
+    """The command, or some of it, as it could be typed again: what selects first."""
+    selecting: list[str] = []
+    rest: list[str] = []
+    for parameter in context.command.params:
+        name = parameter.name or ""
+        source = context.get_parameter_source(name)
+        if source is None or source.name != "COMMANDLINE" or name in leaving_out:
+            continue
+        value = context.params[name]
+        values = list(value) if isinstance(value, list | tuple) else [value]
+        texts = [str(one.value if isinstance(one, Enum) else one) for one in values]
+        if parameter.param_type_name == "option":
+            option = parameter.opts[0]
+            texts = [option] if value is True else [w for text in texts for w in (option, text)]
+        (selecting if name in _SELECTS else rest).extend(texts)
+    if only_selecting:
+        return shlex.join(selecting)[:LONGEST_SELECTION]
+    return shlex.join([*context.command_path.split(), *selecting, *rest])

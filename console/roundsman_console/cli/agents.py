@@ -1,0 +1,25 @@
+"""`roundsman agents`: which agents take work, which are on hold, and why."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from roundsman_console.cli_errors import sentences
+from roundsman_console.read.agents import find_agents
+from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.views.agents import agent_document, agents_table
+
+
+def agents_command(
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List the agents: which take work, which are held and why. Example: roundsman agents"""
+    with sentences():
+        found = find_agents(find_stack(stack))
+        if as_json:
+            print(json.dumps({"agents": [agent_document(agent) for agent in found]}))
+            return
+        Console(highlight=False).print(agents_table(found) if found else "No agents.")

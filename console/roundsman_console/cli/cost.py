@@ -1,0 +1,119 @@
+"""`roundsman cost`: what orders will cost, or what those of a live stack have cost."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from typing import Annotated
+
+import typer
+
+from roundsman.aws.clock import now
+from roundsman_console.arguments import read_duration
+from roundsman_console.cli_errors import sentences
+from roundsman_console.cost.alternatives import rivals_of
+from roundsman_console.cost.arguments import check
+from roundsman_console.cost.figures import load_figures
+from roundsman_console.cost.format import document_of, show_bill
+from roundsman_console.cost.format_usage import show_spent, spent_document
+from roundsman_console.cost.model import Wanted, bill_of, units_of
+from roundsman_console.cost.prices import load_prices
+from roundsman_console.cost.usage import sizes_of, spent_of
+from roundsman_console.cost.usage_metrics import metrics_of, parts_of, sums
+from roundsman_console.read.stack import StackOption, find_stack
+
+D = Wanted(1)  # the defaults, said in one place
+HOUR = 3_600
+LONGEST = 90 * 24 * HOUR
+
+
+def cost_command(
+    orders: Annotated[
+        float | None,
+        typer.Option(
+            "--orders-per-month", help="How many orders come: 3e6. Without it, those that came."
+        ),
+    ] = None,
+    since: Annotated[
+        str, typer.Option(help="How long back to look at the stack: 12h, 7d; at most 90d.")
+    ] = "7d",
+    steps: Annotated[int, typer.Option(help="Steps of an order, one after the other.")] = D.steps,
+    batch: Annotated[
+        float, typer.Option(help="Messages that one invocation takes, on average: 1 to 10.")
+    ] = D.batch,
+    statuses: Annotated[
+        int, typer.Option(help="Statuses sent for an order (received, started, completed: 3).")
+    ] = D.statuses,
+    order_bytes: Annotated[
+        int | None, typer.Option(help="Bytes of an order as stored; of one line by default.")
+    ] = None,
+    result_bytes: Annotated[int, typer.Option(help="Bytes of a step's result.")] = D.result_bytes,
+    service_ms: Annotated[
+        float, typer.Option(help="What a remote service takes to answer, in ms; agents wait.")
+    ] = D.service_ms,
+    memory: Annotated[int, typer.Option(help="Memory of each function, in MB.")] = D.memory,
+    architecture: Annotated[
+        str, typer.Option(help="Of the functions: x86_64 or arm64.")
+    ] = D.architecture,
+    task_days: Annotated[
+        float, typer.Option(help="Days that an ended order's task is kept.")
+    ] = D.task_days,
+    order_days: Annotated[
+        float, typer.Option(help="Days of orders that lie in the store.")
+    ] = D.order_days,
+    log_days: Annotated[float, typer.Option(help="Days that logs are kept.")] = D.log_days,
+    interval: Annotated[
+        int, typer.Option(help="Seconds between two passes of the supervisor.")
+    ] = D.interval,
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Reckon a month's bill, or that of what a live stack has used, at list prices.
+
+    Example: roundsman cost --orders-per-month 3e6 --steps 4 --batch 5
+
+    Example: roundsman cost --since 7d
+    """
+    with sentences():
+        if orders is None:
+            _spent(stack, since, as_json=as_json)
+            return
+        wanted = check(
+            Wanted(
+                orders_per_month=orders,
+                steps=steps,
+                batch=batch,
+                statuses=statuses,
+                order_bytes=order_bytes,
+                result_bytes=result_bytes,
+                service_ms=service_ms,
+                memory=memory,
+                architecture=architecture,
+                task_days=task_days,
+                order_days=order_days,
+                log_days=log_days,
+                interval=interval,
+            )
+        )
+        figures, prices = load_figures(), load_prices()
+        bill = bill_of(wanted, figures, prices)
+        units = units_of(wanted, figures, prices)
+        rivals = rivals_of(wanted, figures, prices)
+        if as_json:
+            estimate = document_of(bill, units, rivals, figures, prices)
+            print(json.dumps({"estimate": estimate, "spent": None}))
+        else:
+            show_bill(bill, units, rivals, figures, prices)
+
+
+def _spent(name: str | None, since: str, *, as_json: bool) -> None:
+    """What the stack has used, from the whole hour on in which that time began."""
+    back = read_duration(since, least=HOUR, most=LONGEST)
+    until = datetime.fromtimestamp(now() // 1000, tz=UTC)
+    start = (until - timedelta(seconds=back)).replace(minute=0, second=0)
+    stack, prices = find_stack(name), load_prices()
+    used = sums(metrics_of(parts_of(stack.name)), start, until)
+    days = (until - start) / timedelta(days=1)
+    spent = spent_of(used, days, sizes_of(stack.parameters), prices)
+    if as_json:
+        print(json.dumps({"estimate": None, "spent": spent_document(spent, prices)}))
+    else:
+        show_spent(spent, stack.name, prices)

@@ -1,0 +1,101 @@
+"""`roundsman demo`: the whole system on this machine, with orders that meet trouble."""
+
+import json
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Annotated
+
+import typer
+from botocore.exceptions import BotoCoreError, ClientError
+from rich.console import Console
+
+from roundsman.errors import RoundsmanError
+from roundsman.model.json import Json
+from roundsman_console.cli_errors import FAILED, ConsoleError, aws_sentence, sentences
+from roundsman_console.demo.report import print_summary
+from roundsman_console.demo.run import EndedRun, run_demo
+from roundsman_console.demo.summary import as_json as summary_json
+from roundsman_console.local import LocalError
+
+
+def demo_command(
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print the summary as one JSON object.")
+    ] = False,
+    timeout: Annotated[
+        int, typer.Option(min=1, help="Seconds to wait for all orders to settle.")
+    ] = 300,
+    iam: Annotated[
+        bool, typer.Option("--iam", help="Enforce IAM: each function has its role's rights only.")
+    ] = False,
+) -> None:
+    """Bring up a local AWS with the stack, send it the orders in events/, and check their ends.
+
+    Exits 0 only if every order, effect, alert and queue is as expected. Ctrl-C leaves nothing
+    running.
+
+    Example: roundsman demo --json
+    """
+    with sentences(), _ended_by_any_signal():
+        console = Console(stderr=as_json, highlight=False)
+        try:
+            ended = _run(console, timeout, enforce_iam=iam)
+        except ConsoleError as error:
+            if as_json:
+                print(json.dumps(_nothing_ran(str(error))))
+            raise
+    if as_json:
+        print(json.dumps(summary_json(ended.summary, ended.seconds)))
+    else:
+        print_summary(console, ended.summary, ended.seconds)
+    if not ended.summary.ok:
+        raise typer.Exit(FAILED)
+
+
+def _run(console: Console, timeout: float, *, enforce_iam: bool) -> EndedRun:
+    try:
+        return run_demo(console, timeout, enforce_iam=enforce_iam)
+    except LocalError as error:
+        raise ConsoleError(str(error)) from error
+    except (ClientError, BotoCoreError) as error:
+        raise ConsoleError(aws_sentence(error)) from error
+    except RoundsmanError as error:
+        raise ConsoleError(f"{error}.") from error
+
+
+def _nothing_ran(sentence: str) -> dict[str, Json]:
+    return {
+        "ok": False,
+        "orders": [],
+        "alerts": [],
+        "effects": [],
+        "queues": {"lookedAt": 0, "messages": 0},
+        "differences": [sentence],
+        "seconds": 0.0,
+    }
+
+
+@contextmanager
+def _ended_by_any_signal() -> Iterator[None]:
+    """Any request to end works as Ctrl-C does: everything is taken down on the way out."""
+
+    def ended(number: int, frame: FrameType | None) -> None:
+        del number, frame  # given by signal, whatever the function wants
+        raise KeyboardInterrupt
+
+    # SIGINT too: a shell's background job begins with it ignored, and must end on request all the
+    # same. A SIGHUP that is ignored stays so: that is what nohup asks for.
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, ended) for number in numbers}
+    try:
+        yield
+    except KeyboardInterrupt:
+        typer.echo("Stopped; nothing is left running.", err=True)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -1,0 +1,226 @@
+"""`roundsman export`: the tasks that a filter fits, a line each, and on from a cursor."""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import IO, Annotated
+
+import typer
+from rich.console import Console
+
+from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.model.json import Json
+from roundsman.model.task import Task
+from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
+from roundsman_console.filters import (
+    AfterCursor,
+    ErrorFilter,
+    GroupFilter,
+    NewerFilter,
+    OlderFilter,
+    StateFilter,
+    StepFilter,
+    TagFilter,
+    WorkflowFilter,
+    read_selection,
+)
+from roundsman_console.read.lookup import plan_of
+from roundsman_console.read.selection import Page, Selection, find, tags_of
+from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
+from roundsman_console.views.task_view import task_document
+
+AT_ONCE = 500  # tasks that are looked at between two notes of how far it came
+
+
+@dataclass(frozen=True, slots=True)
+class Exported:
+    """How far an export came. `cursor` goes on behind the last line; None where all is told."""
+
+    exported: int = 0
+    looked_at: int = 0
+    unreadable: int = 0
+    cursor: str | None = None
+    whole: bool = False
+    stopped: str | None = None
+
+    def document(self, to: str) -> dict[str, Json]:
+        """As scripts read it."""
+        return {
+            "to": to,
+            "exported": self.exported,
+            "lookedAt": self.looked_at,
+            "unreadable": self.unreadable,
+            "cursor": self.cursor,
+            "whole": self.whole,
+            "stopped": self.stopped,
+        }
+
+
+def export_command(
+    to: Annotated[
+        str | None, typer.Option(help="The file to write; with --after it is written on.")
+    ] = None,
+    with_orders: Annotated[
+        bool, typer.Option("--with-orders", help="With the orders' contents and the results.")
+    ] = False,
+    state: StateFilter = None,
+    workflow: WorkflowFilter = None,
+    step: StepFilter = None,
+    error: ErrorFilter = None,
+    older: OlderFilter = None,
+    newer: NewerFilter = None,
+    group: GroupFilter = None,
+    tag: TagFilter = None,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="How many at most; all by default.")
+    ] = None,
+    after: AfterCursor = None,
+    stack: StackOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="With --to: print one JSON object about the export.")
+    ] = False,
+) -> None:
+    """Write tasks as JSON lines, without their orders unless told so.
+
+    Example: roundsman export --state Archived --to archived.jsonl
+    """
+    with sentences():
+        selection = read_selection(
+            state=state,
+            workflow=workflow,
+            step=step,
+            error=error,
+            older=older,
+            newer=newer,
+            group=group,
+            tag=tag,
+        )
+        if as_json and to is None:
+            raise ConsoleError(
+                "--json goes with --to: without it, what is printed are the tasks, each a JSON "
+                "object on its line.",
+                USAGE,
+            )
+        found = find_stack(stack)
+        lines = Lines(found, with_orders=with_orders)
+        with _opened(to, on=after is not None) as file:
+            told = _export(lines, selection, file, after, limit)
+        if as_json:
+            print(json.dumps(told.document(to or "")))
+        _say(told)
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """What is written of each task. The order and what its steps answered are left out, unless
+    `with_orders`."""
+
+    stack: DeployedStack
+    with_orders: bool
+
+    def of(self, page: Page) -> list[str]:
+        """A page's lines; without the tasks whose plan or order cannot be read."""
+        lines: list[str] = []
+        for task in page.tasks:
+            with suppress(SchemaTooNew, UnreadableRecord):
+                lines.append(json.dumps(self._document(task), separators=(",", ":")) + "\n")
+        return lines
+
+    def _document(self, task: Task) -> dict[str, Json]:
+        document = {**task_document(task, plan_of(self.stack, task), ()), "tags": tags_of(task)}
+        del document["history"]
+        if self.with_orders:
+            row = self.stack.tasks.order(task.task_id)
+            return {**document, "order": None if row is None else row.content}
+        return document | {"steps": [_without_result(step) for step in _maps(document["steps"])]}
+
+
+def _maps(value: Json) -> Iterator[dict[str, Json]]:
+    for one in value if isinstance(value, list) else ():
+        if isinstance(one, dict):
+            yield one
+
+
+def _without_result(step: dict[str, Json]) -> dict[str, Json]:
+    return {name: value for name, value in step.items() if name != "result"}
+
+
+def _export(
+    lines: Lines, selection: Selection, file: IO[str], after: str | None, limit: int | None
+) -> Exported:
+    """Write page by page; whatever stops it, what was written is told, and from where to go on."""
+    told = Exported(cursor=after)
+    with Console(stderr=True).status("Looking") as status:
+        try:
+            while not told.whole and (limit is None or told.exported < limit):
+                most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
+                page = find(lines.stack, selection, after=told.cursor, limit=most, budget=AT_ONCE)
+                # A page is written whole or not at all, so that its cursor says what is there.
+                written = lines.of(page)
+                file.write("".join(written))
+                file.flush()
+                told = _further(told, page, len(written))
+                status.update(f"{told.exported} tasks written, {told.looked_at} looked at")
+        except KeyboardInterrupt:
+            return replace(told, stopped="interrupted")
+        except (TryAgain, CallRefused) as error:
+            if isinstance(error, CallRefused) and not told.looked_at:
+                raise  # at once, so that the sentence says what to do about it
+            return replace(told, stopped=str(error))
+        except BrokenPipeError:
+            raise  # who reads has read enough
+        except OSError as error:
+            return replace(told, stopped=f"it cannot be written: {error.strerror}")
+    return told
+
+
+def _further(told: Exported, page: Page, written: int) -> Exported:
+    unreadable = len(page.unreadable) + len(page.tasks) - written
+    return Exported(
+        exported=told.exported + written,
+        looked_at=told.looked_at + page.looked_at,
+        unreadable=told.unreadable + unreadable,
+        cursor=page.cursor,
+        whole=page.whole,
+    )
+
+
+@contextmanager
+def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
+    """Where to write: a file that is not there yet, or one that is written on; or what is printed.
+
+    Raises ConsoleError where it cannot be written.
+    """
+    if to is None:
+        yield sys.stdout
+        return
+    with ExitStack() as closing:
+        try:
+            file = closing.enter_context(Path(to).open("a" if on else "x", encoding="utf-8"))
+        except FileExistsError as error:
+            raise ConsoleError(
+                f"{to} is there already: name another file, or go on with --after CURSOR.", USAGE
+            ) from error
+        except (OSError, ValueError) as error:
+            said = error.strerror if isinstance(error, OSError) else error
+            raise ConsoleError(f"{to} cannot be written: {said}.", USAGE) from error
+        yield file
+
+
+def _say(told: Exported) -> None:
+    """On standard error, since standard output may be the tasks. Raises typer.Exit if stopped."""
+    tasks = "1 task" if told.exported == 1 else f"{told.exported} tasks"
+    said = [f"{tasks} written, {told.looked_at} looked at."]
+    if told.unreadable:
+        said.append(f"{told.unreadable} could not be read.")
+    if told.stopped is not None:
+        said.append(f"Stopped: {told.stopped}.")
+    if not told.whole:
+        going_on = f"--after {told.cursor}" if told.cursor else "the same command"
+        said.append(f"There may be more: go on with the same filter and {going_on}")
+    Console(stderr=True, highlight=False, soft_wrap=True).print(" ".join(said), markup=False)
+    if told.stopped is not None:
+        raise typer.Exit(130 if told.stopped == "interrupted" else FAILED)

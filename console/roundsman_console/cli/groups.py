@@ -1,0 +1,234 @@
+"""`roundsman groups`: the failure groups, and one of them with all that is to be known and done."""
+
+import json
+import shlex
+from collections.abc import Iterator, Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.aws.clock import now
+from roundsman.engine.effects import may_have_taken_effect
+from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
+from roundsman.model.instants import format_duration, iso
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import Task
+from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
+from roundsman_console.filters import read_selection
+from roundsman_console.read.agents import find_agents
+from roundsman_console.read.groups import GroupNow, find_group, list_groups
+from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.sanitize import inert, plain
+from roundsman_console.views.agents import agent_document, hold_words
+from roundsman_console.views.step_text import span
+from roundsman_console.views.task_view import in_state, second, task_summary
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
+
+groups_app = typer.Typer(
+    help="Failure groups, what failed alike: list them, and show one.",
+    invoke_without_command=True,
+)
+_HOW = {UNDONE: "undone", UNDO_FAILED: "undo failed"}
+_STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
+
+
+@groups_app.callback()
+def groups_callback(
+    context: typer.Context, stack: StackOption = None, as_json: AsJson = False
+) -> None:
+    """Failure groups, what failed alike: list them, and show one.
+
+    Example: roundsman groups
+    """
+    if context.invoked_subcommand is None:
+        groups_ls_command(stack, as_json)
+    elif stack is not None or as_json:
+        with sentences():
+            word = context.invoked_subcommand
+            raise ConsoleError(f"Say the options behind it: roundsman groups {word} ...", USAGE)
+
+
+@groups_app.command("ls")
+def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> None:
+    """List the open failure groups, those that need a person first.
+
+    Example: roundsman groups ls
+    """
+    with sentences():
+        found = find_stack(stack)
+        groups = list_groups(found, find_agents(found), now())
+        if as_json:
+            print(json.dumps({"groups": [_document(group) for group in groups]}))
+            return
+        print_list(groups)
+
+
+@groups_app.command("show")
+def groups_show_command(
+    group: Annotated[str, typer.Argument(help="The group: f-1a2b3c4d.")],
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """Show a failure group: its cause, who stands in it, and what to do.
+
+    Example: roundsman groups show f-1a2b3c4d
+    """
+    with sentences():
+        read_selection(group=group)  # which says what a group's id is
+        found = find_stack(stack)
+        shown = find_group(found, group, find_agents(found), now())
+        if shown is None:
+            raise ConsoleError(
+                f"There is no failure group {group} in {found.name}, or nobody stands in it any "
+                "more. See roundsman groups.",
+                NOT_FOUND,
+            )
+        if as_json:
+            samples = [_sample(task) for task in shown.samples]
+            print(json.dumps({**_document(shown), "samples": samples, "do": commands_of(shown)}))
+            return
+        print_group(shown)
+
+
+def print_list(groups: Sequence[GroupNow]) -> None:
+    """The groups for people, a row each."""
+    console = Console(highlight=False)
+    console.print(_table(groups) if groups else "No failure groups.")
+    if groups:
+        console.print("Look with: roundsman groups show GROUP")
+
+
+def print_group(group: GroupNow) -> None:
+    """One group for people, and the commands to copy."""
+    console = Console(highlight=False)
+    for line, style in _lines(group):
+        console.print(plain(line, style))
+    for command in commands_of(group):
+        console.print(f"  {inert(command)}", markup=False, soft_wrap=True)
+
+
+def commands_of(group: GroupNow) -> list[str]:
+    """What to type next: to look, to hold the agent, to go on once the cause is mended."""
+    found = [f"roundsman ls --group {group.id}"]
+    found += [f"roundsman show {shlex.quote(task.task_id)}" for task in group.samples[:1]]
+    if group.agent is not None and group.agent.hold("operator") is None:
+        found.append(f"roundsman hold {group.agent.name} --for 30m --reason '...'")
+    if group.count.count:
+        again = " --again" if group.how == UNDONE else ""
+        found.append(f"roundsman resubmit --group {group.id}{again} --reason '...'")
+    return found
+
+
+def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
+    where = group.workflow if group.step == NO_STEP else f"{group.workflow}  {group.step}"
+    yield f"{group.id}  {where}  {group.standing}", _STYLES[group.severity]
+    yield f"{_HOW.get(group.how, 'failed')}: {_why(group)}", ""
+    if group.count.count:
+        one = (group.count.count, group.count.more) == (1, False)
+        yield f"{group.count} order{' stands' if one else 's stand'} in it", "bold"
+    else:
+        yield "nobody stands in it any more", ""
+    if group.first_at is not None and group.last_at is not None:
+        yield f"failed from {second(group.first_at)} to {second(group.last_at)}", ""
+    if group.complete_by is not None and group.how != UNDONE:
+        yield f"complete by {second(group.complete_by)}, the earliest of them", ""
+    if group.row is not None and group.row.told_at is not None:
+        yield f"alerted at {second(group.row.told_at)}, of {group.row.told_count}", ""
+    if group.row is not None and group.row.overflow:
+        yield "it stands for what failed in more ways than are kept apart", "yellow"
+    yield from _agent_lines(group)
+    for task in group.samples:
+        yield "", ""
+        yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
+        yield from ((f"  {what}: {span(names)}", "") for what, names in _ledger(task) if names)
+    yield "", ""
+
+
+def _agent_lines(group: GroupNow) -> Iterator[tuple[str, str]]:
+    agent = group.agent
+    if agent is None:
+        return
+    if not agent.holds:
+        yield f"{agent.name} takes work", ""
+    for hold in agent.holds:
+        yield f"{agent.name} {hold_words(hold)}, until {second(hold.until)}", "yellow"
+
+
+def _why(group: GroupNow) -> str:
+    return f"{group.error_type}: {group.message}" if group.message else group.error_type
+
+
+def _ended(task: Task) -> str:
+    return "" if task.ended_at is None else f"failed at {second(task.ended_at)}"
+
+
+def _ledger(task: Task) -> Sequence[tuple[str, list[str]]]:
+    names = sorted(task.steps)
+    return (
+        ("may stand", [name for name in names if may_have_taken_effect(task.step(name))]),
+        ("undone", in_state(task, None, ProcessState.UNDONE)),
+        ("undo failed", in_state(task, None, ProcessState.UNDO_ERROR)),
+    )
+
+
+def _table(groups: Sequence[GroupNow]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Group", "Orders", "Last"):
+        table.add_column(heading, no_wrap=True, justify="right" if heading == "Orders" else "left")
+    for heading in ("Where", "Cause"):
+        table.add_column(heading, overflow="fold")
+    at = now()
+    for group in groups:
+        last = "" if group.last_at is None else f"{format_duration(max(0, at - group.last_at))} ago"
+        where = group.workflow if group.step == NO_STEP else f"{group.workflow} {group.step}"
+        how = f"{_HOW[group.how]}: " if group.how in _HOW else ""
+        calm = "" if group.standing == "open" else f" ({group.standing})"
+        table.add_row(
+            plain(group.id, _STYLES[group.severity]),
+            plain(f"{'>' if group.count.more else ''}{group.count.count:,}"),
+            plain(last),
+            plain(where),
+            plain(f"{how}{_why(group)}{calm}"),
+        )
+    return table
+
+
+def _document(group: GroupNow) -> dict[str, Json]:
+    row = group.row
+    return {
+        "group": group.id,
+        "standing": group.standing,
+        "severity": group.severity,
+        "workflow": group.workflow,
+        "step": group.step,
+        "how": group.how,
+        "error": {"type": group.error_type, "message": group.message},
+        "count": group.count.count,
+        "more": group.count.more,
+        "countedAt": iso(group.counted_at),
+        "firstSeen": _iso(group.first_at),
+        "lastSeen": _iso(group.last_at),
+        "oldestCompleteBy": _iso(group.complete_by),
+        "toldAt": _iso(row.told_at if row else None),
+        "toldCount": row.told_count if row and row.told_at is not None else None,
+        "overflow": row is not None and row.overflow,
+        "agent": agent_document(group.agent) if group.agent else None,
+    }
+
+
+def _sample(task: Task) -> dict[str, Json]:
+    ledger = dict(_ledger(task))
+    return {
+        **task_summary(task),
+        "mayHaveHappened": ledger["may stand"],
+        "undone": ledger["undone"],
+        "undoFailed": ledger["undo failed"],
+    }
+
+
+def _iso(instant: int | None) -> str | None:
+    return None if instant is None else iso(instant)

@@ -1,0 +1,116 @@
+"""`roundsman ls`: tasks by a filter, what needs a person first; the table is never scanned."""
+
+import json
+from collections.abc import Sequence
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.aws.clock import now
+from roundsman.model.instants import format_duration, iso
+from roundsman.model.task import Task
+from roundsman_console.cli_errors import sentences
+from roundsman_console.filters import (
+    AfterCursor,
+    ErrorFilter,
+    GroupFilter,
+    NewerFilter,
+    OlderFilter,
+    StateFilter,
+    StepFilter,
+    TagFilter,
+    WorkflowFilter,
+    read_selection,
+)
+from roundsman_console.read.selection import BUDGET, Page, find
+from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.sanitize import inert, plain
+from roundsman_console.views.task_view import STATE_STYLES, task_summary
+
+LONGEST_PAGE = 10_000  # tasks; more is what `roundsman export` is for
+
+
+def ls_command(
+    state: StateFilter = None,
+    workflow: WorkflowFilter = None,
+    step: StepFilter = None,
+    error: ErrorFilter = None,
+    older: OlderFilter = None,
+    newer: NewerFilter = None,
+    group: GroupFilter = None,
+    tag: TagFilter = None,
+    limit: Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="How many at most.")] = 50,
+    look: Annotated[
+        int, typer.Option(min=1, max=1_000_000, help="How many tasks to look at, at most.")
+    ] = BUDGET,
+    after: AfterCursor = None,
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """List tasks, what needs a person first. Example: roundsman ls --state Archived"""
+    with sentences():
+        selection = read_selection(
+            state=state,
+            workflow=workflow,
+            step=step,
+            error=error,
+            older=older,
+            newer=newer,
+            group=group,
+            tag=tag,
+        )
+        budget = max(look, limit) if selection.everything else look
+        page = find(find_stack(stack), selection, after=after, limit=limit, budget=budget)
+        if as_json:
+            print(json.dumps(_document(page)))
+        else:
+            _print(page, limit)
+
+
+def _document(page: Page) -> dict[str, object]:
+    return {
+        "tasks": [task_summary(task) for task in page.tasks],
+        "more": not page.whole,
+        "cursor": page.cursor,
+        "lookedAt": page.looked_at,
+        "unreadable": [
+            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+        ],
+    }
+
+
+def _print(page: Page, limit: int) -> None:
+    console = Console(highlight=False)
+    if page.tasks:
+        console.print(_table(page.tasks))
+    elif page.whole:
+        console.print("No tasks.")
+    for order, problem in page.unreadable.items():
+        console.print(plain(f"{order} cannot be read: {problem}", "red"))
+    if page.whole:
+        return
+    # One line whatever the terminal's width, so that the cursor is copied whole.
+    going_on = f"go on with --after {page.cursor}"
+    if len(page.tasks) == limit:
+        said = f"There are more than these {limit}: raise --limit, or {going_on}"
+    else:
+        said = f"Only {page.looked_at} tasks were looked at: raise --look, or {going_on}"
+    console.print(inert(said), markup=False, soft_wrap=True)
+
+
+def _table(tasks: Sequence[Task]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("Order", "Workflow", "State", "Age", "Reason"):
+        table.add_column(heading, overflow="fold")
+    at = now()
+    for task in tasks:
+        table.add_row(
+            plain(task.task_id),
+            plain(task.workflow),
+            plain(task.state, STATE_STYLES.get(task.state, "")),
+            plain(format_duration(max(0, at - task.created_at))),
+            plain(task.ending.why if task.ending else f"due {iso(task.due_at)}"),
+        )
+    return table

@@ -1,0 +1,204 @@
+"""The verbs of operators: what a person asks of a task, or of many, each with who asks and why."""
+
+from typing import Annotated
+
+import typer
+
+from roundsman.engine.effects import may_have_taken_effect
+from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
+from roundsman.model.task import Task
+from roundsman_console.arguments import read_duration, read_result
+from roundsman_console.cli._act import Operation, execute
+from roundsman_console.cli._options import (
+    DEFAULT_WAIT,
+    As,
+    AsJson,
+    By,
+    NoWait,
+    ParsedOptions,
+    Reason,
+    Wait,
+    Yes,
+    acting,
+)
+from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
+from roundsman_console.views.step_text import span
+
+__all__ = ["DEFAULT_WAIT", "AsJson", "By", "NoWait", "Reason", "Wait", "Yes"]
+
+Orders = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="[ORDER]...",
+        help="The order's id; of several, and with a filter in "
+        "place of ids, what would be done is shown first.",
+    ),
+]
+
+
+@acting
+def resubmit_command(
+    act: ParsedOptions,
+    orders: Orders = None,
+    step: Annotated[
+        list[str] | None,
+        typer.Option("--step", help="A failed step, all by default; may be said more than once."),
+    ] = None,
+    fresh_key: Annotated[
+        bool,
+        typer.Option("--fresh-key", help="Under a new key, after undoing it under the old one."),
+    ] = False,
+    again: Annotated[
+        bool, typer.Option("--again", help="Begin an undone or cancelled task all over.")
+    ] = False,
+) -> None:
+    """Go on with a task that has failed: its failed steps are tried again, under their keys.
+
+    Example: roundsman resubmit ord-1001 --reason "the carrier is back"
+
+    Example: roundsman resubmit --group f-1a2b3c4d --reason "the carrier is back" --go
+    """
+    steps = tuple(dict.fromkeys(step or ()))
+    deed = Operation(
+        lambda asked: Resubmit(asked, steps, fresh_key, again),
+        steps,
+        _begin_all_over if again else None,
+        (lambda many: f"Begin {many} all over, every effect once more?") if again else None,
+        again,
+    )
+    execute(deed, orders or (), act)
+
+
+@acting
+def undo_command(act: ParsedOptions, orders: Orders = None) -> None:
+    """Undo all that may have happened, newest first; the task ends Undone.
+
+    Example: roundsman undo ord-1001 --reason "the customer called"
+    """
+    deed = Operation(UndoAsked, (), _undo, lambda many: f"Undo {many}?")
+    execute(deed, orders or (), act)
+
+
+@acting
+def cancel_command(
+    act: ParsedOptions,
+    orders: Orders = None,
+    no_undo: Annotated[
+        bool, typer.Option("--no-undo", help="Leave standing whatever has happened.")
+    ] = False,
+) -> None:
+    """Stop a task, after undoing what may have happened; it ends Cancelled.
+
+    Example: roundsman cancel ord-1001 --reason "ordered twice"
+    """
+    rest = "leave standing what has happened" if no_undo else "undo what has happened"
+    deed = Operation(
+        lambda asked: Cancel(asked, undo=not no_undo),
+        (),
+        _cancel_as_it_is if no_undo else _cancel,
+        lambda many: f"Cancel {many}, and {rest}?",
+    )
+    execute(deed, orders or (), act)
+
+
+@acting
+def resolve_command(
+    act: ParsedOptions,
+    words: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[ORDER]... STEP", help="The order's id, and the step whose outcome you know."
+        ),
+    ],
+    did: Annotated[bool, typer.Option("--did", help="It happened.")] = False,
+    did_not: Annotated[bool, typer.Option("--did-not", help="It did not happen.")] = False,
+    result: Annotated[
+        str | None, typer.Option(help="With --did: what the step answers, as JSON or @file.")
+    ] = None,
+    fresh_key: Annotated[
+        bool, typer.Option("--fresh-key", help="With --did-not: make it under a new key.")
+    ] = False,
+) -> None:
+    """Record the outcome of a step that you have looked up at the remote service.
+
+    Example: roundsman resolve ord-1001 charge_card --did --result '{"chargeId": "ch_1"}'
+    --reason "seen in the acquirer's console"
+    """
+    *orders, step = words
+    many = len(orders) != 1
+    with sentences():
+        if did == did_not:
+            raise ConsoleError("Say either --did or --did-not.", USAGE)
+        if did_not and result is not None:
+            raise ConsoleError("What did not happen has no --result.", USAGE)
+        if did and fresh_key:
+            raise ConsoleError("What happened keeps its key.", USAGE)
+        if many and result is not None:
+            raise ConsoleError("A --result is of one order: resolve them one by one.", USAGE)
+        if not orders and act.selection is None:
+            raise ConsoleError("Name an order and its step: resolve ORDER STEP.", USAGE)
+        answered = read_result(result)
+    deed = Operation(lambda asked: Resolve(asked, step, did, answered, fresh_key), (step,))
+    execute(deed, orders, act)
+
+
+@acting
+def extend_command(
+    act: ParsedOptions,
+    more: Annotated[str, typer.Option("--by", help="How much more time: 90s, 10m, 1h30m, 2d.")],
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[ORDER] [STEP]",
+            help="The order's id, and a step that is at its agent; else the whole task.",
+        ),
+    ] = None,
+    by: As = None,  # noqa: ARG001  # read with the common options
+) -> None:
+    """Give a task, or one step that is at its agent, more time.
+
+    Example: roundsman extend ord-1001 create_shipment --by 10m --reason "the carrier is slow"
+    """
+    with sentences():
+        seconds = read_duration(more)
+        given = words or []
+        orders = given[:1] if act.selection is None else []
+        steps = tuple(given[len(orders) :])
+        if len(steps) > 1:
+            raise ConsoleError(
+                "extend takes one order and one of its steps; many orders by a filter.", USAGE
+            )
+    step = steps[0] if steps else None
+    execute(Operation(lambda asked: Extend(asked, seconds, step), steps), orders, act)
+
+
+@acting
+def run_command(act: ParsedOptions, orders: Orders = None) -> None:
+    """Wait no longer: start a Scheduled task, or the next attempt of one in Retry, at once.
+
+    Example: roundsman run ord-1001 --reason "the acquirer is back"
+    """
+    execute(Operation(RunNow), orders or (), act)
+
+
+def _undo(task: Task) -> str:
+    return f"{task.task_id} is {task.state}; {_standing(task)}. Undo it?"
+
+
+def _cancel(task: Task) -> str:
+    return f"{task.task_id} is {task.state}; {_standing(task)}. Undo that and cancel the task?"
+
+
+def _cancel_as_it_is(task: Task) -> str:
+    return f"{task.task_id} is {task.state}; {_standing(task)}. Cancel it and leave that standing?"
+
+
+def _begin_all_over(task: Task) -> str:
+    return f"{task.task_id} is {task.state}. Begin all over, every effect once more?"
+
+
+def _standing(task: Task) -> str:
+    names = [name for name, record in task.steps.items() if may_have_taken_effect(record)]
+    if not names:
+        return "nothing has happened yet"
+    return f"this may have happened: {span(names)}"

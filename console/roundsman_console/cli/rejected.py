@@ -1,0 +1,236 @@
+"""`roundsman rejected`: what can never be handled as it is: every problem, corrected, resent."""
+
+import json
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.aws.clock import now
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman_console.cli.operate import AsJson, Yes
+from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
+from roundsman_console.confirm import confirm
+from roundsman_console.dead_letters.assess import order_of
+from roundsman_console.dead_letters.format import (
+    SHORT_ID,
+    age,
+    first_problem,
+    hidden_words,
+    pretty,
+    problem_documents,
+    say,
+    size_words,
+)
+from roundsman_console.dead_letters.peek import (
+    HIDDEN_FOR,
+    MOST,
+    WHILE_ASKED,
+    Letter,
+    QueuePeek,
+    find_letter,
+)
+from roundsman_console.dead_letters.queues import Counts, counts
+from roundsman_console.dead_letters.rejections import Rejection, read_rejection
+from roundsman_console.dead_letters.resend import resend, resend_all, resent_document
+from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
+from roundsman_console.sanitize import plain
+
+WHERE = "the RejectedQueue"
+MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
+
+rejected_app = typer.Typer(
+    help="Messages that can never be handled: list, read, correct, send again.",
+    no_args_is_help=True,
+)
+
+
+@rejected_app.command("ls")
+def rejected_ls_command(
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+) -> None:
+    """List rejected messages, oldest first, each with its first problem.
+
+    Others cannot see what is listed while it is being read, for some seconds.
+
+    Example: roundsman rejected ls
+    """
+    with sentences():
+        found = find_stack(stack)
+        url = found.output("RejectedQueueUrl")
+        held = counts(found.sqs, url)
+        with QueuePeek(found.sqs, url) as look:
+            letters = list(look.letters(limit + 1))
+        more = len(letters) > limit
+        listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
+        if as_json:
+            print(json.dumps(_list_document(listed, held, more)))
+            return
+        _show_list(listed, held, more)
+
+
+@rejected_app.command("show")
+def rejected_show_command(
+    message: MessageId, stack: StackOption = None, as_json: AsJson = False
+) -> None:
+    """Show one rejected message: every problem with its path, and its text.
+
+    Example: roundsman rejected show 5fea7756
+    """
+    with sentences():
+        found = find_stack(stack)
+        with _looking(found) as look:
+            rejection = read_rejection(find_letter(look, message, WHERE))
+        if as_json:
+            print(json.dumps({**_document(rejection), "body": rejection.body}))
+            return
+        say(*_lines(rejection))
+
+
+@rejected_app.command("resend")
+def rejected_resend_command(
+    message: Annotated[
+        str | None, typer.Argument(help="The message's id, or how it begins.")
+    ] = None,
+    body: Annotated[
+        str | None, typer.Option(help="The whole text instead: @file, @- for stdin, or itself.")
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option("--set", help="path=value, as problems spell paths; JSON, or plain text."),
+    ] = None,
+    removes: Annotated[
+        list[str] | None, typer.Option("--remove", help="The path of a field to leave out.")
+    ] = None,
+    anyway: Annotated[
+        bool, typer.Option("--anyway", help="Send it though it would be rejected again.")
+    ] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All that would be taken now, as they are.")
+    ] = False,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="With --all: at most.")] = 100,
+    stack: StackOption = None,
+    as_json: AsJson = False,
+    yes: Yes = False,
+) -> None:
+    """Send a rejected message again to its queue, corrected; then take it out of here.
+
+    It is read first by the code that will read it. Where that would reject it again it is
+    not sent, and every problem is told. --all says first what it would send.
+
+    Example: roundsman rejected resend 5fea7756 --set currency=EUR
+    """
+    corrections = bool(sets or removes or body is not None)
+    with sentences():
+        if everything == (message is not None):
+            raise ConsoleError("Say either a message's id or --all.", USAGE)
+        if everything and (corrections or anyway):
+            raise ConsoleError("--all sends messages as they are: correct one by its id.", USAGE)
+        found = find_stack(stack)
+        if message is None:
+            resend_all(found, limit, yes=yes, as_json=as_json)
+            return
+        with _looking(found) as look:
+            rejection = read_rejection(find_letter(look, message, WHERE))
+            result = resend(
+                found, look, rejection, whole=body, sets=sets, removes=removes, anyway=anyway
+            )
+        if as_json:
+            print(json.dumps(resent_document([result], left=int(not result.sent))))
+        if not result.sent:
+            complain("\n".join(result.lines()))
+            raise typer.Exit(FAILED)
+        if not as_json:
+            say(*result.lines())
+
+
+@rejected_app.command("drop")
+def rejected_drop_command(
+    message: MessageId, stack: StackOption = None, as_json: AsJson = False, yes: Yes = False
+) -> None:
+    """Delete one rejected message for good; with --json, what it was is printed.
+
+    Example: roundsman rejected drop 5fea7756 --yes
+    """
+    with sentences():
+        found = find_stack(stack)
+        with _looking(found, WHILE_ASKED) as look:
+            rejection = read_rejection(find_letter(look, message, WHERE))
+            which, order = rejection.letter.message_id, order_of(rejection.body)
+            about = f" of {order}" if order else ""
+            confirm(f"Delete the message {which}{about} for good?", yes=yes)
+            look.delete(rejection.letter)
+        if as_json:
+            print(json.dumps({**_document(rejection), "body": rejection.body}))
+            return
+        say(f"Done: {which} is deleted.")
+
+
+def _looking(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
+    url = stack.output("RejectedQueueUrl")
+    counts(stack.sqs, url)  # refuses to look where that would move messages
+    return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
+
+
+def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
+    if listed:
+        Console(highlight=False).print(_table(listed, now()))
+    else:
+        say("No rejected messages.")
+    say(hidden_words(held))
+    if more:
+        say(f"There are more than these {len(listed)}: raise --limit.")
+    if listed:
+        say("Read one with: roundsman rejected show ID")
+
+
+def _table(listed: list[Rejection], at: int) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for heading in ("ID", "Age", "Size", "Order"):
+        table.add_column(heading, no_wrap=True, max_width=24)
+    table.add_column("First problem", overflow="fold")
+    for one in listed:
+        table.add_row(
+            plain(one.letter.message_id[:SHORT_ID]),
+            plain(age(one.letter.sent_at, at)),
+            plain(size_words(len(one.body.encode("utf-8", "surrogatepass")))),
+            plain(order_of(one.body) or "?"),
+            plain(first_problem(one.problems)),
+        )
+    return table
+
+
+def _lines(one: Rejection) -> list[str]:
+    letter: Letter = one.letter
+    return [
+        f"{letter.message_id}  {order_of(one.body) or 'of no order that can be known'}",
+        f"sent to {one.queue or 'no queue of the stack'}, put aside {iso(letter.sent_at)}",
+        *(f"- {problem}" for problem in one.problems),
+        "",
+        *pretty(one.body),
+    ]
+
+
+def _document(one: Rejection) -> dict[str, Json]:
+    return {
+        "messageId": one.letter.message_id,
+        "queue": one.queue or None,
+        "orderId": order_of(one.body),
+        "rejectedAt": iso(one.letter.sent_at),
+        "bytes": len(one.body.encode("utf-8", "surrogatepass")),
+        "receives": one.letter.receives,
+        "problems": problem_documents(one.problems),
+    }
+
+
+def _list_document(listed: list[Rejection], held: Counts, more: bool) -> dict[str, Json]:
+    return {
+        "messages": [_document(one) for one in listed],
+        "more": more,
+        "about": held.all,
+        "hidden": held.hidden,
+    }

@@ -1,0 +1,61 @@
+"""`roundsman services`: run the remote services of the example until told to stop."""
+
+import json
+import signal
+import threading
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from roundsman.testing.remote_services.server import (
+    DEFAULT_PORT,
+    HOST,
+    PortUnavailable,
+    RemoteServices,
+)
+
+
+def services_command(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+    ] = DEFAULT_PORT,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on: the loopback address and no other.")
+    ] = HOST,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one line of JSON when ready.")
+    ] = False,
+) -> None:
+    """Run the example's remote services (inventory, payment, shipping, mail) until Ctrl-C.
+
+    Example: roundsman services --port 8780
+    """
+    if host != HOST:
+        typer.echo(f"The remote services listen on {HOST} only, not on {host}.", err=True)
+        raise typer.Exit(1)
+    stop = threading.Event()
+
+    def ask_to_stop(_number: int, _frame: FrameType | None) -> None:
+        stop.set()
+
+    previous = {each: signal.signal(each, ask_to_stop) for each in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        with RemoteServices(port) as services:
+            _announce(services.url, as_json)
+            stop.wait()
+    except PortUnavailable as taken:
+        typer.echo(f"{taken} Choose another with --port, or --port 0 for a free one.", err=True)
+        raise typer.Exit(1) from taken
+    finally:
+        for each, handler in previous.items():
+            signal.signal(each, handler)
+
+
+def _announce(url: str, as_json: bool) -> None:
+    # Whoever started this waits for the line, perhaps at the end of a pipe: it must be flushed.
+    if as_json:
+        print(json.dumps({"url": url}), flush=True)
+        return
+    print(f"The remote services answer at {url} (Ctrl-C stops them).", flush=True)
+    print(f"What happened: {url}/_ledger   what goes wrong: {url}/_faults", flush=True)

@@ -1,0 +1,222 @@
+"""`roundsman show`: one order, its task, its steps, and what has been recorded of it."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from roundsman.aws.clock import now
+from roundsman.engine.agent_holds import HELD
+from roundsman.engine.effects import may_have_taken_effect
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import clock_time, iso
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task, item_place
+from roundsman_console.cli_errors import sentences
+from roundsman_console.read.lookup import find_task
+from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.sanitize import inert, plain
+from roundsman_console.views.step_text import agent_words, span, step_facts
+from roundsman_console.views.task_view import (
+    STATE_STYLES,
+    STEP_STYLES,
+    in_state,
+    max_attempts,
+    next_command,
+    nothing_undoes,
+    second,
+    step_names,
+    task_document,
+)
+
+
+def show_command(
+    order: Annotated[str, typer.Argument(help="The order's id.")],
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show where an order stands, and how it came there. Example: roundsman show ord-1001"""
+    with sentences():
+        found = find_stack(stack)
+        task, plan = find_task(found, order)
+        history = found.tasks.history(task.task_id)
+        if as_json:
+            print(json.dumps(task_document(task, plan, history)))
+        else:
+            held = any(record.held_since is not None for record in task.steps.values())
+            holds = found.holds.holds() if held else ()
+            _print(task, plan, history, step_facts(task, plan, holds, now()))
+
+
+def _print(
+    task: Task, plan: Plan | None, history: Sequence[HistoryRow], facts: Sequence[str]
+) -> None:
+    console = Console(highlight=False)
+    console.print(plain(f"{task.task_id}  {task.workflow}  "), end="")
+    console.print(plain(task.state, STATE_STYLES.get(task.state, "")))
+    console.print(plain(f"submitted {iso(task.created_at)}, complete by {iso(task.complete_by)}"))
+    if task.ending:
+        console.print(plain(task.ending.why, "red"))
+    if plan is None:
+        console.print(plain(f"Its plan {task.plan} is not stored.", "red"))
+    if task.failure is not None:
+        console.print(plain(f"Failure group: {task.failure}"))
+    for line in _undo_lines(task, plan):
+        console.print(line)
+    for fact in facts:
+        console.print(plain(fact))
+    console.print(steps_table(task, plan))
+    if history:
+        console.print()
+        console.print(history_table(history))
+    command = next_command(task)
+    if command is not None:
+        console.print(f"Next: {inert(command)}", markup=False, soft_wrap=True)
+
+
+def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
+    """The undo's ledger, of a task that ends otherwise than complete: what may stand still, what
+    has been undone and when, where that failed, and what nothing undoes."""
+    if task.ending is None:
+        return []
+    stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
+    found = [
+        ("May stand", stands, ""),
+        *_undone(task, plan),
+        ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
+        ("Nothing undoes", nothing_undoes(task, plan), "yellow"),
+    ]
+    return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
+
+
+def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
+    """What is undone, by the second in which it was."""
+    by_second: dict[str, list[str]] = {}
+    for name in in_state(task, plan, ProcessState.UNDONE):
+        finished = task.step(name).finished_at
+        by_second.setdefault("" if finished is None else second(finished), []).append(name)
+    return [(f"Undone {at}".strip(), names, "") for at, names in sorted(by_second.items())]
+
+
+def history_table(history: Sequence[HistoryRow]) -> Table:
+    """Attempts that failed, recoveries, undos, and what people asked; newest last."""
+    table = Table(box=None, pad_edge=False)
+    people = any(row.by for row in history)
+    table.add_column("At", no_wrap=True)
+    table.add_column("What", no_wrap=True)
+    if people:
+        table.add_column("By", overflow="fold")
+    table.add_column("Why", overflow="fold")
+    for row in history:
+        by = [plain(row.by or "")] if people else []
+        table.add_row(
+            plain(second(row.at)), plain(row.kind, _kind_style(row)), *by, plain(row.reason)
+        )
+    return table
+
+
+def _kind_style(row: HistoryRow) -> str:
+    if row.kind in ("failed", "undo failed", "refused"):
+        return "red"
+    return "bold" if row.by else ""
+
+
+def steps_table(task: Task, plan: Plan | None) -> Table:
+    """The steps, one a row; what no step has is left out, and items that are alike share a row."""
+    table = Table(box=None, pad_edge=False)
+    rows = [
+        _Row(name, task.step(name), plan.steps.get(name) if plan else None)
+        for name in step_names(task, plan)
+    ]
+    extra = [(heading, cell) for heading, cell in _SOMETIMES if any(cell(row) for row in rows)]
+    for heading in ("Step", "State", "Failures", *(heading for heading, _ in extra)):
+        table.add_column(heading, overflow="fold", no_wrap=heading in _KEPT_WHOLE)
+    for alike in _alike(rows):
+        record = alike[0].record
+        table.add_row(
+            plain(span([row.name for row in alike])),
+            plain(record.process_state, STEP_STYLES.get(record.process_state, "")),
+            plain(_failures(alike[0])),
+            *(plain(_together(heading, [cell(row) for row in alike])) for heading, cell in extra),
+        )
+    return table
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    name: str
+    record: StepRecord
+    step: StepPlan | None
+
+
+_Cell: TypeAlias = Callable[[_Row], str]
+
+
+def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
+    """The rows, those items of one fan-out put together that differ in locks and times only."""
+    found: dict[object, list[_Row]] = {}
+    for row in rows:
+        item, record = item_place(row.name), row.record
+        shown = [cell(row) for heading, cell in _SOMETIMES if heading not in _KEPT_WHOLE]
+        like = (record.process_state, record.failure_count, *shown)
+        found.setdefault((item[0], like) if item else row.name, []).append(row)
+    return [
+        part
+        for alike in found.values()
+        for part in ([alike] if len(alike) >= _MANY else [[row] for row in alike])
+    ]
+
+
+def _together(heading: str, cells: Sequence[str]) -> str:
+    """One cell for several items: what they all say, from when to when, or how many locks."""
+    said = sorted({cell for cell in cells if cell})
+    if len(said) < 2:
+        return "".join(said)
+    return f"{len(said)} locks" if heading == "Locked by" else f"{said[0]} - {said[-1]}"
+
+
+def _failures(row: _Row) -> str:
+    """How often it failed, and of how many attempts."""
+    count = row.record.failure_count
+    most = max_attempts(row.step, row.record)
+    return f"{count} of {most}" if count and most else str(count)
+
+
+def _lock(row: _Row) -> str:
+    return row.record.locked_by or "" if row.record.under_way else ""
+
+
+def _complete_by(row: _Row) -> str:
+    """When it must be done or started; of what is over, that was long ago."""
+    return _time(row.record.complete_by) if row.record.process_state in _NOT_OVER else ""
+
+
+def _error(row: _Row) -> str:
+    """What went wrong last; that a step is held is told above the table already."""
+    error = row.record.error
+    if error is None or (error.type == HELD and row.record.held_since is not None):
+        return ""
+    return f"{error.type}: {error.message}"
+
+
+def _time(instant: int | None) -> str:
+    return "" if instant is None else clock_time(instant)
+
+
+_MANY = 3
+_NOT_OVER = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+_KEPT_WHOLE = ("Locked by", "Not before", "Complete by")
+_SOMETIMES: Sequence[tuple[str, _Cell]] = (
+    ("Agent", lambda row: agent_words(row.record, row.step)),
+    ("Locked by", _lock),
+    ("Not before", lambda row: _time(row.record.not_before)),
+    ("Complete by", _complete_by),
+    ("Round", lambda row: "" if row.record.round == 1 else str(row.record.round)),
+    ("Last error", _error),
+)

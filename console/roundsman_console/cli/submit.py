@@ -1,0 +1,62 @@
+"""`roundsman submit`: send order events to the SubmissionQueue, as an application would."""
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundsman_console.cli_errors import ConsoleError, sentences
+from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.sanitize import inert
+
+LARGEST_MESSAGE = 1024 * 1024  # bytes, what SQS takes; submission itself takes less
+
+
+def submit_command(
+    file: Annotated[str, typer.Argument(help="A file with one order event, or - for stdin.")],
+    stack: StackOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Send an order event. It is sent as it is: submission decides what is wrong with it.
+
+    Example: roundsman submit events/good.json
+    """
+    with sentences():
+        body = _read(file)
+        found = find_stack(stack)
+        queue = found.output("SubmissionQueueUrl")
+        sent = found.sqs.send_message(QueueUrl=queue, MessageBody=body)
+        order_id = _order_id(body)
+        if as_json:
+            print(json.dumps({"messageId": sent["MessageId"], "orderId": order_id}))
+        elif order_id is None:
+            print("Sent, though it is no order event: expect it in the RejectedQueue.")
+        else:
+            print(f"Sent. Follow it with: roundsman show {inert(order_id)}")
+
+
+def _read(file: str) -> str:
+    name = "Standard input" if file == "-" else file
+    try:
+        text = sys.stdin.buffer.read() if file == "-" else Path(file).read_bytes()
+        body = text.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise ConsoleError(f"{name} is not UTF-8 text.") from error
+    except OSError as error:
+        raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
+    if not body.strip():
+        raise ConsoleError(f"{name} is empty; SQS takes no empty message.")
+    if len(text) > LARGEST_MESSAGE:
+        raise ConsoleError(f"{name} has {len(text)} bytes; SQS takes {LARGEST_MESSAGE}.")
+    return body
+
+
+def _order_id(body: str) -> str | None:
+    try:
+        event = json.loads(body)
+    except ValueError:
+        return None
+    found = event.get("orderId") if isinstance(event, dict) else None
+    return found if isinstance(found, str) and found else None

@@ -1,0 +1,133 @@
+"""`roundsman watch`: the stack's numbers and its newest failures, again and again until Ctrl-C.
+
+On a terminal one picture is kept up to date; elsewhere each look is printed after the one before,
+with `--json` as one object a line.
+"""
+
+import heapq
+import json
+import sys
+from collections.abc import Sequence
+from itertools import islice
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
+
+from roundsman.aws.clock import now
+from roundsman.engine.due import Lane, lane_key
+from roundsman.errors import TryAgain
+from roundsman.model.instants import format_duration
+from roundsman.model.task import Task
+from roundsman_console.cli.stats import Stats, gather, stats_document, stats_view
+from roundsman_console.cli_errors import complain, sentences
+from roundsman_console.polling import pause
+from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
+from roundsman_console.sanitize import plain
+from roundsman_console.views.task_view import second, task_summary
+
+NEWEST = 8  # failures that are shown
+
+
+def watch_command(
+    every: Annotated[
+        float, typer.Option(min=1, max=3600, help="Seconds from one look to the next.")
+    ] = 5,
+    times: Annotated[
+        int | None,
+        typer.Option(min=1, help="Looks to take; without it, on and on until Ctrl-C."),
+    ] = None,
+    stack: StackOption = None,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print one JSON object a look, each on its line.")
+    ] = False,
+) -> None:
+    """Watch the stack: its numbers and newest failures. Example: roundsman watch --every 10"""
+    with sentences():
+        found = find_stack(stack)
+        try:
+            if as_json or not sys.stdout.isatty():
+                _print(found, every, times, as_json=as_json)
+            else:
+                _live(found, every, times)
+        except KeyboardInterrupt:
+            return  # that is how watching ends
+
+
+def _live(stack: DeployedStack, every: float, times: int | None) -> None:
+    seen: RenderableType = Text("Looking...")
+    with Live(seen, auto_refresh=False, screen=times is None) as live:
+        looks = 0
+        while times is None or looks < times:
+            if looks:
+                pause(every)
+            try:
+                stats, failed = gather(stack), newest_failures(stack)
+                seen = _view(stack, stats, failed, every)
+                live.update(seen, refresh=True)
+            except TryAgain as error:
+                # Throttled or cut off for a moment: what is shown stays until the next look.
+                live.update(Group(seen, plain(error, "red")), refresh=True)
+            looks += 1
+
+
+def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bool) -> None:
+    console = Console(highlight=False)
+    looks = 0
+    while times is None or looks < times:
+        if looks:
+            pause(every)
+        looks += 1
+        try:
+            stats, failed = gather(stack), newest_failures(stack)
+        except TryAgain as error:
+            if times is not None and looks == times:
+                raise
+            complain(f"{error}.")
+            continue
+        if as_json:
+            newest = [task_summary(task) for task in failed]
+            print(json.dumps({**stats_document(stats), "newestFailures": newest}), flush=True)
+        else:
+            console.print(_view(stack, stats, failed, every))
+
+
+def _view(stack: DeployedStack, stats: Stats, failed: Sequence[Task], every: float) -> Group:
+    heading = plain(f"{stack.name}  {second(stats.at)}, every {every:g} s", "bold")
+    busy = [queue for queue in stats.queues if not queue.empty]
+    parts = [heading, *stats_view(stats, busy)]
+    if failed:
+        parts += [Text(), _failures(failed)]
+    return Group(*parts)
+
+
+def newest_failures(stack: DeployedStack) -> list[Task]:
+    """The tasks that were archived last, newest first."""
+    shards = (
+        stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
+        for shard in stack.every_shard
+    )
+    merged = heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=True)
+    ids = [entry.task_id for entry in islice(merged, NEWEST)]
+    tasks = stack.records.load_many(ids, now()).tasks
+    return [tasks[one] for one in ids if one in tasks]
+
+
+def _failures(tasks: Sequence[Task]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Failed", no_wrap=True)
+    for heading in ("Order", "Group", "Reason"):
+        table.add_column(heading, overflow="fold", no_wrap=heading == "Group")
+    at = now()
+    for task in tasks:
+        ago = format_duration(max(0, at - (task.ended_at or task.created_at)))
+        table.add_row(
+            plain(f"{ago} ago"),
+            plain(task.task_id),
+            plain(task.failure or ""),
+            plain(task.ending.why if task.ending else "", "red"),
+        )
+    return table

@@ -1,0 +1,60 @@
+"""What people ask the cost of, checked: a number that means nothing is one sentence."""
+
+from math import isfinite
+
+from roundsman.engine.steps import RESULTS_LIMIT
+from roundsman_console.cli_errors import USAGE, ConsoleError
+from roundsman_console.cost.model import Wanted
+
+MOST_STEPS = 100  # records of one task
+LARGEST_ORDER = 200 * 1024
+LARGEST_RESULT = 32 * 1024
+MEMORY = (128, 10_240)
+MOST_ORDERS = 1e12  # a month: 380,000 a second
+YEARS = 3_660.0  # days
+
+Bounds = tuple[str, float, float, float, str]
+
+
+def check(wanted: Wanted) -> Wanted:
+    """The same. Raises ConsoleError for the first number that nothing can be reckoned with."""
+    for option, value, least, most, unit in _bounds(wanted):
+        if not isfinite(value) or not least <= value <= most:
+            raise ConsoleError(
+                f"{option} must be from {_spoken(least)} to {_spoken(most)}{unit}, "
+                f"not {_spoken(value)}.",
+                USAGE,
+            )
+    if wanted.steps * wanted.result_bytes > RESULTS_LIMIT:
+        raise ConsoleError(
+            f"{wanted.steps} results of {_spoken(wanted.result_bytes)} bytes are more than the "
+            f"{_spoken(RESULTS_LIMIT)} that a task may hold: keep them elsewhere, and their keys "
+            "in the task.",
+            USAGE,
+        )
+    if wanted.architecture not in ("x86_64", "arm64"):
+        raise ConsoleError("--architecture must be x86_64 or arm64.", USAGE)
+    return wanted
+
+
+def _bounds(wanted: Wanted) -> list[Bounds]:
+    order = wanted.order_bytes if wanted.order_bytes is not None else 1
+    return [
+        ("--orders-per-month", wanted.orders_per_month, 1, MOST_ORDERS, ""),
+        ("--steps", wanted.steps, 1, MOST_STEPS, ""),
+        ("--batch", wanted.batch, 1, 10, " messages an invocation"),
+        ("--statuses", wanted.statuses, 0, 100, ""),
+        ("--order-bytes", order, 1, LARGEST_ORDER, " bytes"),
+        ("--result-bytes", wanted.result_bytes, 0, LARGEST_RESULT, " bytes"),
+        ("--service-ms", wanted.service_ms, 0, 900_000, " ms"),
+        ("--memory", wanted.memory, *MEMORY, " MB"),
+        ("--task-days", wanted.task_days, 0, YEARS, " days"),
+        ("--order-days", wanted.order_days, 0, YEARS, " days"),
+        ("--log-days", wanted.log_days, 0, YEARS, " days"),
+        ("--interval", wanted.interval, 5, 3_600, " seconds"),
+    ]
+
+
+def _spoken(value: float) -> str:
+    """Whole numbers without a point, and with their thousands apart."""
+    return f"{value:,.0f}" if isfinite(value) and value == round(value) else f"{value:g}"

@@ -1,0 +1,111 @@
+"""A bill as people read it, and as scripts do."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.model.json import Json
+from roundsman_console.cost.alternatives import Rival
+from roundsman_console.cost.figures import Figures
+from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, Line, Units
+from roundsman_console.cost.prices import Prices
+
+MILLION = 1_000_000
+
+
+def show_bill(
+    bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
+) -> None:
+    """Each part of it, then what the same order costs elsewhere."""
+    console, wanted = Console(highlight=False), bill.wanted
+    console.print(
+        f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
+        f"{wanted.batch:g} messages an invocation, {wanted.memory} MB, {wanted.architecture}"
+    )
+    console.print(
+        f"An order: {amount(units.write_units)} write units, {amount(units.read_units)} read "
+        f"units, {amount(units.sqs_requests)} SQS requests, {amount(units.invocations)} "
+        f"invocations, {units.log_bytes:,.0f} bytes of logs\n"
+    )
+    console.print(_table(bill))
+    console.print(
+        f"\n{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} for each million orders, "
+        f"and {bill.usd(STANDING):,.2f} whether any come or not"
+    )
+    for rival in rivals:
+        console.print(f"{rival.name}: {rival.usd_per_million:,.2f} USD a million ({rival.counted})")
+    console.print(
+        f"List prices of {prices.region} on {prices.dated}, no free tier; counted on "
+        f"{figures.recorded_on}. Failed attempts, and data that leaves AWS, are extra."
+    )
+
+
+def _table(bill: Bill) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Part", overflow="fold")
+    for heading in ("Amount", "USD a month", "USD a million"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in sorted(bill.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd)):
+        million = line.usd / bill.wanted.orders_per_month * MILLION
+        table.add_row(
+            f"{line.service}: {line.what}",
+            amount(line.amount),
+            f"{line.usd:,.2f}",
+            f"{million:,.2f}" if line.kind == PER_ORDER else "",
+        )
+    return table
+
+
+def amount(value: float) -> str:
+    """Large ones whole; small ones as exact as they matter."""
+    return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
+
+
+def document_of(
+    bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
+) -> dict[str, Json]:
+    """The same as scripts read it. Amounts are a month's, but for `order`."""
+    wanted = bill.wanted
+    return {
+        "region": prices.region,
+        "pricesDated": prices.dated,
+        "countedOn": figures.recorded_on,
+        "asked": {_camel(name): value for name, value in asdict(wanted).items()},
+        "order": {_camel(name): round(value, 6) for name, value in asdict(units).items()},
+        "usdPerMonth": rounded(bill.usd()),
+        "usdPerMillionOrders": rounded(bill.usd_per_million),
+        "usdStanding": rounded(bill.usd(STANDING)),
+        "lines": [line_document(line) for line in bill.lines],
+        "elsewhere": [
+            {
+                "name": rival.name,
+                "usdPerMillionOrders": rounded(rival.usd_per_million),
+                "counted": rival.counted,
+            }
+            for rival in rivals
+        ],
+    }
+
+
+def line_document(line: Line) -> Json:
+    """One part of a bill."""
+    return {
+        "service": line.service,
+        "what": line.what,
+        "amount": round(line.amount, 3),
+        "unit": line.unit,
+        "usd": rounded(line.usd),
+        "for": line.kind,
+    }
+
+
+def rounded(usd: float) -> float:
+    """To a hundredth of a cent."""
+    return round(usd, 4)
+
+
+def _camel(name: str) -> str:
+    first, *rest = name.split("_")
+    return first + "".join(word.capitalize() for word in rest)

@@ -1,0 +1,79 @@
+"""What a live stack has used, as people read it, and as scripts do."""
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.model.json import Json
+from roundsman_console.cost.format import amount, line_document, rounded
+from roundsman_console.cost.model import STANDING
+from roundsman_console.cost.prices import Prices
+from roundsman_console.cost.usage import Spent
+from roundsman_console.sanitize import plain
+
+
+def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
+    """Part by part, then workflow by workflow."""
+    console = Console(highlight=False)
+    came = f"{spent.orders:,.0f} orders in {spent.days:.1f} days"
+    if not spent.lines or not spent.usd():
+        console.print(f"{stack}: CloudWatch has no figures of these {spent.days:.1f} days.")
+        return
+    console.print(f"{stack}: {came}\n")
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Part", overflow="fold")
+    for heading in ("Amount", "USD"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for line in sorted(spent.lines, key=lambda line: -line.usd):
+        table.add_row(f"{line.service}: {line.what}", amount(line.amount), f"{line.usd:,.2f}")
+    console.print(table)
+    console.print(
+        f"\n{spent.usd():,.2f} USD, {spent.usd(STANDING):,.2f} of them for waiting; "
+        f"{spent.usd_per_million:,.2f} for each million orders"
+    )
+    if spent.workflows:
+        console.print()
+        console.print(_workflows(spent))
+    console.print(
+        f"\nList prices of {prices.region} on {prices.dated}, no free tier. Storage, alarms and "
+        "custom metrics are not in it: a reckoning has them (--orders-per-month)."
+    )
+
+
+def _workflows(spent: Spent) -> Table:
+    table = Table(box=None, pad_edge=False)
+    table.add_column("Workflow", overflow="fold")
+    for heading in ("Orders", "Decisions an order", "USD", "USD a million"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    for one in spent.workflows:
+        each = one.decisions / one.orders if one.orders else 0.0
+        table.add_row(
+            plain(one.workflow),
+            f"{one.orders:,.0f}",
+            f"{each:,.1f}",
+            f"{one.usd:,.2f}",
+            f"{one.usd_per_million:,.2f}",
+        )
+    return table
+
+
+def spent_document(spent: Spent, prices: Prices) -> dict[str, Json]:
+    """The same as scripts read it."""
+    return {
+        "region": prices.region,
+        "pricesDated": prices.dated,
+        "days": round(spent.days, 4),
+        "orders": round(spent.orders),
+        "usd": rounded(spent.usd()),
+        "usdPerMillionOrders": rounded(spent.usd_per_million),
+        "lines": [line_document(line) for line in spent.lines],
+        "workflows": [
+            {
+                "workflow": one.workflow,
+                "orders": round(one.orders),
+                "decisions": round(one.decisions),
+                "usd": rounded(one.usd),
+                "usdPerMillionOrders": rounded(one.usd_per_million),
+            }
+            for one in spent.workflows
+        ],
+    }

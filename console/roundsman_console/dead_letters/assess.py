@@ -1,0 +1,173 @@
+"""What a message is, and what would come of it if it were sent again now.
+
+Read by the code that reads it in the functions, so that what is said here is what they will do.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
+from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
+from roundsman.model.events import Outcome
+from roundsman.model.json import parse_json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import Task, idempotency_key, operation_of
+from roundsman.submission.reply_queues import usable_reply_queue
+from roundsman.submission.submission import NO_TASK, TAKEN
+from roundsman.wire.commands import INSPECT, START, read_command
+from roundsman.wire.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
+from roundsman_console.dead_letters.queues import MessageKind, Source
+from roundsman_console.read.stack import DeployedStack
+from workflows.cancel import CancelEvent
+from workflows.orders import OrderEvent, read_event
+from workflows.registry import WORKFLOWS
+
+_OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+
+
+class Verdict(StrEnum):
+    """What would come of it."""
+
+    ACTS = "acts"
+    PASSED_OVER = "passed_over"
+    REJECTED = "rejected"
+    FAILS = "fails"
+
+    @property
+    def words(self) -> str:
+        """As people read it: `it would act`."""
+        return _WORDS[self]
+
+
+_WORDS = {
+    Verdict.ACTS: "it would act",
+    Verdict.PASSED_OVER: "it would be passed over",
+    Verdict.REJECTED: "it would be rejected",
+    Verdict.FAILS: "it would fail again",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """What a message is (`start of ord-1`), and what would come of it, with the reason."""
+
+    what: str
+    verdict: Verdict
+    why: str
+    problems: tuple[Problem, ...] = ()
+
+
+def order_of(body: str) -> str | None:
+    """The id of the order that a message is about, where it can be known."""
+    try:
+        value = parse_json(body)
+    except ValueError:
+        return None
+    if not isinstance(value, dict):
+        return None
+    found = value.get("orderId", value.get("taskId"))
+    return found if isinstance(found, str) and TASK_ID.fullmatch(found) else None
+
+
+def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
+    """Judge a message of that queue as the function behind it would, at that instant."""
+    try:
+        return _judge(stack, source.kind, body, now)
+    except InvalidMessage as invalid:
+        first, *more = invalid.problems
+        also = f" (and {len(more)} more)" if more else ""
+        return Judged(f"no {source.kind}", Verdict.REJECTED, f"{first}{also}", invalid.problems)
+    except UnreadableRecord as error:
+        return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
+    except RoundsmanError as error:
+        return Judged(f"{source.kind}", Verdict.FAILS, str(error))
+
+
+def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judged:
+    match kind:
+        case MessageKind.ORDER:
+            return _judge_event(stack, body, now)
+        case MessageKind.COMMAND:
+            return _judge_command(stack, body, now)
+        case MessageKind.REPLY:
+            reply = read_reply(body)
+            what = f"{reply.outcome} of {reply.step} of {reply.task_id}"
+            task = stack.tasks.load(reply.task_id, now)
+            return Judged(what, *reply_matters(task, reply))
+        case MessageKind.REQUEST:
+            request = read_request(body)
+            what = f"{request.operation} {request.step} of {request.task_id}"
+            task = stack.tasks.load(request.task_id, now)
+            return Judged(what, *request_matters(task, request, now))
+
+
+def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
+    """Raises InvalidMessage where submission would."""
+
+    def problem_of(url: str) -> str | None:
+        return usable_reply_queue(
+            url, stack.output("SchedulerQueueUrl"), stack.output("ReplyQueuePrefix")
+        )
+
+    event = read_event(body, now=now, workflows=WORKFLOWS, reply_queue_problem=problem_of)
+    if isinstance(event, CancelEvent):
+        task = stack.tasks.load(event.order_id, now)
+        if task is None:
+            raise InvalidMessage([NO_TASK])
+        heard = isinstance(task_transition(task.state, TaskEvent.CANCEL), MayBecome)
+        verdict = Verdict.ACTS if heard else Verdict.PASSED_OVER
+        return Judged(f"cancellation of {event.order_id}", verdict, f"the task is {task.state}")
+    return _judge_order(stack, event)
+
+
+def _judge_order(stack: DeployedStack, event: OrderEvent) -> Judged:
+    stored = stack.tasks.order(event.order_id)
+    what = f"order {event.order_id}"
+    if stored is None:
+        return Judged(what, Verdict.ACTS, "it would be accepted")
+    if stored.content_hash != event.content_hash:
+        raise InvalidMessage([TAKEN])
+    return Judged(what, Verdict.PASSED_OVER, "the same order is there already")
+
+
+def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
+    command = read_command(body)
+    task = stack.tasks.load(command.task_id, now)
+    what = f"{command.kind} of {command.task_id}"
+    if task is None:
+        return Judged(what, Verdict.PASSED_OVER, _GONE)
+    over = task.ended and command.kind in (START, INSPECT)
+    verdict = Verdict.PASSED_OVER if over else Verdict.ACTS
+    return Judged(what, verdict, f"the task is {task.state}")
+
+
+_GONE = "there is no such task (any more)"
+
+
+def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
+    """Whether a step still waits for this reply."""
+    if task is None:
+        return Verdict.PASSED_OVER, _GONE
+    if reply.step not in task.steps:
+        return Verdict.PASSED_OVER, f"nothing waits for it: the task has not tried {reply.step}"
+    record = task.step(reply.step)
+    operation = operation_of(record)
+    if record.process_state not in _OPEN or operation != reply.operation:
+        return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
+    if idempotency_key(task.task_id, reply.step, operation, record) != reply.idempotency_key:
+        return Verdict.PASSED_OVER, "the step has begun anew since"
+    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
+        return Verdict.PASSED_OVER, "the attempt that it is about is over"
+    return Verdict.ACTS, f"the step is {record.process_state}"
+
+
+def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
+    """Whether an agent would still act on this request, and its task hear of it."""
+    if request.complete_by <= now:
+        return Verdict.PASSED_OVER, "its time is over: the agent stays silent"
+    if task is None or request.step not in task.steps:
+        return Verdict.PASSED_OVER, _GONE
+    record = task.step(request.step)
+    if record.locked_by != request.lock:
+        return Verdict.PASSED_OVER, f"its attempt is over: the step is {record.process_state}"
+    return Verdict.ACTS, f"the step is {record.process_state}"

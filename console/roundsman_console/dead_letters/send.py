@@ -1,0 +1,61 @@
+"""Sending a message again to the queue that it came from."""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roundsman.wire.dead_letters import ATTRIBUTE, REDRIVEN
+from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.dead_letters.peek import Letter
+
+if TYPE_CHECKING:
+    from mypy_boto3_sqs import SQSClient
+    from mypy_boto3_sqs.type_defs import (
+        MessageAttributeValueOutputTypeDef,
+        MessageAttributeValueTypeDef,
+    )
+
+
+def send_again(sqs: "SQSClient", url: str, body: str) -> str:
+    """Send this text; the message's new id. Raises ConsoleError for one that SQS cannot take."""
+    text = wire_text(body)
+    size = len(text.encode("utf-8", "surrogatepass"))
+    if not text.strip() or size > MESSAGE_LIMIT:
+        raise ConsoleError(f"The message has {size} bytes; SQS takes 1 to {MESSAGE_LIMIT}.")
+    return sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"]
+
+
+def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
+    """Send a dead letter to its queue as its sender sent it; the message's new id.
+
+    It goes with its sender's attributes and in its group, and with how often it was sent back.
+    """
+    attributes = {
+        name: _as_sent(value) for name, value in letter.attributes.items() if name != ATTRIBUTE
+    }
+    again = str(times_sent_back(letter.attributes) + 1)
+    attributes[REDRIVEN] = {"DataType": "Number", "StringValue": again}
+    if letter.group:
+        answer = sqs.send_message(
+            QueueUrl=url,
+            MessageBody=letter.body,
+            MessageAttributes=attributes,
+            MessageGroupId=letter.group,
+        )
+    else:
+        answer = sqs.send_message(
+            QueueUrl=url, MessageBody=letter.body, MessageAttributes=attributes
+        )
+    return answer["MessageId"]
+
+
+def times_sent_back(attributes: Mapping[str, "MessageAttributeValueOutputTypeDef"]) -> int:
+    """How often an operator has sent this message back."""
+    said = attributes[REDRIVEN].get("StringValue", "") if REDRIVEN in attributes else ""
+    return int(said) if said.isdecimal() else 0
+
+
+def _as_sent(value: "MessageAttributeValueOutputTypeDef") -> "MessageAttributeValueTypeDef":
+    if "BinaryValue" in value:
+        return {"DataType": value["DataType"], "BinaryValue": value["BinaryValue"]}
+    return {"DataType": value["DataType"], "StringValue": value.get("StringValue", "")}

@@ -1,1 +1,0 @@
-"""Rejected messages and dead letters: listed, read, corrected, sent again."""

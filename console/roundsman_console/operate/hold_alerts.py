@@ -1,0 +1,66 @@
+"""Telling the other operators that somebody holds an agent, or lets it take work again."""
+
+from roundsman.aws.sqs.outbox import AwsOutbox
+from roundsman.errors import RoundsmanError
+from roundsman.model.holds import Hold
+from roundsman.model.instants import iso
+from roundsman.wire.alert import Alert, agent_alert
+from roundsman_console.cli_errors import complain
+from roundsman_console.read.stack import DeployedStack
+
+
+def tell_held(stack: DeployedStack, hold: Hold) -> None:
+    """That the agent is held, by whom, why and until when."""
+    until = f"{iso(hold.until)[:16]}Z"
+    _tell(
+        stack,
+        agent_alert(
+            "agent_held",
+            hold.agent,
+            severity="info",
+            title=f"Roundsman: {hold.agent} is held by {hold.by} until {until}",
+            summary=f"{hold.agent} is held by {hold.by} until {until}: {hold.reason}",
+            fields={
+                "reason": hold.reason,
+                "by": hold.by,
+                "since": iso(hold.since),
+                "until": iso(hold.until),
+            },
+            commands={
+                "look": "roundsman agents",
+                "release": f"roundsman release {hold.agent}",
+            },
+        ),
+    )
+
+
+def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> None:
+    """That the agent takes work again, who let it, and why where that was said."""
+    why = f": {reason}" if reason else ""
+    _tell(
+        stack,
+        agent_alert(
+            "agent_released",
+            agent,
+            severity="info",
+            title=f"Roundsman: {agent} is released by {by}",
+            summary=f"{agent} is released by {by}, and takes work again{why}",
+            fields={"reason": reason or None, "by": by, "at": iso(at)},
+            commands={"look": "roundsman agents"},
+        ),
+    )
+
+
+def _tell(stack: DeployedStack, alert: Alert) -> None:
+    """What was done stands, also where nobody can be told; that is said."""
+    outbox = AwsOutbox(
+        stack.sqs,
+        lambda: stack.sns,
+        scheduler_queue=stack.output("SchedulerQueueUrl"),
+        reply_prefix=stack.output("ReplyQueuePrefix"),
+        alert_topic=stack.output("AlertTopicArn"),
+    )
+    try:
+        outbox.publish(alert)
+    except RoundsmanError as error:
+        complain(f"The other operators are not told: {error}.")

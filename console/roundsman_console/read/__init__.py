@@ -1,0 +1,1 @@
+"""Reading a deployed stack: its outputs, tasks, groups, queues and counts."""

@@ -1,0 +1,46 @@
+"""The task of an order, and the plan it runs by."""
+
+from roundsman.aws.clock import now
+from roundsman.model.instants import iso
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+from roundsman.wire.messages import TASK_ID
+from roundsman_console.cli_errors import NOT_FOUND, ConsoleError
+from roundsman_console.read.stack import DeployedStack
+from roundsman_console.sanitize import inert
+
+
+def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
+    """The order's task, and its plan with a step for each item; None where that is not stored.
+
+    Raises ConsoleError where there is no such task, or none any more.
+    """
+    if not TASK_ID.fullmatch(order_id):
+        raise ConsoleError(
+            f"There is no order {inert(order_id[:130])!r}: an order's id is 1 to 128 of A-Z, a-z, "
+            "0-9 and . _ ~ -",
+            NOT_FOUND,
+        )
+    task = stack.tasks.load(order_id, now())
+    if task is None:
+        raise ConsoleError(_why_not(stack, order_id), NOT_FOUND)
+    return task, plan_of(stack, task)
+
+
+def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
+    """The plan that the task runs by, with a step for each item; None where it is not stored."""
+    plan = stack.plans.plan(task.plan)
+    return plan and plan.expanded(task.fan_outs)
+
+
+def _why_not(stack: DeployedStack, order_id: str) -> str:
+    row = stack.tasks.order(order_id)
+    if row is None:
+        return (
+            f"There is no order {order_id} in {stack.name}; "
+            "was its event rejected, or is it still in the SubmissionQueue?"
+        )
+    return (
+        f"Order {order_id} was stored at {iso(row.created_at)}; its task is over, and "
+        "its retention too."
+    )

@@ -1,0 +1,241 @@
+"""Finding the deployed stack: its name, its outputs, and what talks to its parts."""
+
+import heapq
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import boto3
+import typer
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.errors import UnreadableRecord
+from roundsman.ports import Member
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.read.task_records import Records
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_WITHIN = 5  # seconds, a few times: without a network, one is told so and does not wait
+
+StackOption = Annotated[
+    str | None,
+    typer.Option("--stack", help="The stack's name; the one in samconfig.toml by default."),
+]
+
+
+@dataclass(frozen=True)
+class DeployedStack:
+    """A deployed stack: its outputs and parameters by name."""
+
+    name: str
+    outputs: dict[str, str]
+    parameters: dict[str, str]
+
+    def output(self, name: str) -> str:
+        """One output. Raises ConsoleError where the stack is not one of Roundsman's."""
+        if name not in self.outputs:
+            raise ConsoleError(f"The stack {self.name} has no output {name}: is it Roundsman's?")
+        return self.outputs[name]
+
+    @property
+    def shards(self) -> int:
+        """How many shards each lane of the due index has for new tasks."""
+        return int(self.parameters.get("DueShards", "16"))
+
+    @cached_property
+    def every_shard(self) -> range:
+        """Every shard that may hold a task: one keeps its own where there are fewer by now."""
+        return range(max(self.shards, self.leases.read().shards))
+
+    @cached_property
+    def tasks(self) -> DynamoStore:
+        """The stack's orders and tasks."""
+        return DynamoStore(
+            boto3.client("dynamodb"),
+            tasks_table=self.output("TasksTableName"),
+            orders_table=self.output("OrdersTableName"),
+            history_table=self.output("HistoryTableName"),
+        )
+
+    def members(
+        self, group: str, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The tasks that stand in a failure group, by when they failed; read as they are used."""
+        shards = (
+            self.tasks.members(group, shard, since=since, newest_first=newest_first)
+            for shard in self.every_shard
+        )
+        return heapq.merge(*shards, key=lambda member: member.failed_at, reverse=newest_first)
+
+    @cached_property
+    def records(self) -> Records:
+        """The same tasks as lists read them: many at once."""
+        return Records(boto3.client("dynamodb"), tasks_table=self.output("TasksTableName"))
+
+    @cached_property
+    def plans(self) -> DynamoPlans:
+        """The stack's stored plans."""
+        return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+
+    @cached_property
+    def unreadable(self) -> list[UnreadableRecord]:
+        """What of the holds, marks, groups and leases could not be read so far, each time."""
+        return []
+
+    @cached_property
+    def holds(self) -> DynamoHolds:
+        """The holds on the stack's agents."""
+        return DynamoHolds(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def board(self) -> DynamoAgentBoard:
+        """What is known of the agents' queues."""
+        return DynamoAgentBoard(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def groups(self) -> DynamoGroups:
+        """The failure groups that are open."""
+        return DynamoGroups(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def leases(self) -> DynamoLeases:
+        """The supervisors' leases, which say when each shard was last visited."""
+        return DynamoLeases(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """A client for the stack's queues."""
+        client: SQSClient = boto3.client("sqs")
+        return client
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        """A client for what AWS has measured."""
+        client: CloudWatchClient = boto3.client("cloudwatch")
+        return client
+
+    @cached_property
+    def sns(self) -> "SNSClient":
+        """A client for the AlertTopic."""
+        client: SNSClient = boto3.client("sns")
+        return client
+
+
+def find_stack(name: str | None) -> DeployedStack:
+    """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
+    wanted, client = name or _configured_name(), _cloudformation()
+    try:
+        found = client.describe_stacks(StackName=wanted)["Stacks"]
+    except ClientError as error:
+        if error.response.get("Error", {}).get("Code") == "ValidationError":
+            raise ConsoleError(
+                f"There is no stack {wanted} in this account and region {client.meta.region_name}: "
+                "deploy it, or name another with --stack."
+            ) from error
+        raise
+    if not found:
+        raise ConsoleError(f"There is no stack {wanted} in this account and region.")
+    stack = DeployedStack(
+        name=wanted,
+        outputs={
+            output["OutputKey"]: output["OutputValue"]
+            for output in found[0].get("Outputs", [])
+            if "OutputKey" in output and "OutputValue" in output
+        },
+        parameters={
+            parameter["ParameterKey"]: parameter["ParameterValue"]
+            for parameter in found[0].get("Parameters", [])
+            if "ParameterKey" in parameter and "ParameterValue" in parameter
+        },
+    )
+    _check_whole(stack, found[0]["StackStatus"])
+    return stack
+
+
+_COMES = ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+_GOES = "DELETE_IN_PROGRESS"
+_FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
+
+
+def _check_whole(stack: DeployedStack, status: str) -> None:
+    """That its outputs are those of Roundsman. Raises ConsoleError, saying what it is instead.
+
+    A stack has none before it was deployed whole once; while it is updated, it has them.
+    """
+    if "TasksTableName" in stack.outputs:
+        return
+    it = f"The stack {stack.name} is {status}"
+    if status in _COMES:
+        raise ConsoleError(f"{it}: wait until its deployment is done.")
+    if status == _GOES:
+        raise ConsoleError(f"{it}: it is being deleted.")
+    if status in _FAILED:
+        raise ConsoleError(f"{it}: it was never deployed; its events say why. Deploy it anew.")
+    stack.output("TasksTableName")
+
+
+def _cloudformation() -> "CloudFormationClient":
+    """The first client that a command makes: what is wrong with the environment shows here."""
+    try:
+        client: CloudFormationClient = boto3.client(
+            "cloudformation", config=Config(connect_timeout=CONNECT_WITHIN)
+        )
+    except BotoCoreError:  # some are ValueErrors too, and have sentences of their own
+        raise
+    except ValueError as error:
+        raise ConsoleError(f"{error}: AWS_ENDPOINT_URL must be an address.") from error
+    return client
+
+
+def _configured_name() -> str:
+    """`stack_name` of the nearest samconfig.toml above this folder."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        path = folder / "samconfig.toml"
+        if path.is_file():
+            return _stack_name(path)
+    raise ConsoleError("There is no samconfig.toml here: name the stack with --stack.")
+
+
+def _stack_name(path: Path) -> str:
+    try:
+        default = tomllib.loads(path.read_text(encoding="utf-8")).get("default", {})
+    except (OSError, ValueError) as error:
+        raise ConsoleError(f"{path.name} cannot be read: {error}") from error
+    for section in ("deploy", "global"):
+        found = default.get(section, {}).get("parameters", {}).get("stack_name")
+        if isinstance(found, str) and found:
+            return found
+    raise ConsoleError(f"{path.name} names no stack_name: name the stack with --stack.")

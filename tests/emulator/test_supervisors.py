@@ -1,0 +1,65 @@
+"""Several supervisors at once on the deployed stack, while orders stay past their complete-by."""
+
+import os
+import signal
+
+import pytest
+
+from roundsman.model.events import attempt_of
+from tests.emulator.conftest import DeployedStack
+from tests.emulator.helpers import PATIENCE, faults, hanging, history_of, is_in, steps_of
+from tests.moto.orders import ALL_EFFECTS, effects_of, order
+
+pytestmark = pytest.mark.stack
+
+# How often each order's reservation hangs; its agent dies over the first time.
+HANGS = {"overdue-0": 2, "overdue-1": 2, "overdue-2": 1, "overdue-3": 1, "overdue-4": 1}
+AT_ONCE = 4
+
+
+def hang(order_id: str, times: int) -> dict[str, object]:
+    operation = "POST /reservations"
+    return {"operation": operation, "orderId": order_id, "hang": True, "times": times}
+
+
+def test_supervisors_that_overlap_count_each_overdue_attempt_once_and_repeat_no_effect(
+    stack: DeployedStack,
+) -> None:
+    def lose_the_agents() -> None:
+        """What hangs stays in front of the service, its caller gone: nobody will answer."""
+        for pid in stack.worker_pids("inventory"):
+            os.kill(pid, signal.SIGKILL)
+
+    def let_supervisors_run() -> None:
+        """Beside the timer's own; each makes its passes for a minute."""
+        name = stack.output("SupervisorFunctionName")
+        for _ in range(AT_ONCE):
+            stack.functions.invoke(FunctionName=name, InvocationType="Event", Payload=b"{}")
+        stack.wait_for(
+            "the supervisors", lambda: len(stack.worker_pids("supervisor")) >= AT_ONCE, PATIENCE
+        )
+
+    def recovered() -> bool:
+        """What was written stays to be seen, however slow the machine is."""
+        return all(history_of(stack, order_id) for order_id in HANGS)
+
+    with faults(stack, *(hang(order_id, times) for order_id, times in HANGS.items())):
+        for order_id in HANGS:
+            stack.submit(order(order_id))
+        stack.wait_for("the first calls", hanging(stack, len(HANGS)), PATIENCE)
+        lose_the_agents()
+        let_supervisors_run()
+        stack.wait_for("every order's first recovery", recovered, PATIENCE)
+        let_supervisors_run()
+        stack.wait_for("every order's end", is_in(stack, "Completed", *HANGS), PATIENCE)
+    for order_id, times in HANGS.items():
+        step = steps_of(stack, order_id)["reserve_stock"]
+        history = history_of(stack, order_id)
+        # An agent that was killed before it could note its read leaves its attempt uncounted.
+        uncounted = [row for row in history if "no attempt counted" in str(row["Reason"])]
+        counted = times - len(uncounted)
+        assert len(history) == times, f"{order_id}: one recovery for each hang"
+        assert step["FailureCount"] == counted, order_id
+        assert attempt_of(str(step["LockedBy"])) == counted + 1, order_id
+        assert history[0]["Kind"] == "requeued", order_id
+        assert effects_of(stack.services, order_id) == ALL_EFFECTS

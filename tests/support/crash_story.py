@@ -1,0 +1,195 @@
+"""What a whole order is made of: its workflow, what services and people do, how it must end."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from roundsman.agents.agent import Agent
+from roundsman.agents.request import StepRequest
+from roundsman.engine.decision import STATUSES
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.holds import BREAKER
+from roundsman.model.instants import milliseconds
+from roundsman.model.states import TaskState
+from roundsman.model.task import PERFORM
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait, Workflow
+from roundsman.testing import World
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.wire.messages import read_request
+from tests.support.machine_world import REPLY_TO, T0, step, workflow
+
+ORDER_ID = "ord-1"
+MINUTES = timedelta(minutes=1)
+A_DAY = milliseconds(timedelta(days=1))
+WISHES = ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY)
+TWO_SECONDS = Retry(max_attempts=4, first_delay=timedelta(seconds=2))
+FENCED, UNFENCED = Compensation(fences_late_performs=True), Compensation()
+
+Act = Callable[[World], object]
+
+
+def nothing(_: World) -> None: ...
+
+
+@dataclass(frozen=True, kw_only=True)
+class Story:
+    """`services` is said before the order is sent, `acts` come one after the other once it was.
+
+    At the `end`, the effects of just the steps in `stands` stand. `perhaps` are steps that a
+    fault may leave in another state, with or without effect. `before_end` are the statuses
+    between `received` and the end's.
+    """
+
+    workflow: Workflow
+    end: TaskState
+    stands: Sequence[str]
+    services: Act = nothing
+    acts: Sequence[Act] = ()
+    agents: Callable[[], Sequence[Agent]] = tuple
+    options: ProcessingOptions = WISHES
+    perhaps: Sequence[str] = ()
+    before_end: Sequence[str] = ("started",)
+    alerts: int = 0
+
+    @property
+    def statuses(self) -> list[str]:
+        if self.options.reply_to is None:
+            return []
+        return ["received", *self.before_end, STATUSES[self.end]]
+
+
+# --- Workflows -------------------------------------------------------------------------------
+
+reserve = step("reserve", retry=TWO_SECONDS)
+charge = step("charge", reserve, retry=TWO_SECONDS)
+ship = step("ship", charge, retry=TWO_SECONDS)
+pack = step("pack", reserve, retry=TWO_SECONDS)
+gift = step("gift", reserve, retry=TWO_SECONDS, when="input.total > `1000`")
+confirm = step("confirm", charge, pack, gift, retry=TWO_SECONDS)
+patient = step("charge", reserve, retry=TWO_SECONDS, on_failure=Wait(MINUTES, 1, Archive()))
+held = step("reserve", retry=TWO_SECONDS, compensation=FENCED)
+paid = step("charge", held, retry=TWO_SECONDS, compensation=FENCED)
+sent = step("ship", paid, retry=TWO_SECONDS, compensation=UNFENCED)
+picked = step(
+    "pick",
+    held,
+    for_each="[input.orderId, input.total]",
+    tolerate=0.5,
+    retry=TWO_SECONDS,
+    compensation=FENCED,
+)
+slow = step(
+    "charge",
+    held,
+    retry=TWO_SECONDS,
+    complete_within=10 * MINUTES,
+    heartbeat_within=timedelta(seconds=30),
+    compensation=FENCED,
+)
+shared = step(
+    "charge", reserve, retry=TWO_SECONDS, agents=("worker", "second"), compensation=FENCED
+)
+
+LINE = workflow(reserve, charge, ship)
+PAIR = workflow(reserve, charge)
+DIAMOND = workflow(reserve, charge, pack, gift, confirm)
+UNDOABLE = workflow(held, paid, sent, on_failure=Undo())
+BESIDE = workflow(
+    held,
+    paid,
+    step("pack", held, retry=TWO_SECONDS, compensation=UNFENCED),
+    on_failure=Undo(),
+)
+PICKING = workflow(held, picked, step("ship", picked, retry=TWO_SECONDS), on_failure=Undo())
+SLOW = workflow(held, slow, on_failure=Undo())
+TWO_AGENTS = workflow(reserve, shared, on_failure=Undo())
+
+
+def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Agent]]:
+    """The agent of SLOW, with this function for its long step."""
+
+    def made() -> Sequence[Agent]:
+        agent = Agent("worker")
+        for each in (held, slow):
+            agent.compensates(each)(lambda request: None)
+        agent.performs(held)(lambda request: {"done": request.step})
+        agent.performs(slow)(charges)
+        return (agent,)
+
+    return made
+
+
+def shows_progress(request: StepRequest) -> object:
+    request.progress()
+    return {"done": request.step}
+
+
+# --- What happens ----------------------------------------------------------------------------
+
+
+def send(world: World, options: ProcessingOptions = WISHES) -> None:
+    world.submit({"orderId": ORDER_ID, "total": "39.80"}, options=options)
+
+
+def asks(name: str, operation: str = PERFORM) -> Act:
+    """Run until the step's request is in its agent's queue."""
+
+    def is_asked(world: World) -> bool:
+        requests = [read_request(m.body) for m in world.queues.waiting if m.queue == REQUESTS]
+        return (name, operation) in {(found.step, found.operation) for found in requests}
+
+    return lambda world: world.run(until=lambda: is_asked(world))
+
+
+def is_taken(world: World) -> None:
+    world.run(until=lambda: bool(world.statuses(ORDER_ID)))
+
+
+def waits(world: World) -> None:
+    """Run until the step that an outside system answers was begun there."""
+    world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
+
+
+def runs(world: World) -> None:
+    world.run()
+
+
+def passes(time: timedelta) -> Act:
+    return lambda world: world.run(for_=time)
+
+
+def both(*acts: Act) -> Act:
+    def act(world: World) -> None:
+        for each in acts:
+            each(world)
+
+    return act
+
+
+def breaker_opens(world: World) -> None:
+    world.hold("worker", 2 * MINUTES, "503 five times", kind=BREAKER)
+
+
+def refused(name: str) -> Act:
+    return lambda world: world.on(name).refuses("CardDeclined")
+
+
+def is_down(name: str) -> Act:
+    return lambda world: world.on(name).is_down()
+
+
+def is_up(name: str, operation: str = PERFORM) -> Act:
+    return lambda world: world.on(name, operation).is_up()
+
+
+def starts_in(time: timedelta) -> ProcessingOptions:
+    return ProcessingOptions(reply_to=REPLY_TO, retain_for=A_DAY, start_at=T0 + milliseconds(time))
+
+
+def tell(story: Story, world: World) -> None:
+    """Let all of it happen, to the end."""
+    story.services(world)
+    send(world, story.options)
+    for act in story.acts:
+        act(world)
+    world.run()

@@ -1,0 +1,246 @@
+"""What an agent replies for each way in which a function can end."""
+
+import json
+import math
+from datetime import timedelta
+
+import pytest
+
+from roundsman import Agent, PermanentError, StepRequest, TransientError
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.workflow import LARGEST_RESULT
+from roundsman.wire.messages import Reply, read_reply
+from tests.support.agent_samples import (
+    NOW,
+    Clock,
+    ask,
+    charge_card,
+    raising,
+    reply,
+    request,
+    returning,
+)
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def payment() -> Agent:
+    return Agent("payment")
+
+
+def test_a_success_is_answered_with_its_result_and_the_requests_own_tokens(
+    payment: Agent, clock: Clock
+) -> None:
+    payment.performs(charge_card)(returning({"chargeId": "c-1"}))
+    said = reply(payment, clock)
+    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    assert (said.task_id, said.step, said.operation) == ("ord-1", "charge_card", "perform")
+    assert (said.lock, said.idempotency_key) == ("7f3a-0c1d.2", "ord-1/charge_card/perform")
+    assert (said.agent, said.finished_at, said.error) == ("payment", NOW, None)
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [
+        (None, None),
+        ("\uffff", "\uffff"),
+        (("a", 1), ["a", 1]),
+        ({1: "a"}, {"1": "a"}),
+        (True, True),
+    ],
+)
+def test_a_result_is_what_its_json_says(
+    payment: Agent, clock: Clock, value: object, expected: Json
+) -> None:
+    payment.performs(charge_card)(returning(value))
+    answer = ask(payment, clock)
+    assert isinstance(answer, Reply)
+    assert answer.result == expected
+    assert read_reply(answer.body()) == answer
+
+
+def circle() -> list[object]:
+    found: list[object] = []
+    found.append(found)
+    return found
+
+
+def nested(depth: int) -> object:
+    found: object = None
+    for _ in range(depth):
+        found = [found]
+    return found
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        object(),
+        timedelta(1),
+        b"bytes",
+        math.nan,
+        circle(),
+        nested(100_000),
+        {1: "a", "1": "b"},
+        "half \ud800 a pair",
+        {(1, 2): 3},
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_result_that_is_not_json_fails_for_good(
+    payment: Agent, clock: Clock, value: object
+) -> None:
+    payment.performs(charge_card)(returning(value))
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert said.error.type == "ResultNotJson"
+
+
+def test_a_result_of_32_kib_fits_and_one_byte_more_fails_for_good_with_the_sizes(
+    payment: Agent, clock: Clock
+) -> None:
+    sizes = iter([LARGEST_RESULT - 2, LARGEST_RESULT - 1])  # without the quotes around it
+    payment.performs(charge_card)(lambda _: "x" * next(sizes))
+    assert reply(payment, clock).outcome is Outcome.SUCCEEDED
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert said.error.type == "ResultTooLarge"
+    assert said.error.message == "the result is 32769 bytes of JSON; at most 32768 fit"
+
+
+def test_a_transient_error_is_answered_with_its_words_and_the_wait_asked_for(
+    payment: Agent, clock: Clock
+) -> None:
+    error = TransientError("503 from acquirer", retry_after=timedelta(seconds=2.5))
+    payment.performs(charge_card)(raising(error))
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.TRANSIENT
+    assert said.error is not None
+    assert (said.error.type, said.error.message) == ("TransientError", "503 from acquirer")
+    assert said.retry_after == 2_500
+
+
+def test_a_kind_of_transient_error_is_named_by_its_class(payment: Agent, clock: Clock) -> None:
+    class AcquirerDown(TransientError):
+        pass
+
+    payment.performs(charge_card)(raising(AcquirerDown("")))
+    said = reply(payment, clock)
+    assert said.error is not None
+    assert (said.error.type, said.retry_after) == ("AcquirerDown", None)
+
+
+@pytest.mark.parametrize(
+    ("asked", "expected"), [(timedelta(-1), 0), (timedelta.max, 365 * 86_400_000)]
+)
+def test_a_strange_wait_never_spoils_the_reply(
+    payment: Agent, clock: Clock, asked: timedelta, expected: int
+) -> None:
+    payment.performs(charge_card)(raising(TransientError("later", retry_after=asked)))
+    assert reply(payment, clock).retry_after == expected
+
+
+@pytest.mark.parametrize("asked", [5, 1.5, "5"])
+def test_a_wait_that_is_no_timedelta_is_refused_where_it_is_said(
+    payment: Agent, clock: Clock, asked: object
+) -> None:
+    def charge(_: StepRequest) -> Json:
+        raise TransientError("later", retry_after=asked)  # type: ignore[arg-type]
+
+    payment.performs(charge_card)(charge)
+    said = reply(payment, clock)
+    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, None)
+    assert said.error is not None
+    assert said.error.type == "TypeError"
+
+
+def test_a_permanent_error_is_answered_with_its_type(payment: Agent, clock: Clock) -> None:
+    payment.performs(charge_card)(raising(PermanentError("CardDeclined", "insufficient funds")))
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert (said.error.type, said.error.message) == ("CardDeclined", "insufficient funds")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [PermanentError(""), PermanentError("A" * 5_000, "\ud800\uffff" * 5_000)],
+    ids=["empty", "endless"],
+)
+def test_a_strange_error_never_spoils_the_reply(
+    payment: Agent, clock: Clock, error: PermanentError
+) -> None:
+    payment.performs(charge_card)(raising(error))
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.PERMANENT
+    assert len(said.body().encode()) < 10_000
+
+
+def test_any_other_exception_is_transient_and_its_text_stays_here(
+    payment: Agent, clock: Clock
+) -> None:
+    error = ValueError("tok_visa is not a number")
+    reported: list[Exception] = []
+    payment.performs(charge_card)(raising(error))
+    answer = payment.answer(
+        request(), clock=clock, function_ends_at=NOW + 300_000, report=reported.append
+    )
+    assert isinstance(answer, Reply)
+    assert answer.outcome is Outcome.TRANSIENT
+    assert answer.error is not None
+    assert answer.error.type == "ValueError"
+    assert answer.error.message == "unexpected error, see the log of the payment agent"
+    assert "tok_visa" not in answer.body()
+    assert reported == [error]
+
+
+@pytest.mark.parametrize("error", [SystemExit(1), KeyboardInterrupt()])
+def test_what_ends_the_process_passes_through(
+    payment: Agent, clock: Clock, error: BaseException
+) -> None:
+    payment.performs(charge_card)(raising(error))
+    with pytest.raises(type(error)):
+        ask(payment, clock)
+
+
+@pytest.mark.parametrize(("step", "operation"), [("other", "perform"), ("charge_card", "undo")])
+def test_a_step_without_handler_is_transient_and_tried_again_in_a_minute(
+    payment: Agent, clock: Clock, step: str, operation: str
+) -> None:
+    payment.performs(charge_card)(returning(None))
+    said = reply(payment, clock, request(step=step, operation=operation))
+    assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
+    assert said.error is not None
+    assert said.error.type == "NoHandler"
+    assert "deploy agent and plan of one version" in said.error.message
+
+
+def test_an_order_that_is_no_object_fails_for_good(payment: Agent, clock: Clock) -> None:
+    payment.performs(charge_card)(returning(None))
+    said = reply(payment, clock, request(input=["not", "an", "order"]))
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert said.error.type == "InputNotObject"
+
+
+def test_a_reply_is_the_documented_json(payment: Agent, clock: Clock) -> None:
+    payment.performs(charge_card)(returning({"chargeId": "c-1"}))
+    assert json.loads(reply(payment, clock).body()) == {
+        "version": 1,
+        "taskId": "ord-1",
+        "step": "charge_card",
+        "operation": "perform",
+        "lock": "7f3a-0c1d.2",
+        "idempotencyKey": "ord-1/charge_card/perform",
+        "outcome": "succeeded",
+        "result": {"chargeId": "c-1"},
+        "agent": "payment",
+        "finishedAt": NOW,
+    }

@@ -1,0 +1,330 @@
+"""Probes: "did it happen?" is asked before anything is repeated or undone that may have."""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman import (
+    Agent,
+    Busy,
+    Compensation,
+    DefinitionError,
+    DidNotHappen,
+    Happened,
+    PermanentError,
+    StepRequest,
+    TransientError,
+)
+from roundsman.model.events import Outcome
+from roundsman.wire.messages import AgentRequest, Reply
+from tests.support.agent_samples import Clock, charge_card, raising, reply, request, returning
+
+KEY = "ord-1/charge_card/perform"
+FENCED = replace(charge_card, compensation=Compensation(fences_late_performs=True))
+UNDO = request(
+    operation="undo", idempotency_key="ord-1/charge_card/undo", perform_key=KEY, results={}
+)
+YES, NO = Happened({"chargeId": "c-1"}), DidNotHappen()
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+class Payment:
+    """An agent with a perform, a compensation and a probe; notes what was called, with what."""
+
+    def __init__(self, clock: Clock, probe: object, perform: object = "done") -> None:
+        self.clock = clock
+        self.called: list[tuple[str, StepRequest]] = []
+        self.ends: dict[str, list[object]] = {
+            "probe": _listed(probe),
+            "perform": _listed(perform),
+            "undo": ["undone"],
+        }
+
+    def bound(self, name: str) -> Callable[[StepRequest], object]:
+        def function(asked: StepRequest) -> object:
+            self.called.append((name, asked))
+            ends = self.ends[name]
+            end = ends.pop(0) if len(ends) > 1 else ends[0]
+            if isinstance(end, BaseException):
+                raise end
+            return end
+
+        return function
+
+    def says(
+        self,
+        asked: AgentRequest,
+        *,
+        fenced: bool = False,
+        report: Callable[[Exception], None] = lambda _: None,
+    ) -> Reply:
+        agent, step = Agent("payment"), FENCED if fenced else charge_card
+        agent.performs(step)(self.bound("perform"))
+        agent.compensates(step)(self.bound("undo"))
+        agent.probes(step)(self.bound("probe"))
+        return reply(agent, self.clock, asked, report=report)
+
+    @property
+    def order(self) -> list[str]:
+        return [name for name, _ in self.called]
+
+
+def _listed(ends: object) -> list[object]:
+    return ends if isinstance(ends, list) else [ends]
+
+
+def test_a_first_attempt_is_not_probed(clock: Clock) -> None:
+    payment = Payment(clock, YES)
+    assert payment.says(request(outcome_unknown=False)).result == "done"
+    assert payment.order == ["perform"]
+
+
+def test_a_perform_that_happened_before_is_not_repeated_and_its_result_is_the_probes(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, YES)
+    said = payment.says(request())
+    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    assert payment.order == ["probe"]
+    assert payment.called[0][1].perform_key == KEY
+
+
+def test_a_perform_that_did_not_happen_is_done_and_told_that_it_is_no_repeat(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, NO)
+    assert payment.says(request()).result == "done"
+    assert payment.order == ["probe", "perform"]
+    assert not payment.called[1][1].outcome_unknown
+
+
+def test_a_try_that_may_have_happened_is_probed_before_the_next(clock: Clock) -> None:
+    payment = Payment(clock, YES, TransientError("the answer was lost"))
+    said = payment.says(request(outcome_unknown=False))
+    assert (said.outcome, said.result) == (Outcome.SUCCEEDED, {"chargeId": "c-1"})
+    assert payment.order == ["perform", "probe"]
+
+
+def test_each_failed_try_is_probed_anew(clock: Clock) -> None:
+    payment = Payment(clock, [NO, NO, YES], TransientError("the answer was lost"))
+    assert payment.says(request()).result == {"chargeId": "c-1"}
+    assert payment.order == ["probe", "perform", "probe", "perform", "probe"]
+
+
+def test_a_busy_service_did_nothing_and_is_not_probed(clock: Clock) -> None:
+    payment = Payment(clock, YES, [Busy("429"), "done"])
+    assert payment.says(request(outcome_unknown=False)).result == "done"
+    assert payment.order == ["perform", "perform"]
+
+
+def test_a_probe_that_fails_is_tried_again_and_then_the_reason_says_that_it_was_the_probe(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, [TransientError("503"), NO])
+    assert payment.says(request()).result == "done"
+    assert payment.order == ["probe", "probe", "perform"]
+    payment = Payment(clock, TransientError("503"))
+    said = payment.says(request())
+    assert said.outcome is Outcome.TRANSIENT
+    assert said.error is not None
+    assert said.error.type == "TransientError"
+    assert said.error.message == "the probe of charge_card: 503 (3 tries)"
+    assert payment.order == ["probe"] * 3
+
+
+def test_a_probe_that_asks_for_a_long_wait_gives_the_step_back(clock: Clock) -> None:
+    payment = Payment(clock, Busy("429", retry_after=timedelta(seconds=30)))
+    assert payment.says(request()).retry_after == 30_000
+    assert payment.order == ["probe"]
+
+
+@pytest.mark.parametrize("operation", ["perform", "undo"])
+@pytest.mark.parametrize(
+    ("answer", "error_type", "words"),
+    [
+        (PermanentError("Forbidden", "403"), "Forbidden", "the probe of charge_card: 403"),
+        (
+            ValueError("tok_visa"),
+            "ValueError",
+            "the probe of charge_card: unexpected error, see the log of the payment agent",
+        ),
+        (
+            None,
+            "ProbeUnclear",
+            "the probe of charge_card returned a NoneType; it must return Happened(result) or "
+            "DidNotHappen()",
+        ),
+        (
+            True,
+            "ProbeUnclear",
+            "the probe of charge_card returned a bool; it must return Happened(result) or "
+            "DidNotHappen()",
+        ),
+        (
+            Happened(object()),  # type: ignore[arg-type]  # the mistake that is meant
+            "ResultNotJson",
+            "the probe of charge_card: the function returned a object that is not JSON",
+        ),
+    ],
+    ids=["refused", "unexpected", "none", "bool", "not JSON"],
+)
+def test_a_probe_that_cannot_tell_proves_nothing_so_nothing_is_done_and_nothing_given_up(
+    clock: Clock, operation: str, answer: object, error_type: str, words: str
+) -> None:
+    payment = Payment(clock, answer)
+    said = payment.says(replace(UNDO if operation == "undo" else request(), outcome_unknown=True))
+    assert said.outcome is Outcome.TRANSIENT
+    assert said.error is not None
+    assert (said.error.type, said.error.message) == (error_type, words)
+    assert payment.order == ["probe"]
+
+
+CANNOT_SAY = {
+    "405": PermanentError("Http405", "GET answered 405"),
+    "a defect": KeyError("chargeId"),
+    "neither answer": True,
+    "a result that is not JSON": Happened(object()),  # type: ignore[arg-type]  # the mistake meant
+}
+
+
+@pytest.mark.parametrize("why", CANNOT_SAY)
+def test_a_probe_that_cannot_be_asked_strands_no_undo_of_a_service_that_fences(
+    clock: Clock, why: str
+) -> None:
+    reported: list[Exception] = []
+    payment = Payment(clock, CANNOT_SAY[why])
+    said = payment.says(UNDO, fenced=True, report=reported.append)
+    assert said.outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo"]
+    asked = payment.called[1][1]
+    assert asked.outcome_unknown
+    assert asked.results == {}
+    assert len(reported) == 1, "whoever wrote the probe finds it in the log"
+
+
+def test_a_probe_that_could_not_be_asked_is_not_asked_again_within_the_attempt(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    payment.ends["undo"] = [TransientError("503"), None]
+    assert payment.says(UNDO, fenced=True).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo", "undo"]
+    again = payment.says(UNDO, fenced=True)
+    assert again.outcome is Outcome.SUCCEEDED
+    assert payment.order[3:] == ["probe", "undo"], "the next attempt asks"
+
+
+def test_the_failure_of_such_an_undo_is_not_said_to_be_the_probes(clock: Clock) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    payment.ends["undo"] = [PermanentError("Refused", "no such charge")]
+    said = payment.says(UNDO, fenced=True)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert said.error.message == "no such charge"
+
+
+@pytest.mark.parametrize(
+    "weather",
+    [TransientError("503"), OSError("reset"), Busy("429", retry_after=timedelta(hours=1))],
+)
+def test_while_a_probe_fails_for_now_the_undo_of_a_service_that_fences_waits_for_its_word(
+    clock: Clock, weather: Exception
+) -> None:
+    payment = Payment(clock, weather)
+    said = payment.says(UNDO, fenced=True)
+    assert said.outcome is Outcome.TRANSIENT
+    assert set(payment.order) == {"probe"}
+
+
+def test_a_perform_of_a_service_that_fences_waits_for_its_probe_all_the_same(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, PermanentError("Http405"))
+    said = payment.says(replace(request(), outcome_unknown=True), fenced=True)
+    assert said.outcome is Outcome.TRANSIENT
+    assert payment.order == ["probe"]
+
+
+def test_an_undo_of_what_is_known_is_not_probed(clock: Clock) -> None:
+    payment = Payment(clock, NO)
+    payment.says(replace(UNDO, outcome_unknown=False))
+    assert payment.order == ["undo"]
+
+
+@pytest.mark.parametrize("fenced", [True, False])
+def test_an_undo_of_what_happened_is_given_its_result(clock: Clock, fenced: bool) -> None:
+    payment = Payment(clock, YES)
+    said = payment.says(UNDO, fenced=fenced)
+    assert said.outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo"]
+    given = payment.called[1][1]
+    assert not given.outcome_unknown
+    assert given.results == {"charge_card": {"chargeId": "c-1"}}
+    assert (given.idempotency_key, given.perform_key) == ("ord-1/charge_card/undo", KEY)
+
+
+def test_where_nothing_happened_and_nothing_is_fenced_there_is_nothing_to_undo(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, NO)
+    assert payment.says(UNDO).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe"]
+
+
+def test_where_nothing_happened_the_undo_of_a_fencing_service_still_spends_the_key(
+    clock: Clock,
+) -> None:
+    payment = Payment(clock, NO)
+    assert payment.says(UNDO, fenced=True).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo"]
+    assert payment.called[1][1].outcome_unknown  # a perform may still be on its way
+
+
+@pytest.mark.parametrize("answer", [YES, NO], ids=["happened", "did not"])
+def test_an_undo_that_is_tried_again_is_not_probed_again(clock: Clock, answer: object) -> None:
+    payment = Payment(clock, answer)
+    payment.ends["undo"] = [TransientError("503"), None]
+    assert payment.says(UNDO, fenced=True).outcome is Outcome.SUCCEEDED
+    assert payment.order == ["probe", "undo", "undo"]
+    first, second = (asked.outcome_unknown for name, asked in payment.called if name == "undo")
+    assert first is second is (answer is NO)
+
+
+def test_without_a_probe_a_repeat_is_called_and_told_that_it_is_one(clock: Clock) -> None:
+    agent, seen = Agent("payment"), list[bool]()
+    agent.performs(charge_card)(lambda asked: seen.append(asked.outcome_unknown))
+    reply(agent, clock, request())
+    assert seen == [True]
+
+
+def test_a_probe_is_bound_like_every_other_function() -> None:
+    agent = Agent("payment")
+
+    async def slow(_: StepRequest) -> object:
+        return NO
+
+    with pytest.raises(DefinitionError, match="probe of step 'charge_card' is async"):
+        agent.probes(charge_card)(slow)
+    agent.probes(charge_card)(returning(NO))
+    with pytest.raises(DefinitionError, match="probe of step 'charge_card' is bound already"):
+        agent.probes(charge_card)(returning(NO))
+    with pytest.raises(DefinitionError, match="is of agent payment; bind it there"):
+        Agent("inventory").probes(charge_card)
+    with pytest.raises(DefinitionError, match="must be a Step"):
+        agent.probes("charge_card")  # type: ignore[arg-type]  # the mistake that is meant
+
+
+def test_an_agent_with_a_probe_and_nothing_else_says_that_a_function_is_missing(
+    clock: Clock,
+) -> None:
+    agent = Agent("payment")
+    agent.probes(charge_card)(raising(AssertionError()))
+    said = reply(agent, clock)
+    assert said.error is not None
+    assert said.error.type == "NoHandler"

@@ -1,0 +1,407 @@
+"""Held: an agent that takes no work costs a step no attempt and its task no time."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.agent_holds import (
+    DEFAULT_RETURN_DELAY,
+    MAX_UNCOUNTED_CALLS,
+    RECHECK_INTERVAL,
+    RESUME_SPREAD,
+)
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.model.events import AgentView, HistoryRow, InspectAt, StartTask
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
+from roundsman.model.workflow import Archive, Retry, Undo
+from tests.support.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
+from tests.support.machine_world import T0, World, plan, requests_in, step
+
+HALF_THE_RAMP = RESUME_SPREAD // 2  # the jitter of the world is a half
+
+
+def started(**agents: AgentView) -> World:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=1)))
+    world.agents = {f"{name}/normal": view for name, view in agents.items()}
+    world.start()
+    return world
+
+
+def test_nothing_is_claimed_for_an_agent_that_is_held() -> None:
+    world = World(plan(step("a")))
+    decision = world.hold("worker", 60).start()
+    record = world.record("a")
+    at = T0 + 60 * SECOND + HALF_THE_RAMP
+    assert requests_in(decision) == []
+    assert decision.actions == (InspectAt(at),)
+    assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
+    assert (record.held_since, record.not_before, record.failure_count) == (T0, at, 0)
+    assert record.complete_by == at + START_WITHIN
+    assert record.error == StepError("Held", "worker is held by ann")
+    assert world.task_state() is TaskState.RETRY
+    assert decision.reason == (
+        "a: held: worker is held by ann; looks again at 08:01:05, no attempt counted"
+    )
+    assert [(row.kind, row.step) for row in decision.history] == [("held", "a")]
+    world.deliver_owed()
+    assert due(world.task, world.now) == at
+
+
+def test_a_hold_of_another_agent_or_one_that_is_over_holds_nothing() -> None:
+    world = World(plan(step("a")))
+    world.hold("other", 600).hold("worker", 0)
+    assert requests_in(world.start()) == ["a"]
+
+
+def test_a_long_hold_is_looked_at_again_every_few_minutes_and_told_once() -> None:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=10)))
+    world.hold("worker", 3_600)
+    first = world.start()
+    assert world.record("a").not_before == T0 + RECHECK_INTERVAL + HALF_THE_RAMP
+    rows = list(first.history)
+    while world.now < T0 + 3_600 * SECOND:
+        world.wait_until(world.record("a").not_before)
+        assert world.inspect().actions == (StartTask(),)
+        rows += world.start().history
+        assert world.record("a").failure_count == 0
+    assert len(rows) == 1
+    assert world.lock("a")
+    assert world.record("a").held_since is None
+
+
+def test_started_is_told_when_the_first_step_is_claimed_and_not_when_it_is_held() -> None:
+    world = held()
+    world.task = replace(world.task, reply_to="https://queue.example/replies")
+    assert world.owed() == []
+    world.wait(700).start()
+    assert world.owed() == ["started"]
+    assert [owed.name for owed in world.task.owed].count("started") == 1
+
+
+def test_what_its_agent_gives_back_waits_uncounted_and_its_last_copy_may_still_act() -> None:
+    world = started()
+    decision = world.wait(5).gives_back("a")
+    record = world.record("a")
+    at = world.now + DEFAULT_RETURN_DELAY + HALF_THE_RAMP
+    assert (record.process_state, record.locked_by) == (ProcessState.PENDING, None)
+    assert (record.failure_count, record.not_before) == (0, at)
+    assert record.held_since == world.now
+    assert record.acts_until == T0 + 30 * SECOND
+    assert not record.outcome_unknown
+    assert record.error == StepError("Held", "the breaker of worker is open")
+    assert decision.actions == (InspectAt(at),)
+    assert "no attempt counted" in decision.reason
+
+
+@pytest.mark.parametrize(
+    ("asked", "waits"),
+    [
+        (0, 1),
+        (90 * SECOND, 90 * SECOND),
+        (10**15, RECHECK_INTERVAL),
+        (-5, 1),
+        (10**30, RECHECK_INTERVAL),
+    ],
+)
+def test_an_agent_says_for_how_long_within_bounds(asked: int, waits: int) -> None:
+    world = started()
+    world.gives_back("a", retry_after=asked)
+    assert world.record("a").not_before == T0 + waits + HALF_THE_RAMP
+
+
+def test_what_is_given_back_waits_for_the_end_of_a_hold_that_is_known() -> None:
+    world = started()
+    world.hold("worker", 120).gives_back("a", retry_after=SECOND)
+    assert world.record("a").not_before == T0 + 120 * SECOND + HALF_THE_RAMP
+
+
+def test_a_service_that_was_called_before_its_breaker_opened_may_have_done_it() -> None:
+    world = started()
+    world.gives_back("a", called=True)
+    assert world.record("a").outcome_unknown
+    assert world.record("a").failure_count == 0
+
+
+def test_a_late_or_repeated_held_reply_changes_nothing() -> None:
+    world = started()
+    lock = world.lock("a")
+    world.gives_back("a")
+    before = world.task
+    assert world.gives_back("a", lock=lock).task is before
+    world.wait(60).start()
+    before = world.task
+    assert world.gives_back("a", lock=lock).task is before
+
+
+def test_holding_counts_nothing_against_attempts_that_failed_before_and_after() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=3))))
+    world.start()
+    world.fails("a", retry_after=0)
+    for _ in range(20):
+        world.gives_back("a")
+        assert world.record("a").failure_count == 1
+        world.wait(60).start()
+    world.fails("a", retry_after=0)
+    assert world.record("a").failure_count == 2
+    world.fails("a")
+    assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_only_the_first_of_many_times_that_a_step_is_given_back_is_told() -> None:
+    world = started()
+    rows: list[HistoryRow] = []
+    for _ in range(5):
+        rows += world.gives_back("a").history
+        world.wait(60).start()
+    assert [row.kind for row in rows] == ["held"]
+    world.fails("a", retry_after=0)
+    assert [row.kind for row in world.gives_back("a").history] == ["held"]
+
+
+def test_a_step_whose_own_calls_keep_its_circuit_open_counts_an_attempt_some_day() -> None:
+    world = started()
+    for _ in range(MAX_UNCOUNTED_CALLS):
+        world.gives_back("a", called=True)
+        world.wait(60).start()
+    assert world.record("a").failure_count == 0
+    decision = world.gives_back("a", called=True)
+    assert (world.record("a").failure_count, world.record("a").uncounted_calls) == (1, 0)
+    assert "attempt 1 of 3 failed: Held: the breaker of worker is open" in decision.reason
+
+
+def test_a_step_that_never_got_to_call_its_service_is_held_for_as_long_as_it_takes() -> None:
+    world = started()
+    for _ in range(MAX_UNCOUNTED_CALLS + 1):
+        world.gives_back("a")
+        world.wait(60).start()
+    assert world.record("a").failure_count == 0
+
+
+# --- the task's clock -----------------------------------------------------------------------------
+
+
+def test_the_tasks_clock_stands_still_while_a_step_is_held() -> None:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=1)))
+    world.hold("worker", 7_200).start()
+    assert world.task.complete_by == T0 + MINUTE + RECHECK_INTERVAL + HALF_THE_RAMP
+    for _ in range(200):
+        world.wait(31).inspect()
+        world.start()
+        assert world.task.ending is None
+        assert world.task.complete_by > world.now
+    world.release("worker").wait(3_600).start()
+    left = world.task.complete_by - world.now
+    assert left == MINUTE
+    assert world.lock("a")
+
+
+@pytest.mark.parametrize("looks", ["inspect", "start"])
+def test_a_task_that_nobody_looked_at_for_hours_does_not_fail_of_the_time_it_was_held(
+    looks: str,
+) -> None:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=1)))
+    world.hold("worker", 30).start()
+    world.wait(9_000)
+    world.inspect() if looks == "inspect" else world.start()
+    assert world.task.ending is None
+    assert world.task.complete_by == world.now + MINUTE
+
+
+def test_two_steps_held_at_once_stop_the_clock_once() -> None:
+    world = World(plan(step("a"), step("b"), complete_within=timedelta(minutes=1)))
+    world.hold("worker", 100).start()
+    assert world.task.complete_by == T0 + MINUTE + 100 * SECOND + HALF_THE_RAMP
+    world.wait(50)
+    world.hold("worker", 100)
+    world.wait_until(world.record("a").not_before).start()
+    assert world.task.held_until is not None
+    assert world.task.complete_by == world.task.held_until + MINUTE
+
+
+def test_time_that_was_not_held_counts() -> None:
+    world = World(
+        plan(step("a", retry=Retry(max_attempts=9)), complete_within=timedelta(minutes=2))
+    )
+    world.start()
+    world.wait(10).gives_back("a")
+    wait = DEFAULT_RETURN_DELAY + HALF_THE_RAMP
+    assert world.task.complete_by == T0 + 2 * MINUTE + wait
+    world.wait_until(world.record("a").not_before).start()
+    world.wait(10).gives_back("a")
+    assert world.task.complete_by == T0 + 2 * MINUTE + 2 * wait
+    world.wait_until(world.record("a").not_before).start()
+    world.wait_until(world.task.complete_by).inspect()
+    assert world.task.ending is not None
+
+
+def test_a_task_that_was_too_late_before_it_was_held_has_failed() -> None:
+    world = started()
+    decision = world.wait(60).gives_back("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.record("a").process_state is ProcessState.PENDING
+    assert world.record("a").held_since is None
+    assert "given back by its agent, and not asked again" in decision.reason
+
+
+# --- release --------------------------------------------------------------------------------------
+
+
+def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_time() -> None:
+    world = held().release("worker")
+    assert world.wait(10).inspect().actions == ()  # a view of the agents may be so old
+    decision = world.wait(1).inspect()
+    assert decision.actions == (StartTask(),)
+    assert decision.reason == "a: its agent takes work again"
+    assert world.record("a").held_since == T0
+    assert requests_in(world.start()) == ["a"]
+    assert world.record("a").held_since is None
+
+
+def test_the_end_of_a_hold_is_seen_of_an_agent_whose_queue_was_never_read() -> None:
+    world = held()
+    world.agents = {"other/normal": AgentView()}
+    assert world.wait(11).inspect().actions == (StartTask(),)
+
+
+def test_a_step_that_was_given_back_is_not_sent_again_on_an_old_view() -> None:
+    world = started(worker=AgentView())
+    world.gives_back("a", retry_after=60 * SECOND)
+    before = world.task
+    assert world.wait(10).inspect().task is before
+    assert world.wait(1).inspect().actions == (StartTask(),)
+
+
+def test_without_any_news_of_its_agent_a_step_waits_for_its_time() -> None:
+    world = started()
+    world.gives_back("a", retry_after=60 * SECOND)
+    before = world.task
+    assert world.wait(30).inspect().task is before
+
+
+def test_a_start_alone_wakes_no_held_step() -> None:
+    world = held().release("worker")
+    before = world.task
+    assert world.wait(30).start().task is before
+
+
+# --- what people ask ------------------------------------------------------------------------------
+
+
+def test_run_now_asks_at_once_and_an_agent_that_is_held_still_holds_the_step() -> None:
+    world = held()
+    assert StartTask() in world.wait(1).run_now().actions
+    decision = world.start()
+    assert requests_in(decision) == []
+    assert decision.history == ()
+    assert world.record("a").held_since == T0
+    assert world.task_state() is TaskState.RETRY
+    world.release("worker").run_now()
+    assert requests_in(world.start()) == ["a"]
+
+
+def test_a_held_task_can_be_cancelled_and_undone() -> None:
+    world = held()
+    world.cancel()
+    assert world.task_state() is TaskState.CANCELLED
+    other = held()
+    other.ask_undo()
+    assert other.task_state() is TaskState.UNDONE
+    later = held_after_a_step()
+    later.cancel()
+    assert later.task_state() is TaskState.CANCELLED
+
+
+def test_the_undo_of_a_held_step_that_was_claimed_waits_for_its_agent_too() -> None:
+    world = World(plan(step("a", compensation=FENCED)))
+    world.start()
+    world.hold("worker", 60).gives_back("a")
+    world.ask_undo()
+    assert world.record("a").held_since is None
+    complete_by = world.task.complete_by
+    world.start()
+    record = world.record("a")
+    assert (record.process_state, record.locked_by) == (ProcessState.UNDOING, None)
+    assert record.held_since == world.now
+    assert world.task_state() is TaskState.UNDOING
+    assert world.task.complete_by == complete_by, "an undo is not stopped by the task's time"
+    assert due(world.task, world.now) <= world.now + START_WITHIN
+    world.wait(90).start()
+    assert world.lock("a")
+
+
+def test_a_held_undo_counts_no_attempt_and_goes_on() -> None:
+    world = held_undo()
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_a_held_undo_may_be_made_by_hand() -> None:
+    world = World(plan(step("a", compensation=FENCED)))
+    world.start()
+    world.hold("worker", 600).gives_back("a")
+    world.ask_undo()
+    world.start()
+    world.resolve("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_a_held_step_whose_outcome_a_person_knows_goes_on() -> None:
+    world = started()
+    world.hold("worker", 600).gives_back("a", called=True)
+    world.resolve("a", did=False)
+    assert not world.record("a").outcome_unknown
+    world.start()
+    assert world.record("a").held_since == T0
+    world.resolve("a")
+    assert world.task_state() is TaskState.COMPLETED
+    assert world.record("a").held_since is None
+
+
+def test_a_success_that_comes_while_its_step_is_held_is_taken() -> None:
+    world = started()
+    lock = world.lock("a")
+    world.overdue("a")
+    world.hold("worker", 600).start()
+    assert world.record("a").held_since == world.now
+    world.succeeds("a", lock=lock)
+    assert world.task_state() is TaskState.COMPLETED
+    assert world.record("a").held_since is None
+
+
+def test_a_task_that_another_step_fails_and_a_person_resubmits_has_its_time_from_then_on() -> None:
+    made = plan(
+        step("a"),
+        step("b", agent="other", on_failure=Archive()),
+        complete_within=timedelta(minutes=10),
+    )
+    world = World(made)
+    world.hold("worker", 300).start()
+    world.is_refused("b")
+    assert world.task_state() is TaskState.ARCHIVED
+    allowed = world.task.complete_by - world.task.start_at
+    world.wait(2 * 24 * 3_600).resubmit()
+    assert world.task.complete_by == world.now + allowed
+    world.wait(1).start()
+    assert world.task.complete_by == world.now + allowed, "a was held for that second"
+    assert {"a", "b"} == {name for name, r in world.task.steps.items() if r.locked_by}
+
+
+def test_all_held_steps_of_a_task_come_back_within_the_ramp() -> None:
+    found = set()
+    for jitter in (0.0, 0.25, 0.999):
+        world = World(plan(step("a")), jitter=jitter)
+        world.hold("worker", 60).start()
+        found.add(world.record("a").not_before)
+    assert min(at or 0 for at in found) == T0 + 60 * SECOND
+    assert max(at or 0 for at in found) < T0 + 60 * SECOND + RESUME_SPREAD
+    assert len(found) == 3
+
+
+def test_a_step_with_another_agent_goes_there_at_once_where_nothing_has_happened() -> None:
+    world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert requests_in(decision) == ["a"]
+    assert world.record("a").agent == "second"

@@ -1,0 +1,175 @@
+"""The due index: an open task has an entry that is early enough, and an ended one its lane."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.engine.due import (
+    START_WITHIN,
+    Lane,
+    due,
+    lane_key,
+    settled,
+    shard_of,
+    with_due_entry,
+    without_owed,
+)
+from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Owed, StepRecord, Task, Termination
+from tests.support.machine_world import T0, plan, step
+
+HOUR = 3_600_000
+OWED = (Owed("status", "completed", 3, T0, ""),)
+
+
+def task(**steps: StepRecord) -> Task:
+    made = new_task(plan(step("a")), "ord-1", ProcessingOptions(), T0, shards=16)
+    return replace(made, shard=7, lane="open#7", steps=steps, state=TaskState.ACTIVE)
+
+
+def processing(complete_by: int) -> StepRecord:
+    return StepRecord(process_state=ProcessState.PROCESSING, locked_by="l", complete_by=complete_by)
+
+
+def waiting(not_before: int | None, complete_by: int) -> StepRecord:
+    return StepRecord(not_before=not_before, complete_by=complete_by)
+
+
+ENDING = Termination(TaskState.ARCHIVED, "failed")
+
+
+def test_a_task_that_was_just_submitted_is_due_when_it_should_have_been_started() -> None:
+    assert due(task(), T0) == T0 + START_WITHIN
+    assert due(task(), T0 + 5) == T0 + 5 + START_WITHIN
+
+
+def test_a_scheduled_task_is_due_at_its_start() -> None:
+    scheduled = replace(task(), start_at=T0 + 10, complete_by=T0 + HOUR)
+    assert due(scheduled, T0) == T0 + 10
+    assert due(scheduled, T0 + 10) == T0 + 10 + START_WITHIN
+
+
+def test_a_task_is_due_by_its_own_complete_by() -> None:
+    assert due(replace(task(), complete_by=T0 + 9), T0) == T0 + 9
+    done = StepRecord(process_state=ProcessState.PROCESSED)
+    assert due(task(a=done), T0) == T0 + HOUR
+
+
+@pytest.mark.parametrize(
+    ("record", "now", "expected"),
+    [
+        (processing(T0 + 30), T0, T0 + 30),
+        (processing(T0 + 30), T0 + 99, T0 + 30),  # overdue stays overdue
+        (waiting(T0 + 50, T0 + 80), T0, T0 + 50),
+        (waiting(T0 + 50, T0 + 80), T0 + 50, T0 + 80),  # its wait is over: start it by then
+        (waiting(None, T0 + 80), T0, T0 + 80),
+    ],
+)
+def test_a_task_is_due_by_the_earliest_of_its_steps(
+    record: StepRecord, now: int, expected: int
+) -> None:
+    later = processing(T0 + HOUR)
+    assert due(task(a=record, b=later), now) == expected
+    assert due(task(b=later, a=record), now) == expected
+
+
+@pytest.mark.parametrize(
+    "state", [ProcessState.PROCESSED, ProcessState.ERROR, ProcessState.SKIPPED]
+)
+def test_a_step_that_is_over_is_never_due(state: ProcessState) -> None:
+    over = replace(processing(T0 + 1), process_state=state)
+    assert due(task(a=over), T0) == T0 + HOUR
+
+
+def test_an_ending_task_is_due_by_what_is_under_way_alone() -> None:
+    ending = replace(task(a=processing(T0 + 30), b=waiting(T0 + 5, T0 + 6)), ending=ENDING)
+    assert due(ending, T0) == T0 + 30
+    late = replace(ending, complete_by=T0 + 1)
+    assert due(late, T0) == T0 + 30
+
+
+def undoing(record: StepRecord) -> StepRecord:
+    return replace(record, process_state=ProcessState.UNDOING)
+
+
+@pytest.mark.parametrize(
+    ("record", "now", "expected"),
+    [
+        (undoing(processing(T0 + 30)), T0, T0 + 30),
+        (undoing(waiting(T0 + 50, T0 + 80)), T0, T0 + 50),  # until no perform can land
+        (undoing(waiting(T0 + 50, T0 + 80)), T0 + 50, T0 + 80),
+        (undoing(waiting(None, T0 + 80)), T0 + 99, T0 + 80),
+    ],
+)
+def test_an_undo_is_due_by_its_own_times_and_not_by_the_tasks(
+    record: StepRecord, now: int, expected: int
+) -> None:
+    ending = replace(ENDING, how=TaskState.UNDONE, undo=True)
+    late = replace(task(a=record), ending=ending, complete_by=T0 + 1)
+    assert due(late, now) == expected
+    assert due(replace(late, steps={**late.steps, "b": processing(T0 + 20)}), now) == T0 + 20
+
+
+def test_what_is_owed_is_due_soon() -> None:
+    owing = replace(task(a=processing(T0 + HOUR)), owed=OWED)
+    assert due(owing, T0) == T0 + START_WITHIN
+
+
+def test_within_the_open_lane_the_entry_only_falls() -> None:
+    low = replace(task(a=processing(T0 + HOUR)), due_at=T0 + 3)
+    assert with_due_entry(low, T0).due_at == T0 + 3
+    high = replace(low, due_at=T0 + 2 * HOUR)
+    assert with_due_entry(high, T0).due_at == T0 + HOUR
+
+
+def test_a_task_that_returns_to_the_open_lane_gets_a_new_entry() -> None:
+    again = replace(task(a=processing(T0 + 30)), lane="archived#7", due_at=T0 - HOUR, expires_at=5)
+    assert with_due_entry(again, T0).lane == "open#7"
+    assert with_due_entry(again, T0).due_at == T0 + 30
+    assert with_due_entry(again, T0).expires_at is None
+
+
+def test_an_ended_task_that_owes_something_stays_in_its_open_lane() -> None:
+    ended = replace(task(), state=TaskState.COMPLETED, ended_at=T0, owed=OWED)
+    assert not settled(ended)
+    assert with_due_entry(ended, T0).lane == "open#7"
+    assert with_due_entry(ended, T0).due_at <= T0 + START_WITHIN
+    assert with_due_entry(ended, T0).expires_at is None
+
+
+@pytest.mark.parametrize(
+    ("state", "lane", "expires_at"),
+    [
+        (TaskState.COMPLETED, "done#7", T0 + 9 + HOUR),
+        (TaskState.UNDONE, "done#7", T0 + 9 + HOUR),
+        (TaskState.CANCELLED, "done#7", T0 + 9 + HOUR),
+        (TaskState.ARCHIVED, "archived#7", None),
+    ],
+)
+def test_retention_counts_from_the_moment_nothing_is_owed(
+    state: TaskState, lane: str, expires_at: int | None
+) -> None:
+    ended = replace(task(), state=state, ended_at=T0, owed=OWED, retain_for=HOUR)
+    sent = without_owed(ended, T0 + 9)
+    assert (sent.lane, sent.due_at, sent.expires_at, sent.owed) == (lane, T0, expires_at, ())
+    assert sent.version == ended.version
+
+
+def test_sending_what_an_open_task_owes_keeps_its_entry() -> None:
+    owing = with_due_entry(replace(task(a=processing(T0 + HOUR)), owed=OWED), T0)
+    sent = without_owed(owing, T0 + 1)
+    assert (sent.lane, sent.due_at) == ("open#7", owing.due_at)
+
+
+def test_an_id_has_one_shard_and_ids_spread_over_all_of_them() -> None:
+    shards = [shard_of(f"ord-{number}", 16) for number in range(1_000)]
+    assert set(shards) == set(range(16))
+    assert max(shards.count(shard) for shard in range(16)) < 2 * 1_000 // 16
+    assert shard_of("ord-1", 16) == shards[1]
+    assert shard_of("größe", 1) == 0
+
+
+def test_a_lanes_key_names_lane_and_shard() -> None:
+    assert lane_key(Lane.OPEN, 7) == "open#7"
+    assert lane_key(Lane.ARCHIVED, 15) == "archived#15"

@@ -1,0 +1,215 @@
+"""The timer: what is overdue, what was never read, what nobody started, and what is not yet due."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.model.events import AgentView, StartTask, attempt_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepError
+from roundsman.model.workflow import Archive, Priority, Retry, Undo, Wait
+from tests.support.machine_world import T0, World, plan, requests_in, step
+
+a = step("a")
+b = step("b", a)
+
+
+def started() -> World:
+    world = World(plan(a, b))
+    world.start()
+    return world
+
+
+def test_nothing_that_is_still_in_time_is_touched() -> None:
+    world = started()
+    before = world.task
+    decision = world.wait(29.999).inspect()
+    assert decision.task is before
+    assert decision.actions == ()
+    assert decision.reason == "nothing is due"
+
+
+def test_an_overdue_step_below_the_threshold_is_requeued_and_counted() -> None:
+    world = started()
+    decision = world.wait(42).inspect()
+    record = world.record("a")
+    assert world.task_state() is TaskState.PENDING
+    assert record.process_state is ProcessState.PENDING
+    assert (record.locked_by, record.failure_count, record.not_before) == (None, 1, None)
+    assert record.complete_by == world.now + START_WITHIN
+    assert record.error == StepError("Overdue", "no answer in time; 12 s late when seen")
+    assert decision.actions == (StartTask(),)
+    assert decision.reason == "a: attempt 1 of 3 overdue by 12 s; retried at 08:00:42"
+    assert decision.history[0].kind == "requeued"
+
+
+@pytest.mark.parametrize(
+    ("strategy", "end"),
+    [
+        (Archive(), TaskState.ARCHIVED),
+        (Undo(), TaskState.UNDONE),  # nothing has a compensation
+        (None, TaskState.ARCHIVED),
+    ],
+)
+def test_an_overdue_step_at_the_threshold_is_given_up(
+    strategy: Archive | Undo | None, end: TaskState
+) -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=2), on_failure=strategy)))
+    world.start()
+    world.overdue("a")
+    world.start()
+    decision = world.overdue("a")
+    assert world.state("a") is ProcessState.ERROR
+    assert world.record("a").failure_count == 2
+    assert world.task_state() is end
+    assert decision.reason == "a: attempt 2 of 2 overdue by 0 ms"
+    assert decision.actions == ()
+
+
+def test_an_overdue_step_at_the_threshold_waits_where_its_plan_says_so() -> None:
+    strategy = Wait(timedelta(minutes=5), times=1, then=Archive())
+    world = World(plan(step("a", retry=Retry(max_attempts=1), on_failure=strategy)))
+    world.start()
+    decision = world.overdue("a")
+    assert world.task_state() is TaskState.RETRY
+    assert world.record("a").not_before == world.now + 300_000
+    assert decision.reason == "a: attempt 1 of 2 overdue by 0 ms; waits; retried at 08:05:30"
+
+
+def test_a_request_that_its_agent_never_read_is_sent_again_without_counting() -> None:
+    world = started()
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
+    for _ in range(5):
+        decision = world.overdue("a")
+        assert world.record("a").failure_count == 0
+        assert "never read; sent again, no attempt counted" in decision.reason
+        world.start()
+    assert world.record("a").complete_by == world.now + 30_000
+    world.agents = {"worker/normal": AgentView(read_up_to=world.now)}
+    world.overdue("a")
+    assert world.record("a").failure_count == 1
+
+
+def test_only_the_mark_of_the_tasks_own_queue_says_that_a_request_was_not_read() -> None:
+    world = World(plan(a, priority=Priority.URGENT))
+    world.start()
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
+    world.overdue("a")
+    assert world.record("a").failure_count == 1
+
+
+def test_requests_that_are_never_read_do_not_outlive_the_task() -> None:
+    world = started()
+    world.agents = {"worker/normal": AgentView(read_up_to=T0 - 1)}
+    while world.task.state not in (TaskState.ARCHIVED, TaskState.COMPLETED):
+        world.overdue("a")
+        world.start()
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.now == world.task.complete_by
+
+
+def test_a_step_that_nobody_started_is_started_again_and_costs_no_attempt() -> None:
+    world = started()
+    world.overdue("a")
+    for _ in range(3):  # the Start was lost each time
+        decision = world.overdue("a")
+        assert decision.actions == (StartTask(),)
+        assert decision.reason == "a: was not started in time; started again"
+        assert decision.history == ()
+        assert world.record("a").failure_count == 1
+    world.start()
+    assert attempt_of(world.lock("a")) == 2
+
+
+def test_a_task_that_nobody_started_is_started_again_without_a_write() -> None:
+    world = World(plan(a))
+    before = world.task
+    decision = world.wait(30).inspect()
+    assert decision.task is before
+    assert decision.actions == (StartTask(),)
+    assert due(world.task, world.now) == world.now + START_WITHIN
+
+
+def test_a_timer_before_the_next_attempt_is_due_leaves_it_waiting() -> None:
+    world = started()
+    world.fails("a")
+    before = world.task
+    assert world.wait(0.499).inspect().task is before
+    assert world.wait(0.001).inspect().reason == "a: its next attempt is due"
+
+
+def test_no_step_should_be_started_by_an_instant_after_the_tasks_end() -> None:
+    world = World(plan(a, complete_within=timedelta(seconds=40)))
+    world.start()
+    world.overdue("a")
+    assert world.record("a").complete_by == T0 + 40_000
+    waiting = World(plan(a, complete_within=timedelta(seconds=40)))
+    waiting.start()
+    waiting.wait(29).fails("a", retry_after=10_000)
+    assert waiting.record("a").complete_by == T0 + 40_000
+
+
+def test_a_task_that_is_not_complete_in_time_is_archived_with_all_that_was_under_way() -> None:
+    world = World(
+        plan(
+            a,
+            step("c", complete_within=timedelta(seconds=50)),
+            complete_within=timedelta(minutes=1),
+        )
+    )
+    world.start()
+    world.wait(40).inspect()
+    world.start()
+    decision = world.wait(20).inspect()
+    assert world.task_state() is TaskState.ARCHIVED
+    assert decision.reason.startswith("the task was not complete by 08:01:00 (0 ms ago)")
+    assert [row.step for row in decision.history] == [None, "a", "c"]
+    assert world.task.ending is not None
+    assert world.task.ending.step is None
+
+
+def test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so() -> None:
+    world = World(plan(a, on_failure=Undo(), complete_within=timedelta(seconds=30)))
+    world.start()
+    world.overdue("a")
+    assert world.task_state() is TaskState.UNDONE
+    assert world.owed()[-1] == "undone"
+    why = "the task was not complete by 08:00:30 (0 ms ago); without compensation: a"
+    assert world.task.owed[-1].detail == why
+
+
+def test_a_task_whose_plan_is_not_stored_is_archived_with_that_reason() -> None:
+    world = World(plan(a), stored_plan=False)
+    decision = world.start()
+    assert world.task_state() is TaskState.ARCHIVED
+    assert decision.reason == f"its plan {world.plan.hash[:12]} is not stored"
+    assert [row.reason for row in decision.history] == [decision.reason]
+    scheduled = World(plan(a), ProcessingOptions(start_at=T0 + 1), stored_plan=False)
+    scheduled.inspect()
+    assert scheduled.task_state() is TaskState.ARCHIVED
+
+
+def test_a_task_whose_plan_is_not_stored_waits_for_what_is_under_way() -> None:
+    world = started()
+    world.stored_plan = False
+    world.inspect()
+    assert world.task_state() is TaskState.ACTIVE
+    before = world.task
+    assert world.inspect().task is before
+    world.overdue("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.record("a").failure_count == 1
+
+
+def test_a_timer_looks_at_every_step_in_one_decision() -> None:
+    world = World(plan(step("a"), step("b"), step("c", complete_within=timedelta(minutes=2))))
+    world.start()
+    world.fails("b")
+    world.wait(30).inspect()
+    assert world.record("a").failure_count == 1
+    assert world.state("b") is ProcessState.PENDING
+    assert world.record("b").not_before is None
+    assert world.state("c") is ProcessState.PROCESSING
+    assert requests_in(world.start()) == ["a", "b"]

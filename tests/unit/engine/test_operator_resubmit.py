@@ -1,0 +1,286 @@
+"""Resubmission: what is attempted again, under which key, and when a fresh one is refused."""
+
+from collections.abc import Callable
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.due import START_WITHIN, due
+from roundsman.engine.requests import request_for
+from roundsman.model.events import Outcome, StartTask
+from roundsman.model.instants import SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, idempotency_key
+from roundsman.model.workflow import Compensation, Undo
+from tests.support.machine_checks import OPEN
+from tests.support.machine_world import T0, World, plan, requests_in, step
+from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
+
+
+def test_a_resubmission_attempts_the_failed_step_under_its_key_with_all_its_time() -> None:
+    world = archived()
+    decision = world.resubmit()
+    assert world.task_state() is TaskState.PENDING
+    assert decision.actions == (StartTask(),)
+    assert world.task.ending is None
+    assert (world.task.ended_at, world.task.lane) == (None, OPEN)
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert world.record("b").failure_count == 0
+    assert due(world.task, world.now) == world.now + START_WITHIN
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.attempt) == ("ord-1/b/perform", 1)
+    assert world.state("a") is ProcessState.PROCESSED
+    assert world.record("a").result == "r"
+
+
+def test_a_resubmitted_step_says_that_earlier_attempts_may_have_had_their_effect() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.overdue("a")
+    world.resubmit()
+    world.start()
+    assert request_for(world.plan, world.task, "a", None, world.now).outcome_unknown
+
+
+def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
+    world = World(plan(step("a"), step("b"), step("c")))
+    world.start()
+    for name in "abc":
+        world.is_refused(name) if name != "c" else world.succeeds(name)
+    sentence = refusal(world, lambda: world.resubmit("c", "a"))
+    assert sentence == "c: not among the steps that failed and come next"
+    sentence = refusal(world, lambda: world.resubmit("a"))
+    assert sentence == "b failed too: name all that failed, or resolve the rest"
+    world.resubmit("a", "b")
+    assert requests_in(world.start()) == ["a", "b"]
+
+
+def test_a_task_that_ran_out_of_time_goes_on_where_it_stood() -> None:
+    a = step("a")
+    world = World(plan(a, step("b", a), complete_within=timedelta(seconds=30)))
+    world.start()
+    world.wait(30).succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    world.deliver_owed()
+    decision = world.wait(HOUR).resubmit()
+    assert decision.actions == (StartTask(),)
+    assert due(world.task, world.now) <= world.now + START_WITHIN
+    assert requests_in(world.start()) == ["b"]
+
+
+def test_undos_that_failed_are_made_again_newest_first() -> None:
+    fenced = Compensation(fences_late_performs=True)
+    a = step("a", compensation=fenced)
+    b = step("b", a, compensation=fenced)
+    world = World(plan(a, b, on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.is_refused("b")  # and so is its undo
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    world.resubmit()
+    assert requests_in(world.start()) == ["b"]
+    world.wait(60)  # the agent of b takes its time, and nothing of a is asked for meanwhile
+    assert requests_in(world.start()) == []
+    assert requests_in(world.succeeds("b")) == ["a"]
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_a_fresh_key_is_given_where_it_is_proven_that_nothing_happened() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    world.resubmit(fresh_key=True)
+    world.start()
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
+    assert not request.outcome_unknown
+    before = world.task
+    assert world.reply("a", Outcome.SUCCEEDED, key="ord-1/a/perform").task is before
+
+
+UNSURE: list[Callable[[World], object]] = [
+    lambda world: world.fails("a"),
+    lambda world: world.overdue("a"),
+    lambda world: world.is_refused("a"),
+]
+
+
+@pytest.mark.parametrize("fail", UNSURE)
+def test_a_step_whose_outcome_is_unknown_is_undone_under_its_key_before_it_has_a_fresh_one(
+    fail: Callable[[World], object],
+) -> None:
+    """A refusal is no proof: another try or another copy of the request may have been taken."""
+    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
+    world.start()
+    fail(world)
+    assert world.record("a").outcome_unknown
+    world.resubmit(fresh_key=True)
+    assert world.task_state() is TaskState.PENDING
+    assert requests_in(world.start()) == ["a"]
+    undo = request_for(world.plan, world.task, "a", None, world.now)
+    assert (undo.operation, undo.perform_key) == ("undo", "ord-1/a/perform")
+    assert requests_in(world.succeeds("a")) == ["a"]
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
+    assert not request.outcome_unknown
+    world.succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_an_undo_before_a_fresh_key_waits_where_the_service_does_not_fence() -> None:
+    world = World(plan(step("a", retry=ONCE, compensation=Compensation())))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    assert world.record("a").not_before == T0 + 35 * SECOND
+    assert world.task_state() is TaskState.RETRY
+
+
+def test_an_undo_before_a_fresh_key_that_fails_is_made_again_and_then_the_key_is_fresh() -> None:
+    world = World(plan(step("a", retry=ONCE, compensation=FENCED)))
+    world.start()
+    world.is_refused("a")
+    world.resubmit(fresh_key=True)
+    world.start()
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    world.resubmit()
+    world.start()
+    world.succeeds("a")
+    assert world.record("a").round == 2
+
+
+@pytest.mark.parametrize(
+    ("fail", "said"),
+    [
+        (lambda world: world.is_refused("a"), "may have had"),
+        (lambda world: world.succeeds("a", "x" * 40), "has had"),
+    ],
+)
+def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
+    fail: Callable[[World], object], said: str
+) -> None:
+    world = World(plan(step("a", retry=ONCE, result_limit=20)))
+    world.start()
+    fail(world)
+    world.wait(HOUR)
+    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
+        f"a: it {said} its effect under its key, and has no compensation; look at its service, "
+        "then resolve it: --did, or --did-not --fresh-key"
+    )
+
+
+def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_act() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.is_refused("a")
+    assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
+        "a: a copy of its request may act under its key until 08:00:35; look at its service then, "
+        "and resolve it again"
+    )
+    world.wait(35).resolve("a", did=False, fresh_key=True)
+    world.start()
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
+
+
+def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:
+    world = World(plan(step("a", when="abs(input.total)")), order={"total": "x"})
+    world.start()
+    sentence = refusal(world, lambda: world.resubmit(fresh_key=True))
+    assert sentence == "a was never at its agent: its key is fresh"
+
+
+def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> None:
+    world = archived()
+    world.ask_undo()
+    world.start()
+    world.is_refused("b")
+    world.succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
+        "an undo keeps its key: a fresh one might undo twice"
+    )
+    sentence = refusal(world, lambda: world.resubmit("a"))
+    assert sentence == "a: not among the steps that failed and come next"
+    world.resubmit()
+    assert world.task_state() is TaskState.UNDOING
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(world.plan, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.perform_key) == ("ord-1/b/undo", "ord-1/b/perform")
+    assert request.attempt == 1
+    world.succeeds("b")
+    assert world.task_state() is TaskState.UNDONE
+
+
+@pytest.mark.parametrize("state", ["undone", "cancelled"])
+def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys(
+    state: str,
+) -> None:
+    if state == "undone":
+        world = undone()
+    else:
+        world = archived()
+        world.cancel()
+        world.start()
+        world.succeeds("b")
+        world.succeeds("a")
+        world.deliver_owed()
+    sentence = refusal(world, world.resubmit)
+    assert sentence == f"the task is {state}: say --again to begin all over, under new keys"
+    sentence = refusal(world, lambda: world.resubmit("b", again=True))
+    assert sentence == f"the task is {state}: all its steps begin anew; name none"
+    world.wait(HOUR).resubmit(again=True)
+    assert world.task_state() is TaskState.PENDING
+    assert world.task.complete_by == world.now + HOUR * SECOND
+    assert due(world.task, world.now) == world.now + START_WITHIN
+    for name in "abc":
+        assert requests_in(world.start() if name == "a" else world.succeeds("ab"["bc".index(name)]))
+        key = request_for(world.plan, world.task, name, None, world.now).idempotency_key
+        assert key == (f"ord-1/{name}/perform" if name == "c" else f"ord-1/{name}/perform/2")
+    assert request_for(world.plan, world.task, "c", None, world.now).results == {
+        "a": None,
+        "b": None,
+    }
+
+
+def test_a_third_time_has_keys_of_its_own_again() -> None:
+    world = undone()
+    for number in (2, 3):
+        world.resubmit(again=True)
+        world.start()
+        key = idempotency_key("ord-1", "a", "perform", world.record("a"))
+        assert key == f"ord-1/a/perform/{number}"
+        world.cancel()
+        world.succeeds("a")
+        assert request_for(world.plan, world.task, "a", None, T0).perform_key == key
+        world.succeeds("a")
+        assert world.task_state() is TaskState.CANCELLED
+
+
+def test_a_late_answer_of_an_earlier_round_changes_nothing() -> None:
+    world = undone()
+    world.resubmit(again=True)
+    world.start()
+    before = world.task
+    for operation in ("perform", "undo"):
+        decision = world.reply(
+            "a", Outcome.SUCCEEDED, operation=operation, key=f"ord-1/a/{operation}"
+        )
+        assert decision.task is before
+        assert decision.reason == "a: reply under another key ignored"
+
+
+def test_nothing_begins_anew_over_effects_that_stand() -> None:
+    world = archived()
+    world.cancel(undo=False)
+    assert world.task_state() is TaskState.CANCELLED
+    sentence = refusal(world, lambda: world.resubmit(again=True))
+    assert sentence == "a, b may stand and would happen twice: undo the task first"
+    world.ask_undo()
+    assert requests_in(world.start()) == ["b"]

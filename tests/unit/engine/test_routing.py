@@ -1,0 +1,439 @@
+"""A step with several agents: which one it goes to, and when it may leave one for another."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.alerts.samples import Sample
+from roundsman.engine.decision import SKEW
+from roundsman.engine.requests import agent_of
+from roundsman.engine.routing import MAX_LAG_DIFFERENCE
+from roundsman.model.events import AgentView, Inspect, Outcome
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import AfterUndo, Effect, idempotency_key
+from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
+from tests.support.coping_stories import FENCED, TWO, routed, undone_at_both
+from tests.support.machine_world import T0, World, plan, requests_in, step
+
+THREE = ("first", "second", "third")
+HELD = AgentView(held_until=T0 + 10 * MINUTE, held_why="first is held by ann")
+
+
+def at(world: World, name: str = "a") -> str:
+    return agent_of(world.plan, world.task, name)
+
+
+def lagging(seconds: float) -> AgentView:
+    return AgentView(lag=round(seconds * SECOND), read_up_to=T0)
+
+
+# --- which agent ----------------------------------------------------------------------------------
+
+
+def test_the_first_agent_is_asked_where_nothing_speaks_against_it() -> None:
+    world = routed()
+    assert at(world) == "first"
+    assert world.record("a").agent is None
+    assert world.record("a").tried == ()
+
+
+def test_an_agent_that_is_held_is_passed_over() -> None:
+    world = routed(first=HELD)
+    assert at(world) == "second"
+    assert world.record("a").agent == "second"
+    assert world.record("a").tried == (), "it was never at the first"
+    assert idempotency_key("ord-1", "a", "perform", world.record("a")) == "ord-1/a/perform/second"
+    reason = world.decisions[-1][2].reason
+    assert reason.startswith("a: goes to second, since first is held")
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [(0, 0, "first"), (10, 0, "first"), (10.001, 0, "second"), (40, 30, "first"), (0, 60, "first")],
+)
+def test_an_agent_that_is_further_behind_than_the_others_is_passed_over(
+    first: float, second: float, expected: str
+) -> None:
+    world = routed(first=lagging(first), second=lagging(second))
+    assert at(world) == expected
+    assert MAX_LAG_DIFFERENCE == 10 * SECOND
+
+
+def test_the_request_has_the_backlog_of_the_agent_it_goes_to() -> None:
+    world = routed(first=lagging(120), second=lagging(20))
+    assert world.record("a").complete_by == T0 + 50 * SECOND
+
+
+def test_a_step_whose_agents_are_all_held_waits_for_the_one_that_is_free_first() -> None:
+    world = routed(first=HELD, second=AgentView(held_until=T0 + 60 * SECOND))
+    assert requests_in(world.decisions[-1][2]) == []
+    assert world.record("a").not_before == T0 + 65 * SECOND
+    world.wait(65).start()
+    assert at(world) == "second"
+
+
+def test_an_agent_that_is_held_is_no_measure_of_who_is_behind() -> None:
+    assert at(routed(first=lagging(30), second=HELD)) == "first"
+
+
+# --- leaving an agent -----------------------------------------------------------------------------
+
+
+def test_what_was_given_back_with_proof_that_nothing_happened_moves_on_at_once() -> None:
+    world = routed(attempts=3)
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert (at(world), world.record("a").tried) == ("second", ("first",))
+    assert [(row.kind, row.reason) for row in decision.history] == [
+        ("rerouted", "a: goes to second, since first is held")
+    ]
+
+
+def test_what_was_given_back_without_proof_stays_since_a_copy_may_have_been_taken() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a")
+    for _ in range(8):
+        world.wait(400).run_now()
+        world.start()
+    assert at(world) == "first"
+    assert world.state("a") is ProcessState.PENDING
+
+
+def test_a_persons_word_that_nothing_happened_lets_a_held_step_go_to_another_agent() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.wait(400).start()
+    assert at(world) == "first"
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "second"
+
+
+def test_a_persons_word_does_not_while_a_copy_of_the_request_may_act() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600).gives_back("a", called=True)
+    world.resolve("a", did=False)
+    world.start()
+    assert at(world) == "first"
+
+
+def test_a_proof_is_about_the_requests_made_before_it() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 60).hold("second", 60).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").effect is Effect.NONE
+    world.agents = {}
+    world.wait(90).run_now()
+    world.start()
+    assert at(world) == "first"
+    assert world.record("a").effect is None
+
+
+@pytest.mark.parametrize("how", ["given back", "overdue"])
+def test_what_may_have_happened_at_the_first_stays_there(how: str) -> None:
+    world = routed(attempts=3)
+    world.hold("first", 3_600)
+    world.gives_back("a", called=True) if how == "given back" else world.overdue("a")
+    world.start()
+    for _ in range(8):
+        world.wait(400).run_now()
+        world.start()
+    assert at(world) == "first"
+    assert world.state("a") is ProcessState.PENDING
+
+
+def test_an_agent_that_was_left_is_not_come_back_to() -> None:
+    world = routed(attempts=3)
+    world.hold("first", 60).gives_back("a", effect=Effect.NONE)
+    assert at(world) == "second"
+    world.hold("second", 3_600).gives_back("a")
+    world.wait(300).start()
+    assert world.record("a").held_since is not None
+    assert at(world) == "second"
+
+
+def test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing() -> None:
+    world = routed(attempts=3)
+    lock = world.lock("a")
+    message = world.claimant()
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
+    before = world.task
+    late = world.reply("a", Outcome.SUCCEEDED, lock=lock, key="ord-1/a/perform")
+    assert late.task is before
+    assert "under another key" in late.reason
+    assert requests_in(late) == []
+
+
+def test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again() -> None:
+    """Redelivered, it is about a key that the step has left; its own claim may not be sent yet."""
+    world = routed(attempts=3)
+    message, lock = world.claimant(), world.lock("a")
+    world.hold("first", 600)
+    world.gives_back("a", effect=Effect.NONE, claimant=message)
+    before = world.task
+    again = world.gives_back(
+        "a", effect=Effect.NONE, claimant=message, lock=lock, key="ord-1/a/perform"
+    )
+    assert again.task is before
+    assert requests_in(again) == ["a"]
+
+
+def test_what_was_heard_of_at_one_agent_does_not_leave_it_for_a_copy_given_back() -> None:
+    """The first copy of the request began the work; the second one met an open circuit."""
+    world = routed(attempts=3)
+    world.waits_for_callback("a", 20)
+    world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").waiting
+    world.wait(300).inspect()
+    world.start()
+    assert at(world) == "first"
+
+
+# --- settling at one before another may act -------------------------------------------------------
+
+
+@pytest.mark.parametrize("how", ["fails", "overdue"])
+def test_exhausted_at_the_first_a_step_is_undone_there_and_begins_at_the_second(how: str) -> None:
+    world = routed(attempts=2)
+    world.fails("a", retry_after=0)
+    decision = world.fails("a") if how == "fails" else world.overdue("a")
+    record = world.record("a")
+    assert record.process_state is ProcessState.UNDOING
+    assert record.after_undo is AfterUndo.NEXT_AGENT
+    assert record.error is not None
+    assert record.failure_count == 0
+    assert record.outcome_unknown
+    assert [row.kind for row in decision.history] == ["failed", "undo"]
+    assert "its undo begins at first, to go on at second" in decision.reason
+    world.start()
+    assert world.task_state() is TaskState.ACTIVE
+    assert at(world) == "first"
+    done = world.succeeds("a")
+    record = world.record("a")
+    assert requests_in(done) == ["a"]
+    assert record.process_state is ProcessState.PROCESSING
+    assert (at(world), record.tried, record.failure_count) == ("second", ("first",), 0)
+    assert not record.outcome_unknown
+    assert record.after_undo is None
+    assert "a: undone at first; it begins at second" in done.reason
+    world.succeeds("a", "r")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_without_a_fence_the_undo_waits_until_no_request_to_the_first_can_act() -> None:
+    world = routed(fenced=False)
+    world.wait(1).fails("a")
+    free_at = T0 + 30 * SECOND + SKEW
+    assert world.record("a").not_before == free_at
+    assert world.task_state() is TaskState.RETRY
+    world.wait_until(free_at - 1).inspect()
+    assert requests_in(world.start()) == []
+    world.run_now()
+    assert requests_in(world.start()) == [], "nobody's word makes a late request harmless"
+    world.wait_until(free_at).inspect()
+    assert requests_in(world.start()) == ["a"]
+
+
+@pytest.mark.parametrize("agents", [TWO, THREE])
+def test_a_step_goes_through_all_its_agents_before_it_fails(agents: tuple[str, ...]) -> None:
+    world = routed(agents=agents)
+    for agent in agents[:-1]:
+        assert at(world) == agent
+        world.fails("a")
+        world.succeeds("a")
+    assert at(world) == agents[-1]
+    world.fails("a")
+    assert world.task.ending is not None
+    assert world.record("a").tried == agents[:-1]
+    world.start()
+    for _ in agents:
+        assert world.task_state() is TaskState.UNDOING
+        world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_the_next_agent_is_asked_before_the_plans_wait() -> None:
+    waits = Wait(timedelta(minutes=5), times=1, then=Undo())
+    made = plan(step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1)))
+    world = World(made)
+    world.start()
+    world.fails("a")
+    assert world.record("a").after_undo is AfterUndo.NEXT_AGENT
+    world = World(
+        plan(
+            step(
+                "a",
+                agents=TWO,
+                compensation=FENCED,
+                retry=Retry(max_attempts=1),
+                on_failure=waits,
+            )
+        )
+    )
+    world.start()
+    world.fails("a")
+    world.succeeds("a")
+    world.fails("a")
+    assert world.record("a").not_before == T0 + 5 * MINUTE
+
+
+@pytest.mark.parametrize("why", ["no compensation", "all held", "refused"])
+def test_where_it_cannot_be_settled_a_step_fails_where_it_is(why: str) -> None:
+    compensation = None if why == "no compensation" else FENCED
+    retry = Retry(max_attempts=1)
+    made = plan(step("a", agents=TWO, compensation=compensation, retry=retry), on_failure=Archive())
+    world = World(made)
+    world.start()
+    if why == "all held":
+        world.hold("second", 600)
+    world.is_refused("a") if why == "refused" else world.fails("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.ERROR
+
+
+def test_a_settling_undo_waits_for_an_agent_that_is_held_and_the_tasks_clock_with_it() -> None:
+    world = routed()
+    complete_by = world.task.complete_by
+    world.hold("first", 120).fails("a")
+    assert world.record("a").held_since == T0
+    assert world.task_state() is TaskState.RETRY
+    assert world.task.complete_by > complete_by
+    world.wait(130).start()
+    world.succeeds("a")
+    assert at(world) == "second"
+
+
+def test_a_settling_undo_that_fails_archives_the_task_for_a_person() -> None:
+    world = routed()
+    world.fails("a")
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.UNDO_ERROR
+    assert world.task.ending is not None
+    assert world.task.ending.step == "a"
+    assert "triedBefore" not in Sample(world.task, world.plan).document()
+    world.resubmit()
+    world.start()
+    assert (at(world), world.state("a")) == ("first", ProcessState.UNDOING)
+    world.succeeds("a")
+    assert (at(world), world.state("a")) == ("second", ProcessState.PROCESSING)
+    world.succeeds("a")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_failed_settling_undo_that_was_made_by_hand_lets_the_step_go_on_elsewhere() -> None:
+    world = routed()
+    world.fails("a")
+    world.is_refused("a")
+    world.resolve("a")
+    assert (at(world), world.state("a")) == ("second", ProcessState.PENDING)
+    assert world.task.ending is None
+    assert requests_in(world.start()) == ["a"]
+
+
+@pytest.mark.parametrize("ask", ["undo", "cancel"])
+def test_a_task_that_is_undone_meanwhile_takes_the_settling_undo_for_good(ask: str) -> None:
+    world = routed()
+    world.fails("a")
+    world.ask_undo() if ask == "undo" else world.cancel()
+    assert world.task_state() is TaskState.UNDOING
+    world.start()
+    world.succeeds("a")
+    end = TaskState.UNDONE if ask == "undo" else TaskState.CANCELLED
+    assert world.task_state() is end
+    assert world.state("a") is ProcessState.UNDONE
+    assert world.record("a").after_undo is None
+
+
+def test_a_task_that_is_archived_meanwhile_waits_for_the_settling_undo_and_goes_on_later() -> None:
+    made = plan(
+        step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1)),
+        step("b", on_failure=Archive()),
+    )
+    world = World(made)
+    world.start()
+    world.fails("a")
+    world.is_refused("b")
+    assert world.task_state() is TaskState.ACTIVE
+    world.succeeds("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert (at(world), world.state("a")) == ("second", ProcessState.PENDING)
+    world.resubmit()
+    assert set(requests_in(world.start())) == {"a", "b"}
+
+
+def test_the_tasks_time_does_not_stop_a_settling_undo_but_makes_it_one_for_good() -> None:
+    world = routed(fenced=False)
+    world.wait(1).fails("a")
+    world.wait_until(world.task.complete_by).apply(Inspect())
+    assert world.task_state() is TaskState.UNDOING
+    world.start()
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_a_step_that_was_settled_and_never_asked_elsewhere_needs_no_undo() -> None:
+    world = routed()
+    world.fails("a")
+    world.hold("second", 600).succeeds("a")
+    assert (at(world), world.state("a")) == ("second", ProcessState.PENDING)
+    assert world.record("a").held_since == T0
+    world.ask_undo()
+    assert world.task_state() is TaskState.UNDONE
+
+
+# --- undo at every agent --------------------------------------------------------------------------
+
+
+def test_the_undo_goes_to_every_agent_that_was_tried_the_last_one_first() -> None:
+    world = undone_at_both()
+    assert world.task_state() is TaskState.UNDONE
+    asked = [d.reason for _, _, d in world.decisions if "undo" in d.reason]
+    assert any("a: undone at second; its undo goes on at first" in reason for reason in asked)
+
+
+def test_an_undo_that_fails_at_one_agent_is_made_again_there_and_then_at_the_rest() -> None:
+    world = routed()
+    world.fails("a")
+    world.succeeds("a")
+    world.is_refused("a")
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert at(world) == "second"
+    told = Sample(world.task, world.plan).document()
+    assert (told["agent"], told["triedBefore"]) == ("second", ["first"])
+    world.resubmit()
+    world.start()
+    world.succeeds("a")
+    assert at(world) == "first"
+    assert world.record("a").outcome_unknown
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+
+
+def test_begun_anew_a_step_has_a_key_that_is_fresh_at_every_agent() -> None:
+    world = undone_at_both()
+    world.resubmit(again=True)
+    world.start()
+    record = world.record("a")
+    assert (at(world), record.tried, record.round) == ("first", (), 2)
+
+
+def test_begun_anew_a_step_that_was_settled_and_not_asked_again_has_a_fresh_key_too() -> None:
+    world = routed()
+    world.fails("a")
+    world.hold("second", 600).succeeds("a")
+    world.ask_undo()
+    world.resubmit(again=True)
+    world.start()
+    assert world.record("a").round == 2
+
+
+def test_only_the_agent_of_the_request_is_to_blame_for_a_backlog() -> None:
+    """The marks of the step's own agent say whether its request was read."""
+    never_read = Compensation(fences_late_performs=True)
+    world = World(plan(step("a", agents=TWO, compensation=never_read)))
+    world.agents = {"first/normal": HELD, "second/normal": AgentView(read_up_to=T0 - 1)}
+    world.start()
+    world.overdue("a")
+    assert world.record("a").failure_count == 0

@@ -1,0 +1,50 @@
+"""A step that leaves one of its agents for another: when it may not, and what the undo is told."""
+
+import pytest
+
+from roundsman.engine.requests import agent_of, request_for
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry, Strategy, Undo
+from tests.support.coping_stories import FENCED, TWO
+from tests.support.machine_world import World, plan, requests_in, step
+
+
+def at(world: World) -> str:
+    return agent_of(world.plan, world.task, "a")
+
+
+@pytest.mark.parametrize("strategy", [Archive(), Undo()])
+def test_a_step_that_fails_while_its_task_is_ending_is_not_settled_to_go_on(
+    strategy: Strategy,
+) -> None:
+    """It will be performed nowhere: it has failed where it is, and is undone only with its task."""
+    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b", on_failure=strategy)))
+    world.start()
+    world.is_refused("b")
+    world.fails("a")
+    assert world.record("a").after_undo is None
+    if isinstance(strategy, Undo):
+        assert world.task_state() is TaskState.UNDOING
+        return
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.ERROR
+    assert requests_in(world.start()) == []
+
+
+def test_the_undo_at_an_agent_before_is_not_given_what_the_later_one_answered() -> None:
+    """Only the second agent's answer is known, and it tells the first one of another effect."""
+    a = step("a", agents=TWO, compensation=FENCED, retry=Retry(max_attempts=1))
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.fails("a")
+    world.succeeds("a")
+    world.succeeds("a", {"reservation": "of the second"})
+    world.is_refused("b")
+    asked = request_for(world.plan, world.task, "a", None, world.now)
+    assert (at(world), asked.outcome_unknown) == ("second", False)
+    assert asked.results == {"a": {"reservation": "of the second"}}
+    world.succeeds("a")
+    asked = request_for(world.plan, world.task, "a", None, world.now)
+    assert (at(world), asked.outcome_unknown) == ("first", True)
+    assert asked.results == {}

@@ -1,0 +1,166 @@
+"""Whole orders with a fault at every single call of every part: all of them, not a sample.
+
+For each story, one run without faults counts the calls; then each call in turn fails in each way
+there is. Every record is held against the invariants as it is written (`roundsman.testing`).
+"""
+
+from collections.abc import Callable, Collection, Sequence
+from datetime import timedelta
+
+import pytest
+
+from roundsman.model.json import canonical_json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman.testing import Fault, Faults, World
+from roundsman.testing.world.crashes import PASSING, crash_everywhere
+from tests.support.crash_stories import STORIES, WELL
+from tests.support.crash_story import ORDER_ID, Story, tell
+from tests.support.machine_world import step, workflow
+
+SECONDS = timedelta(seconds=1)
+
+
+LONG = (
+    "a breaker that opens before an undo",
+    "a service that hangs for ever",
+    "an agent that did it before another one stands in",
+    "exhausted attempts",
+    "two agents that fail",
+)
+"""A third of all the time, for the same calls in the same places a few times more."""
+
+
+def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
+    return World(story.workflow, agents=story.agents(), faults=faults, skew=skew)
+
+
+def undisturbed(story: Story) -> World:
+    world = world_of(story, Faults())
+    tell(story, world)
+    return world
+
+
+def states(task: Task, but: Sequence[str]) -> dict[str, ProcessState]:
+    return {n: found.process_state for n, found in task.steps.items() if n not in but}
+
+
+def check(story: Story, world: World, plain: World) -> None:
+    """All that must be so at the end, whatever failed on the way; `plain` is the run without."""
+    task, before = world.task(ORDER_ID), plain.task(ORDER_ID)
+    assert task.state is story.end
+    assert not task.owed
+    assert states(task, story.perhaps) == states(before, story.perhaps)
+    check_messages(story, world)
+    check_effects(story, world)
+
+
+def check_messages(story: Story, world: World) -> None:
+    """Each status and alert came at least once; a repeated one is the same; `seq` rises."""
+    said = {(status.seq, status.name) for status in world.statuses(ORDER_ID)}
+    assert [name for _, name in sorted(said)] == story.statuses
+    assert len({seq for seq, _ in said}) == len(said)
+    kinds = {alert.attributes["kind"] for alert in world.post.alerts}
+    assert kinds == ({"task_archived"} if story.alerts else set())
+    assert not world.post.put_aside
+
+
+def check_effects(story: Story, world: World) -> None:
+    """What must stand stands once, under one key in every attempt; and nothing else does."""
+    stands = [name for name in world.standing(ORDER_ID) if name not in story.perhaps]
+    assert sorted(stands) == sorted(name for name in story.stands if name not in story.perhaps)
+    assert set(world.services.ledger.count.values()) <= {1}
+
+
+def check_attempts(world: World, plain: World) -> None:
+    """Each fault costs one attempt at most, counted at the same agent."""
+    before = plain.task(ORDER_ID).steps
+    for name, record in world.task(ORDER_ID).steps.items():
+        if name in before and before[name].tried != record.tried:
+            continue
+        spent = before[name].failure_count if name in before else 0
+        assert record.failure_count <= spent + len(world.faults.happened), name
+
+
+def everywhere(name: str, faults: Collection[Fault] = PASSING, then: Sequence[int] = ()) -> int:
+    story = STORIES[name]
+    plain = undisturbed(story)
+
+    def whole(world: World) -> None:
+        tell(story, world)
+        check(story, world, plain)
+        check_attempts(world, plain)
+
+    made = lambda faults: world_of(story, faults)  # noqa: E731
+    return crash_everywhere(whole, made, faults=faults, then=then).runs
+
+
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=[pytest.mark.verify] if name in LONG else []) for name in STORIES],
+)
+def test_every_order_comes_to_its_end_whatever_single_call_fails(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    runs = everywhere(name)
+    record_property("runs", runs)
+    assert runs > 0
+
+
+def test_where_redelivery_comes_before_complete_by_no_fault_of_a_scheduler_costs_an_attempt() -> (
+    None
+):
+    slow = step("reserve", complete_within=timedelta(minutes=5))
+    charge = step("charge", slow, complete_within=timedelta(minutes=5))
+
+    def well(world: World) -> None:
+        world.submit({"orderId": ORDER_ID})
+        world.run()
+        task = world.task(ORDER_ID)
+        assert task.state is TaskState.COMPLETED
+        for hit in world.faults.happened:
+            if hit.name == "reply":
+                return  # the agent's own
+        assert [record.failure_count for record in task.steps.values()] == [0, 0]
+
+    lost = {Fault.SWALLOWED}  # on the way
+    plan = workflow(slow, charge)
+    crash_everywhere(well, lambda faults: World(plan, faults=faults), faults=PASSING - lost)
+
+
+@pytest.mark.verify
+@pytest.mark.parametrize("name", ["a transient fault", "an agent that hangs", "a declined card"])
+def test_every_order_comes_to_its_end_when_recovery_is_hit_as_well(
+    name: str, record_property: Callable[[str, object], None]
+) -> None:
+    faults = (Fault.CRASH_AFTER, Fault.UNKNOWN)
+    runs = everywhere(name, faults=faults, then=(1, 2, 3, 5))
+    record_property("runs", runs)
+    assert runs > 0
+
+
+@pytest.mark.parametrize("ahead", [-20, -1, 1, 20])
+def test_clocks_that_differ_cost_a_retry_and_nothing_else(ahead: int) -> None:
+    for story in STORIES.values():
+        world = world_of(story, Faults(), supervisor=ahead * SECONDS)
+        tell(story, world)
+        check(story, world, undisturbed(story))
+
+
+def test_without_faults_each_thing_is_said_and_sent_once() -> None:
+    for name, story in STORIES.items():
+        world = undisturbed(story)
+        check(story, world, world)
+        said = [status.name for status in world.statuses(ORDER_ID)]
+        assert said == story.statuses or name == "an order that is sent twice"
+        assert len(world.post.alerts) == story.alerts
+
+
+def test_a_healthy_order_is_carried_by_messages_alone() -> None:
+    world = undisturbed(WELL["success without replyTo"])
+    assert world.standing(ORDER_ID) == ["reserve", "charge", "ship"]
+    assert "due" not in world.faults.calls, "no supervisor was needed"
+    assert world.history(ORDER_ID) == []
+    assert canonical_json(world.task(ORDER_ID).results()) == (
+        '{"charge":{"done":"charge"},"reserve":{"done":"reserve"},"ship":{"done":"ship"}}'
+    )

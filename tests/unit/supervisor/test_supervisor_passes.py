@@ -1,0 +1,237 @@
+"""The supervisor's time: where its passes begin, when they stop, and how they follow each other."""
+
+from dataclasses import dataclass, field, replace
+from itertools import count, islice
+from typing import cast
+
+import pytest
+
+from roundsman.engine.due import shard_of
+from roundsman.errors import SchemaTooNew, TryAgain
+from roundsman.model.instants import SECOND
+from roundsman.model.leases import LEASE_DURATION
+from roundsman.model.states import TaskState
+from roundsman.model.task import Owed
+from roundsman.supervisor.supervisor import PassReport, Supervisor, keep_passing
+from roundsman.testing.faults import Fault, Faults
+from tests.support.machine_world import T0, plan, step
+from tests.support.shell_world import SHARDS, Shells
+
+LINE = plan(step("first"))
+
+
+@dataclass
+class Slow:
+    """Tasks in every shard that stay due, and a supervisor for whom each look takes a second."""
+
+    shells: Shells = field(default_factory=lambda: Shells(LINE))
+    lots: list[float] = field(default_factory=list)
+    visited: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        for n in range(40):
+            self.shells.submit(f"ord-{n}")
+        self.shells.outbox.sent.clear()
+
+    def make_pass(self, seconds: int) -> PassReport:
+        faults = Faults().on("send_start", Fault.NOT_DONE)
+
+        def spend(call: str) -> None:
+            if call == "load":
+                self.shells.wait(1)
+
+        supervisor = self.shells.supervisor(
+            faults.before_each(spend), jitter=lambda: self.lots.pop(0) if self.lots else 0.5
+        )
+        report = supervisor.make_pass(stop_at=self.shells.now + seconds * SECOND)
+        self.visited += [task_id for task_id, _ in report.reasons]
+        self.calls = faults.calls
+        return report
+
+
+def test_a_pass_stops_at_its_time_and_reads_nothing_more() -> None:
+    slow = Slow()
+    slow.shells.wait(60)
+    began = slow.shells.now
+    report = slow.make_pass(seconds=3)
+    assert not report.finished
+    assert report.looked_at == 3
+    assert slow.shells.now == began + 3 * SECOND
+    assert slow.calls.count("due") == 1, "no further shard is even asked for"
+
+
+def test_passes_that_always_run_out_of_time_still_reach_every_shard() -> None:
+    slow = Slow()
+    slow.shells.wait(60)
+    for lot in (0.0, 0.25, 0.5, 0.75, 0.999):
+        slow.lots = [lot]
+        slow.make_pass(seconds=2)
+        slow.shells.wait(4 * 60)
+    assert {shard_of(task_id, SHARDS) for task_id in slow.visited} == set(range(SHARDS))
+
+
+@dataclass
+class OneShard:
+    """So many overdue tasks in one shard, and a supervisor for whom each look takes a second."""
+
+    tasks: int
+    shells: Shells = field(default_factory=lambda: Shells(LINE))
+
+    def __post_init__(self) -> None:
+        numbers = (n for n in count(1) if shard_of(f"ord-{n}", SHARDS) == 0)
+        self.names = [f"ord-{n}" for n in islice(numbers, self.tasks)]
+        for name in self.names:
+            self.shells.submit(name)
+            self.shells.wait(0.001)
+        self.shells.outbox.sent.clear()
+        self.shells.wait(31)
+        self.faults = Faults()
+        self.faults.before_each(self._spend)
+        self.supervisor = self.shells.supervisor(self.faults)
+
+    def _spend(self, call: str) -> None:
+        if call == "load":
+            self.shells.wait(1)
+
+    def make_pass(self, seconds: int) -> PassReport:
+        return self.supervisor.make_pass(stop_at=self.shells.now + seconds * SECOND)
+
+    def done(self) -> list[str]:
+        return self.shells.starts()
+
+
+def test_passes_that_stop_in_a_long_shard_go_on_where_they_stopped() -> None:
+    shard = OneShard(20)
+    for _ in range(4):
+        assert not shard.make_pass(seconds=5).finished
+    assert shard.make_pass(seconds=5).finished
+    assert shard.done() == shard.names, "in order of what is due, each once, nothing marked"
+
+
+def test_entries_that_cannot_be_handled_keep_the_ones_behind_them_waiting_once() -> None:
+    """Six records of newer code at the front, and time for six looks: the next pass begins behind
+    them, and comes back to them when the rest is done."""
+    shard = OneShard(12)
+    stuck, behind = shard.names[:6], shard.names[6:]
+    for name in stuck:
+        shard.shells.store.make_unreadable(name, SchemaTooNew(name))
+    assert shard.make_pass(seconds=6).deferred == 6
+    assert shard.done() == []
+    assert shard.make_pass(seconds=6).deferred == 0
+    assert shard.done() == behind
+    report = shard.make_pass(seconds=10)
+    assert (report.deferred, report.finished) == (6, True), "but they are not forgotten"
+
+
+def test_alerts_that_cannot_be_published_keep_nothing_waiting_either() -> None:
+    shard = OneShard(12)
+    for name in shard.names[:6]:
+        task = shard.shells.task(name)
+        owed = (Owed("alert", "task_archived", 2, T0 - 60 * SECOND, "why"),)
+        archived = replace(task, version=2, state=TaskState.ARCHIVED, ended_at=T0, owed=owed)
+        shard.shells.store.save(archived, seen=1)
+    shard.faults.on("publish", Fault.NOT_DONE)
+    shard.make_pass(seconds=6)
+    assert shard.done() == []
+    shard.make_pass(seconds=6)
+    assert shard.done() == shard.names[6:]
+
+
+def test_a_lease_that_was_lost_in_a_long_shard_ends_the_visit_there() -> None:
+    shard = OneShard(40)
+    faults = shard.faults
+
+    def rival(call: str) -> None:
+        if call != "load":
+            return
+        shard.shells.wait(1)
+        if faults.calls.count("load") == 5:
+            shard.shells.wait(LEASE_DURATION / SECOND)
+            other = shard.shells.supervisor(Faults(), instance="other")
+            assert other.make_pass(stop_at=shard.shells.now + 60 * SECOND).finished
+
+    faults.before_each(rival)
+    report = shard.make_pass(seconds=600)
+    assert report.looked_at <= 7, "the other did all the rest"
+    assert set(shard.done()) == set(shard.names)
+
+
+def test_a_pass_that_has_time_visits_everything_wherever_it_begins() -> None:
+    for lot in (0.0, 0.3, 0.6, 0.999999):
+        slow = Slow(lots=[lot])
+        slow.shells.wait(60)
+        assert slow.make_pass(seconds=100).looked_at == 40
+
+
+@dataclass
+class Rounds:
+    """A clock that only sleeping and passes move, and what happened when."""
+
+    now: int = T0
+    lasts: list[int] = field(default_factory=list)
+    at: list[int] = field(default_factory=list)
+    slept: list[int] = field(default_factory=list)
+    reports: list[PassReport] = field(default_factory=list)
+    stop_ats: list[int] = field(default_factory=list)
+
+    def sleep(self, duration: int) -> None:
+        assert duration > 0
+        self.slept.append(duration)
+        self.now += duration
+
+    def make_pass(self, *, stop_at: int) -> PassReport:
+        self.at.append((self.now - T0) // SECOND)
+        self.stop_ats.append(stop_at)
+        self.now += self.lasts.pop(0) if self.lasts else 0
+        return PassReport()
+
+    def keep(self, *, interval: int, passes: int, seconds: int) -> "Rounds":
+        keep_passing(
+            cast("Supervisor", self),
+            interval=interval * SECOND,
+            passes=passes,
+            stop_at=T0 + seconds * SECOND,
+            clock=lambda: self.now,
+            sleep=self.sleep,
+            report=self.reports.append,
+        )
+        return self
+
+
+def test_a_minutes_interval_is_one_pass_without_any_sleep() -> None:
+    rounds = Rounds().keep(interval=60, passes=1, seconds=85)
+    assert (rounds.at, rounds.slept, len(rounds.reports)) == ([0], [], 1)
+
+
+def test_a_shorter_interval_is_several_passes_from_start_to_start() -> None:
+    rounds = Rounds(lasts=[3_000, 1_000]).keep(interval=20, passes=3, seconds=85)
+    assert rounds.at == [0, 20, 40]
+    assert rounds.slept == [17_000, 19_000]
+    assert len(rounds.reports) == 3
+    assert rounds.stop_ats == [T0 + 85 * SECOND] * 3
+
+
+def test_a_pass_that_took_too_long_is_followed_at_once_and_then_the_rhythm_holds() -> None:
+    rounds = Rounds(lasts=[25_000]).keep(interval=20, passes=3, seconds=85)
+    assert rounds.at == [0, 25, 40]
+
+
+def test_no_pass_begins_after_the_time_is_over_nor_is_any_slept_for() -> None:
+    rounds = Rounds(lasts=[1_000]).keep(interval=20, passes=3, seconds=20)
+    assert (rounds.at, rounds.slept) == ([0], [])
+    rounds = Rounds(lasts=[50_000]).keep(interval=20, passes=3, seconds=40)
+    assert rounds.at == [0]
+    assert Rounds().keep(interval=20, passes=3, seconds=0).at == []
+
+
+def test_each_passes_report_is_given_out_though_a_later_pass_dies() -> None:
+    class Dying(Rounds):
+        def make_pass(self, *, stop_at: int) -> PassReport:
+            if self.at:
+                raise TryAgain("gone")
+            return super().make_pass(stop_at=stop_at)
+
+    rounds = Dying()
+    with pytest.raises(TryAgain):
+        rounds.keep(interval=20, passes=3, seconds=85)
+    assert len(rounds.reports) == 1

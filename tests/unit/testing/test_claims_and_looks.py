@@ -1,0 +1,375 @@
+"""Which time-outs may count, what is to be looked at and when, and what was known of an effect."""
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman import Archive, Step, Workflow
+from roundsman.errors import CallRefused, TryAgain
+from roundsman.model.events import Claimant
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, Owed, StepError, StepRecord, Task, Termination
+from roundsman.supervisor.supervisor import Supervisor
+from roundsman.testing import Crash, Fault, Faults, Invariant, InvariantBroken, World
+from roundsman.testing.faults import FaultyOutbox
+from roundsman.testing.invariants.claims import Claims
+from roundsman.testing.invariants.looks import WITHIN, Looks
+from roundsman.testing.invariants.needs import SOON, needs
+from roundsman.testing.invariants.rules import Broken, of_knowledge, round_of
+from roundsman.testing.ledger import EffectKey
+from roundsman.testing.world.outbox import WorldOutbox
+from roundsman.testing.world.queues import REQUESTS
+from roundsman.wire.messages import AgentRequest
+from tests.unit.testing.samples import SHOP, charge
+
+Patch = pytest.MonkeyPatch
+NOW = 1_800_000_000_000
+PLAN = plan_of(SHOP)
+OVERDUE = StepError("Overdue", "no answer in time")
+LOCK = Claimant("0001", "abcdef0123").token(1, 2)
+
+TASK = Task(
+    task_id="ord-1",
+    workflow="shop",
+    plan=PLAN.hash,
+    state=TaskState.ACTIVE,
+    version=3,
+    created_at=NOW,
+    start_at=NOW,
+    complete_by=NOW + 60 * MINUTE,
+    retain_for=0,
+    shard=0,
+    lane="open#0",
+    due_at=NOW,
+)
+CLAIMED = StepRecord(
+    process_state=ProcessState.PROCESSING,
+    locked_by=LOCK,
+    started_at=NOW,
+    complete_by=NOW + 30 * SECOND,
+)
+AFTERWARDS = NOW + MINUTE
+
+
+def having(task: Task = TASK, **steps: StepRecord) -> Task:
+    return replace(task, steps={**task.steps, **steps})
+
+
+def requeued(record: StepRecord = CLAIMED, **changes: object) -> StepRecord:
+    pending = replace(record, process_state=ProcessState.PENDING, locked_by=None)
+    return replace(pending, **changes)  # type: ignore[arg-type]  # a record's own fields
+
+
+def counted(record: StepRecord = CLAIMED) -> StepRecord:
+    return requeued(record, failure_count=record.failure_count + 1, error=replace(OVERDUE))
+
+
+def a_request() -> AgentRequest:
+    return AgentRequest(
+        task_id="ord-1",
+        workflow="shop",
+        step="reserve",
+        operation="perform",
+        lock=LOCK,
+        idempotency_key="ord-1/reserve/perform",
+        attempt=1,
+        complete_by=NOW,
+        input={},
+        results={},
+        sent_at=NOW,
+    )
+
+
+# --- SENT ---------------------------------------------------------------------------------------
+
+
+class Course:
+    """Records of one step that follow each other, held against its claims."""
+
+    def __init__(self) -> None:
+        self.claims = Claims()
+        self.task: Task | None = None
+
+    def goes(self, record: StepRecord, at: int = AFTERWARDS, **changes: object) -> list[Invariant]:
+        task = replace(having(reserve=record), **changes)  # type: ignore[arg-type]  # its own
+        found = list(self.claims.of_change(self.task, task, at))
+        self.task = task
+        return [broken.invariant for broken in found]
+
+
+def claimed(token: str = LOCK) -> Course:
+    course = Course()
+    assert course.goes(replace(CLAIMED, locked_by=token)) == []
+    return course
+
+
+def test_a_time_out_of_a_request_that_no_queue_took_does_not_count() -> None:
+    assert claimed().goes(counted()) == [Invariant.SENT]
+
+
+def test_it_may_be_sent_again_uncounted_and_the_next_may_count() -> None:
+    course = claimed()
+    again = replace(CLAIMED, locked_by="0001-abcdef0123.2.4")
+    assert course.goes(requeued()) == []
+    assert course.goes(again) == []
+    assert course.goes(counted(again)) == []
+
+
+def test_after_one_that_counted_the_next_is_spared_first() -> None:
+    course = claimed()
+    for lock in ("a-b.2", "a-b.3"):
+        course.goes(requeued())
+        course.goes(replace(CLAIMED, locked_by=lock))
+    once = counted(replace(CLAIMED, locked_by="a-b.3"))
+    assert course.goes(once) == []
+    course.goes(replace(CLAIMED, locked_by="a-b.4", failure_count=1, error=once.error))
+    assert course.goes(counted(requeued(once))) == [Invariant.SENT]
+
+
+def test_a_message_that_dies_twice_may_have_its_claim_counted() -> None:
+    for deaths, broken in ((0, [Invariant.SENT]), (1, [Invariant.SENT]), (2, [])):
+        course = claimed()
+        for _ in range(deaths):
+            course.claims.handling_failed("abcdef0123")
+        assert course.goes(counted()) == broken
+
+
+def test_a_task_that_ends_for_another_reason_counts_what_it_likes() -> None:
+    for step, broken in (("reserve", [Invariant.SENT]), ("mail", []), (None, [])):
+        ending = Termination(TaskState.UNDONE, "said", step, undo=True)
+        assert claimed().goes(counted(), ending=ending) == broken
+
+
+def test_what_failed_by_an_answer_is_no_time_out() -> None:
+    said = requeued(failure_count=1, error=StepError("Busy", "503"))
+    assert claimed().goes(said) == []
+
+
+def test_an_undo_has_claims_of_its_own() -> None:
+    undoing = replace(CLAIMED, process_state=ProcessState.UNDOING)
+    course = claimed()
+    course.goes(replace(CLAIMED, process_state=ProcessState.PROCESSED, locked_by=None))
+    course.goes(undoing)
+    failed = replace(undoing, process_state=ProcessState.UNDO_ERROR, locked_by=None, error=OVERDUE)
+    assert course.goes(failed) == [Invariant.SENT]
+
+
+@pytest.mark.parametrize("fault", [None, *Fault])
+def test_a_request_is_accepted_where_it_is_sent_lost_or_its_answer_is(fault: Fault | None) -> None:
+    faults = Faults()
+    if fault is not None and fault not in (Fault.STALE, Fault.ANSWER_LOST):
+        faults.on("send_requests", fault)
+    world = World(SHOP, faults=faults)
+    taken: list[str] = []
+    office = WorldOutbox(lambda *_: None, ["stock"])
+    outbox = FaultyOutbox(office, world.faults, lambda request: taken.append(request.lock))
+    with suppress(Crash, CallRefused, TryAgain):
+        outbox.send_requests([("stock", "normal", a_request())])
+    never = (Fault.CRASH_BEFORE, Fault.NOT_DONE, Fault.REFUSED)
+    assert taken == ([] if fault in never else [LOCK])
+
+
+# --- What is needed, and when -------------------------------------------------------------------
+
+
+def earliest(task: Task, now: int = NOW) -> int:
+    return min(need.at for need in needs(task, now, PLAN))
+
+
+def test_what_a_task_needs_first_is_read_from_its_plan_and_record() -> None:
+    done = StepRecord(process_state=ProcessState.PROCESSED, started_at=NOW)
+    waits = requeued(not_before=NOW + 10 * MINUTE)
+    assert earliest(TASK) == NOW + SOON, "its first step can be started"
+    assert earliest(having(reserve=CLAIMED)) == CLAIMED.complete_by
+    beats = replace(CLAIMED, heartbeat_by=NOW + SECOND)
+    assert earliest(having(reserve=beats)) == NOW + SECOND
+    assert earliest(having(reserve=waits)) == NOW + 10 * MINUTE
+    assert earliest(having(reserve=waits), NOW + 11 * MINUTE) == NOW + 11 * MINUTE + SOON
+    assert earliest(having(reserve=done)) == NOW + SOON, "a step without a record can be ready"
+    later = replace(TASK, state=TaskState.SCHEDULED, start_at=NOW + 5 * MINUTE)
+    assert earliest(later) == NOW + 5 * MINUTE
+    owes = replace(later, owed=(Owed("status", "received", 1, NOW, ""),))
+    assert earliest(owes) == NOW + SOON
+
+
+def test_an_ending_task_needs_its_undos_in_their_order_and_no_performs() -> None:
+    undoing = replace(CLAIMED, process_state=ProcessState.UNDOING, locked_by=None)
+    ending = replace(TASK, ending=Termination(TaskState.UNDONE, "said", undo=True))
+    behind = having(ending, reserve=undoing, charge=replace(undoing, not_before=NOW + MINUTE))
+    assert [need.at for need in needs(behind, NOW, PLAN)] == [NOW + MINUTE], "charge is first"
+    assert earliest(having(ending, reserve=undoing)) == NOW + SOON
+    assert list(needs(having(ending, reserve=requeued()), NOW, PLAN)) == []
+
+
+def test_a_step_that_becomes_ready_unwatched_is_found(monkeypatch: Patch) -> None:
+    """The due entry says when something that has a record is due, and of the task's end."""
+
+    def blind(task: Task, now: int) -> int:
+        under_way = [r.overdue_at for r in task.steps.values() if r.under_way]
+        return min([at for at in under_way if at], default=task.complete_by)
+
+    monkeypatch.setattr("roundsman.engine.due.due", blind)
+    monkeypatch.setattr("roundsman.supervisor.supervisor.due", blind)
+    world = World(SHOP)
+    world.submit()
+    with pytest.raises(InvariantBroken) as found:
+        world.run()
+    assert {broken.invariant for broken in found.value.broken} == {Invariant.READY}
+
+
+# --- LOOKED_AT ----------------------------------------------------------------------------------
+
+
+def lateness(told: Callable[[Looks], object], at: int) -> list[Broken]:
+    looks = Looks(MINUTE)
+    looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
+    told(looks)
+    return list(looks.late(at))
+
+
+def test_what_nobody_looks_at_is_told_once() -> None:
+    looks = Looks(MINUTE)
+    looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
+    bound = NOW + 30 * SECOND + WITHIN + MINUTE
+    assert list(looks.late(bound)) == []
+    assert [broken.invariant for broken in looks.late(bound + 1)] == [Invariant.LOOKED_AT]
+    assert list(looks.late(bound + 1)) == []
+
+
+def test_who_looks_too_late_is_found_as_well() -> None:
+    looks = Looks(MINUTE)
+    looks.written(PLAN, having(reserve=CLAIMED), NOW, is_open=True)
+    assert list(looks.looked("ord-1", NOW + 75 * MINUTE)) != []
+    assert list(looks.looked("ord-1", NOW + 76 * MINUTE)) == []
+
+
+def test_a_look_a_fault_and_an_end_begin_the_time_anew() -> None:
+    late = NOW + 20 * MINUTE
+    assert lateness(lambda looks: None, late) != []
+    assert lateness(lambda looks: list(looks.looked("ord-1", NOW + 10 * MINUTE)), late) == []
+    assert lateness(lambda looks: looks.failed(NOW + 10 * MINUTE), late) == []
+    over = having(reserve=CLAIMED)
+    assert lateness(lambda looks: looks.written(PLAN, over, NOW, is_open=False), late) == []
+
+
+def test_a_due_entry_that_was_put_off_for_hours_is_found(monkeypatch: Patch) -> None:
+    """Where the supervisor may not read for ten minutes, and stays away for longer."""
+    make_pass = Supervisor.make_pass
+    world = World(SHOP)
+
+    def away(self: Supervisor, *, stop_at: int) -> object:
+        is_away = world.now < NOW + 120 * MINUTE
+        return make_pass(self, stop_at=0 if is_away else stop_at)
+
+    monkeypatch.setattr(Supervisor, "make_pass", away)
+    world.mail(REQUESTS).is_lost()
+    world.submit()
+    with pytest.raises(InvariantBroken) as found:
+        world.run()
+    assert {broken.invariant for broken in found.value.broken} == {Invariant.LOOKED_AT}
+
+
+# --- KNOWN and ONCE -----------------------------------------------------------------------------
+
+KEY = EffectKey("ord-1", "reserve", "ord-1/reserve/perform")
+FAILED = replace(CLAIMED, process_state=ProcessState.ERROR, locked_by=None)
+
+
+@pytest.mark.parametrize(
+    ("record", "broken"),
+    [
+        (replace(FAILED, outcome_unknown=True), []),
+        (FAILED, [Invariant.KNOWN]),
+        (replace(FAILED, effect=Effect.STANDS), []),
+        (replace(FAILED, outcome_unknown=True, effect=Effect.NONE), [Invariant.KNOWN]),
+        (requeued(effect=Effect.NONE), [Invariant.KNOWN]),
+        (requeued(), []),
+    ],
+)
+def test_only_what_is_said_to_be_without_effect_must_be(
+    record: StepRecord, broken: list[Invariant]
+) -> None:
+    found = of_knowledge(having(reserve=record), [KEY])
+    assert [each.invariant for each in found] == broken
+    assert list(of_knowledge(having(reserve=record), [])) == []
+
+
+def test_a_refusal_of_one_copy_is_no_proof_while_the_effect_of_another_stands(
+    monkeypatch: Patch,
+) -> None:
+    def refused(task: Task, standing: Sequence[EffectKey]) -> list[Broken]:
+        errors = {
+            name: replace(record, outcome_unknown=False, effect=None)
+            for name, record in task.steps.items()
+            if record.process_state is ProcessState.ERROR
+        }
+        blind = replace(task, steps={**task.steps, **errors})
+        return list(of_knowledge(blind, standing))
+
+    monkeypatch.setattr("roundsman.testing.invariants.watch.of_knowledge", refused)
+    world = World(CHARGING)
+    world.mail(REQUESTS).comes_twice(after=timedelta(seconds=5))
+    world.on("charge").refuses("CardDeclined", times=1)
+    world.submit()
+    with pytest.raises(InvariantBroken, match=r"KNOWN.*charge is Error, without effect as it says"):
+        world.run()
+
+
+CHARGING = Workflow(
+    name="charging",
+    steps=(replace(charge, after=()),),
+    complete_within=timedelta(hours=4),
+    on_failure=Archive(),
+    retain_for=timedelta(days=1),
+)
+
+note = Step(name="note", agent="clerk", complete_within=timedelta(seconds=30))
+NOTING = Workflow(
+    name="noting",
+    steps=(note,),
+    complete_within=timedelta(hours=4),
+    on_failure=Archive(),
+    retain_for=timedelta(days=1),
+)
+
+
+def test_what_nothing_undoes_stands_once_whatever_people_repair(monkeypatch: Patch) -> None:
+    def believes(record: StepRecord) -> bool:
+        return record.process_state is ProcessState.ERROR
+
+    monkeypatch.setattr(StepRecord, "refused", property(believes))
+    world = World(NOTING)
+    world.on("note").loses_answer(times=3)
+    order_id = world.submit()
+    world.run()
+    assert world.task(order_id).state is TaskState.ARCHIVED
+    assert world.standing(order_id) == ["note"]
+    world.operator.resubmit(order_id, fresh_key=True)
+    with pytest.raises(InvariantBroken, match=r"ONCE.*note stands as"):
+        world.run()
+
+
+def test_only_to_begin_all_over_does_it_once_more() -> None:
+    world = World(NOTING)
+    world.on("note").loses_answer(times=3)
+    order_id = world.submit()
+    world.run()
+    world.operator.cancel(order_id)
+    world.run()
+    assert world.task(order_id).state is TaskState.CANCELLED
+    world.operator.resubmit(order_id, again=True)
+    assert world.run().task(order_id).state is TaskState.COMPLETED
+    assert world.standing(order_id) == ["note", "note"]
+
+
+@pytest.mark.parametrize(
+    ("key", "number"),
+    [("", 1), ("/2", 2), ("/12/backup", 12), ("/backup", 1)],
+)
+def test_the_round_of_a_key_is_read_from_it(key: str, number: int) -> None:
+    assert round_of("ord-1", "pick[3]", f"ord-1/pick[3]/perform{key}") == number

@@ -1,0 +1,254 @@
+"""Each invariant is found broken, by its name, where a part of the stack is broken."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.alerts.group import opened
+from roundsman.engine import attempts, compensation, due, machine
+from roundsman.engine import steps as ready_steps
+from roundsman.engine.decision import DecisionContext
+from roundsman.model.events import Claimant, HistoryRow
+from roundsman.model.failure import Failure
+from roundsman.model.instants import MINUTE
+from roundsman.model.plan import StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Task
+from roundsman.ports import Saved, Superseded
+from roundsman.scheduler.scheduler import Scheduler
+from roundsman.supervisor.supervisor import PassReport, Supervisor
+from roundsman.testing import (
+    FOR_EVER,
+    Fault,
+    Invariant,
+    InvariantBroken,
+    Mishaps,
+    ProcessingOptions,
+    World,
+)
+from roundsman.testing.ledger import EffectKey, Ledger
+from roundsman.testing.memory import MemoryStore
+from roundsman.testing.world.agents import RequestRun
+from roundsman.testing.world.outbox import WorldOutbox
+from roundsman.wire.alert import Alert
+from tests.unit.testing.samples import BESIDE, SHOP
+
+Patch = pytest.MonkeyPatch
+Change = Callable[[Task], Task]
+
+
+def stores(patch: Patch, change: Change) -> None:
+    """A store that keeps another record than it was given."""
+    save = MemoryStore.save
+
+    def changed(
+        self: MemoryStore, task: Task, *, seen: int, history: Sequence[HistoryRow] = ()
+    ) -> Saved | Superseded:
+        return save(self, change(task), seen=seen, history=history)
+
+    patch.setattr(MemoryStore, "save", changed)
+
+
+def knows_no_hurry(patch: Patch, _: World) -> None:
+    patch.setattr(due, "START_WITHIN", 10 * MINUTE)
+
+
+def counts_what_was_never_sent(patch: Patch, world: World) -> None:
+    patch.setattr(attempts, "_may_be_unsent", lambda context, step: False)
+    world.faults.on("send_requests", Fault.CRASH_BEFORE, nth=1)
+
+
+def takes_silence_for_a_no(patch: Patch, world: World) -> None:
+    def known(task: Task) -> Task:
+        steps = {
+            name: replace(record, outcome_unknown=False, effect=None)
+            if record.process_state is ProcessState.ERROR
+            else record
+            for name, record in task.steps.items()
+        }
+        return replace(task, steps=steps)
+
+    stores(patch, known)
+    world.on("mail").loses_answer(times=FOR_EVER)
+
+
+def looks_late(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, due_at=task.due_at + 10 * MINUTE))
+
+
+def gives_one_lock_twice(patch: Patch, world: World) -> None:
+    patch.setattr(Claimant, "token", lambda self, attempt, version: "the-lock.1.1")
+    world.on("reserve").hangs()
+
+
+def starts_everything(patch: Patch, _: World) -> None:
+    def pending(context: DecisionContext, step: StepPlan) -> bool:
+        return context.decision.step(step.name).process_state is ProcessState.PENDING
+
+    patch.setattr(ready_steps, "_is_ready", pending)
+
+
+def undoes_in_any_order(patch: Patch, world: World) -> None:
+    patch.setattr(compensation, "_successors_settled", lambda context, step: True)
+    world.on("charge").refuses()
+
+
+def forgets_what_it_saves(patch: Patch, _: World) -> None:
+    patch.setattr(MemoryStore, "save", lambda self, task, *, seen, history=(): Saved())
+
+
+def repeats_what_it_did(patch: Patch, world: World) -> None:
+    perform = Ledger.perform
+
+    def again(self: Ledger, effect: EffectKey, *, fenced: bool) -> bool:
+        done = perform(self, effect, fenced=fenced)
+        self.count[effect.key] += effect.step == "charge"
+        return done
+
+    patch.setattr(Ledger, "perform", again)
+
+
+def knows_no_fence(patch: Patch, world: World) -> None:
+    perform = Ledger.perform
+    patch.setattr(
+        Ledger, "perform", lambda self, effect, *, fenced: perform(self, effect, fenced=False)
+    )
+    world.on("charge").lands_late(timedelta(minutes=30)).refuses()
+
+
+def completes_at_once(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, state=TaskState.COMPLETED, ended_at=task.created_at))
+
+
+def alerts_nobody(patch: Patch, world: World) -> None:
+    def nothing(self: WorldOutbox, alert: Alert) -> None: ...
+
+    patch.setattr(WorldOutbox, "publish", nothing)
+    world.on("charge").refuses()
+    world.on("charge", "undo").refuses()
+
+
+def alerts_for_nothing(_: Patch, world: World) -> None:
+    failure = Failure("shop", "charge", "archived", "CardDeclined", "")
+    group = opened(failure, agent="", task_id="order-1", since=world.now, now=world.now)
+    world.processes.groups.open(group)
+
+
+def tells_nobody(patch: Patch, _: World) -> None:
+    patch.setattr(WorldOutbox, "send_status", lambda self, queue_url, body: True)
+
+
+def looks_and_does_nothing(patch: Patch, world: World) -> None:
+    patch.setattr(machine, "_inspect", lambda context: None)
+    world.on("charge").hangs(FOR_EVER)
+
+
+def sleeps(patch: Patch, world: World) -> None:
+    patch.setattr(Supervisor, "make_pass", lambda self, *, stop_at: PassReport())
+    world.on("charge").hangs(FOR_EVER)
+
+
+def leaves_what_is_over(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, lane="done#0"))
+
+
+def counts_no_version(patch: Patch, _: World) -> None:
+    stores(patch, lambda task: replace(task, version=task.version - 1))
+
+
+def raises(patch: Patch, _: World) -> None:
+    def reply(self: Scheduler, *_: object) -> None:
+        raise ZeroDivisionError("by nought")
+
+    patch.setattr(Scheduler, "reply", reply)
+
+
+BREAK = {
+    Invariant.ALWAYS_DUE: looks_late,
+    Invariant.READY: knows_no_hurry,
+    Invariant.LOOKED_AT: sleeps,
+    Invariant.SENT: counts_what_was_never_sent,
+    Invariant.ONE_LOCK: gives_one_lock_twice,
+    Invariant.IN_ORDER: starts_everything,
+    Invariant.UNDO_IN_ORDER: undoes_in_any_order,
+    Invariant.EXPLAINED: forgets_what_it_saves,
+    Invariant.ONCE: repeats_what_it_did,
+    Invariant.KNOWN: takes_silence_for_a_no,
+    Invariant.UNDONE: knows_no_fence,
+    Invariant.COMPLETED: completes_at_once,
+    Invariant.ALERTED: alerts_nobody,
+    Invariant.CAUSED: alerts_for_nothing,
+    Invariant.TOLD: tells_nobody,
+    Invariant.ENDS: looks_and_does_nothing,
+    Invariant.AGREES: completes_at_once,
+    Invariant.NOT_LOST: counts_no_version,
+    Invariant.HANDLED: raises,
+}
+
+
+def broken_run(world: World) -> InvariantBroken:
+    world.submit(options=ProcessingOptions(reply_to="https://queue.example/replies"))
+    with pytest.raises(InvariantBroken) as caught:
+        world.run()
+    return caught.value
+
+
+@pytest.mark.parametrize("invariant", Invariant)
+def test_each_invariant_is_found_broken_where_a_part_of_the_stack_is(
+    invariant: Invariant, monkeypatch: Patch
+) -> None:
+    world = World(SHOP, seed=8)
+    BREAK[invariant](monkeypatch, world)
+    broken = broken_run(world)
+    assert invariant in {found.invariant for found in broken.broken}
+    said = str(broken)
+    assert f"{invariant.name}: {invariant}" in said
+    assert "seed=8" in said
+    assert "message-1 of orders: accepted" in said, "and all that happened"
+
+
+def test_an_effect_that_is_said_and_was_not_done_is_unexplained(monkeypatch: Patch) -> None:
+    monkeypatch.setattr(RequestRun, "leave_effect", lambda self: None)
+    world = World(SHOP)
+    broken = broken_run(world)
+    assert [found.invariant for found in broken.broken] == [Invariant.EXPLAINED]
+    assert "reserve is Processed" in broken.broken[0].what
+
+
+def test_a_task_that_is_not_over_never_leaves_its_open_lane(monkeypatch: Patch) -> None:
+    world = World(SHOP)
+    leaves_what_is_over(monkeypatch, world)
+    assert Invariant.ALWAYS_DUE in {found.invariant for found in broken_run(world).broken}
+
+
+def test_a_handler_that_breaks_says_by_what(monkeypatch: Patch) -> None:
+    world = World(SHOP)
+    raises(monkeypatch, world)
+    broken = broken_run(world)
+    assert "ZeroDivisionError: by nought" in str(broken)
+    assert isinstance(broken.__cause__, ZeroDivisionError)
+
+
+def test_a_store_that_minds_no_version_is_found_by_processes_that_meet(monkeypatch: Patch) -> None:
+    def found(seed: int) -> bool:
+        world = World(BESIDE, seed=seed, mishaps=Mishaps(meetings=0.3))
+        world.submit()
+        try:
+            world.run()
+        except InvariantBroken as broken:
+            return Invariant.NOT_LOST in {one.invariant for one in broken.broken}
+        return False
+
+    assert not any(found(seed) for seed in range(30))
+    monkeypatch.setattr(MemoryStore, "_is_at", lambda self, task_id, version: True)
+    assert any(found(seed) for seed in range(30))
+
+
+def test_an_order_that_was_taken_and_has_not_ended_is_named() -> None:
+    world = World(SHOP)
+    order_id = world.submit()
+    world.run(for_=timedelta(milliseconds=12))
+    with pytest.raises(InvariantBroken, match=f"ENDS.*{order_id}: it is Active"):
+        world.check_all_ended()

@@ -1,0 +1,123 @@
+"""The pytest plugin, in projects that have nothing but a template and tests."""
+
+import re
+import shutil
+from importlib.metadata import entry_points
+from pathlib import Path
+
+import pytest
+
+PROJECT = Path(__file__).parents[3]
+PAGE = (PROJECT / "docs" / "how-to" / "test.md").read_text(encoding="utf-8")
+BLOCK = re.compile(r"<!-- test: (\S+) -->\n```python\n(.*?)```", re.DOTALL)
+
+ONE_TEST = "def test_it(roundsman_stack):\n    roundsman_stack.run()\n"
+
+
+@pytest.fixture
+def project(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A copy of this project's template, functions and layers, and no tests."""
+    for part in ("functions", "layers"):
+        ignored = shutil.ignore_patterns("__pycache__", "testing", "requirements.txt")
+        shutil.copytree(PROJECT / part, pytester.path / part, ignore=ignored)
+    shutil.copy(PROJECT / "template.yaml", pytester.path)
+    return pytester
+
+
+def run(project: pytest.Pytester, *arguments: str) -> pytest.RunResult:
+    return project.runpytest_subprocess("-q", "-p", "no:cacheprovider", *arguments)
+
+
+def test_the_package_registers_the_plugin() -> None:
+    [found] = entry_points(group="pytest11", name="roundsman")  # make install puts it there
+    assert found.value == "roundsman.testing.plugin"
+
+
+def test_the_code_on_the_page_runs_as_it_stands(project: pytest.Pytester) -> None:
+    blocks = BLOCK.findall(PAGE)
+    assert len(blocks) == PAGE.count("```python")
+    for name, text in blocks:
+        file = project.path / name
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    tests = sum(text.count("\ndef test_") for _, text in blocks)
+    run(project, "tests").assert_outcomes(passed=tests)
+
+
+def test_a_world_in_memory_is_made_of_a_workflow_and_agents(pytester: pytest.Pytester) -> None:
+    pytester.makepyfile(
+        """
+        from datetime import timedelta
+        from roundsman import Agent, Step, Workflow
+        from roundsman.testing import TaskState
+
+        greet = Step(name="greet", agent="greeter", complete_within=timedelta(seconds=5))
+        hello = Workflow(name="hello", steps=(greet,), complete_within=timedelta(minutes=1))
+        greeter = Agent("greeter")
+
+        @greeter.performs(greet)
+        def say(request):
+            return {"said": f"hello {request.input['name']}"}
+
+        def test_it(roundsman_world):
+            world = roundsman_world(hello, greeter, seed=3)
+            order_id = world.submit({"name": "you"})
+            world.run()
+            assert world.task(order_id).state is TaskState.COMPLETED
+            assert world.task(order_id).step("greet").result == {"said": "hello you"}
+        """
+    )
+    run(pytester).assert_outcomes(passed=1)
+
+
+def test_a_template_that_is_not_there_is_said_with_where_it_was_looked_for(
+    pytester: pytest.Pytester,
+) -> None:
+    pytester.makeini("[pytest]\nroundsman_template = deploy/stack.yaml\n")
+    pytester.makepyfile(ONE_TEST)
+    result = run(pytester)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*There is no template at */deploy/stack.yaml*"])
+    result.stdout.fnmatch_lines(["*the ini option roundsman_template says where*"])
+
+
+def test_a_parameter_without_a_value_is_named_with_the_fixture_that_gives_it(
+    project: pytest.Pytester,
+) -> None:
+    template = (project.path / "template.yaml").read_text(encoding="utf-8")
+    asked = "\nParameters:\n  LoyaltyUrl:\n    Type: String\n"
+    (project.path / "template.yaml").write_text(template.replace("\nParameters:\n", asked, 1))
+    project.makepyfile(ONE_TEST)
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*asks for LoyaltyUrl*roundsman_parameters*"])
+
+
+def test_an_output_that_is_missing_is_named(project: pytest.Pytester) -> None:
+    template = (project.path / "template.yaml").read_text(encoding="utf-8")
+    (project.path / "template.yaml").write_text(template.replace("  TasksTableName:", "  Tasks:"))
+    project.makepyfile(ONE_TEST)
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*has no output TasksTableName*"])
+
+
+def test_a_package_that_is_missing_is_named_with_what_installs_it(
+    project: pytest.Pytester,
+) -> None:
+    project.makeconftest(
+        """
+        import importlib.util
+
+        really = importlib.util.find_spec
+
+        def without_moto(name, package=None):
+            return None if name == "moto" else really(name, package)
+
+        importlib.util.find_spec = without_moto
+        """
+    )
+    project.makepyfile(ONE_TEST)
+    result = run(project)
+    result.assert_outcomes(errors=1)
+    result.stdout.fnmatch_lines(["*needs moto*pip install *roundsman?testing?*"])

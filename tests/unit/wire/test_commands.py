@@ -1,0 +1,171 @@
+"""Commands: what is asked is read as it was written, and what is wrong is named field by field."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roundsman.errors import InvalidMessage
+from roundsman.model.events import (
+    COMMAND_KINDS,
+    Cancel,
+    CommandSource,
+    Extend,
+    OperatorEvent,
+    Resolve,
+    Resubmit,
+    RunNow,
+    UndoAsked,
+)
+from roundsman.model.json import Json
+from roundsman.wire.commands import LONGEST_EXTENSION, Command, command_of, read_command
+from tests.unit.wire.test_messages import contents, ids, instants, texts
+
+asked = st.builds(
+    CommandSource,
+    command_id=texts,
+    by=texts,
+    reason=st.just("") | texts,
+    seen_version=st.none() | instants,
+)
+operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
+    st.builds(
+        Resubmit,
+        asked,
+        st.lists(texts, max_size=3).map(tuple),
+        fresh_key=st.booleans(),
+        again=st.booleans(),
+    ),
+    st.builds(UndoAsked, asked),
+    st.builds(Cancel, asked, undo=st.booleans()),
+    st.builds(Resolve, asked, texts, did=st.just(value=True), result=contents),
+    st.builds(Resolve, asked, texts, did=st.just(value=False)),
+    st.builds(Extend, asked, st.integers(1, LONGEST_EXTENSION), st.none() | texts),
+    st.builds(RunNow, asked),
+)
+
+
+@given(ids, operator_events)
+def test_what_a_person_asks_is_read_as_it_was_written(task_id: str, event: OperatorEvent) -> None:
+    command = command_of(task_id, event)
+    assert read_command(command.body()) == command
+    assert command.kind == COMMAND_KINDS[type(event)]
+
+
+WHO = {"commandId": "c-1", "by": "ann", "reason": "why", "seenVersion": 4}
+ASKED = CommandSource("c-1", "ann", "why", 4)
+WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
+    (
+        Resubmit(ASKED, ("a",), fresh_key=True),
+        "resubmit",
+        {"steps": ["a"], "freshKey": True, "again": False},
+    ),
+    (UndoAsked(ASKED), "undo", {}),
+    (Cancel(ASKED, undo=False), "cancel", {"undo": False}),
+    (
+        Resolve(ASKED, "a", did=True, result={"id": 1}),
+        "resolve",
+        {"step": "a", "outcome": "did", "result": {"id": 1}},
+    ),
+    (Resolve(ASKED, "a", did=False), "resolve", {"step": "a", "outcome": "did-not"}),
+    (Extend(ASKED, 60, "a"), "extend", {"step": "a", "seconds": 60}),
+    (RunNow(ASKED), "run", {}),
+]
+
+
+@pytest.mark.parametrize(("event", "kind", "payload"), WIRE)
+def test_the_fields_on_the_wire_are_those_of_the_contract(
+    event: OperatorEvent, kind: str, payload: dict[str, Json]
+) -> None:
+    assert json.loads(command_of("ord-1", event).body()) == {
+        "version": 1,
+        "kind": kind,
+        "taskId": "ord-1",
+        **WHO,
+        **payload,
+    }
+
+
+def message(kind: str, **fields: Json) -> dict[str, Json]:
+    return {
+        "version": 1,
+        "kind": kind,
+        "taskId": "ord-1",
+        "commandId": "c-1",
+        "by": "ann",
+        **fields,
+    }
+
+
+def problems_of(value: dict[str, Json]) -> set[str]:
+    try:
+        read_command(json.dumps(value))
+    except InvalidMessage as refusal:
+        return {problem.path for problem in refusal.problems if problem.message}
+    return set()
+
+
+@pytest.mark.parametrize(
+    ("found", "event"),
+    [
+        (message("resubmit"), Resubmit(CommandSource("c-1", "ann"))),
+        (message("resubmit", steps=None), Resubmit(CommandSource("c-1", "ann"))),
+        (message("cancel"), Cancel(CommandSource("c-1", "ann"), undo=True)),
+        (
+            message("resolve", step="a", outcome="did"),
+            Resolve(CommandSource("c-1", "ann"), "a", did=True),
+        ),
+        (message("extend", seconds=9, step=None), Extend(CommandSource("c-1", "ann"), 9)),
+        (message("undo", reason=None), UndoAsked(CommandSource("c-1", "ann"))),
+        (message("run", laterField=[1]), RunNow(CommandSource("c-1", "ann"))),
+    ],
+)
+def test_what_may_be_left_out_has_its_meaning(found: dict[str, Json], event: OperatorEvent) -> None:
+    assert read_command(json.dumps(found)).event == event
+
+
+@pytest.mark.parametrize("kind", sorted(COMMAND_KINDS.values()))
+def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> None:
+    found = message(kind, step="a", outcome="did", seconds=1)
+    assert problems_of(found) == set()
+    for name in ("commandId", "by"):
+        missing = {key: value for key, value in found.items() if key != name}
+        assert problems_of(missing) == {name}
+        assert problems_of({**found, name: ""}) == {name}
+    assert problems_of({**found, "seenVersion": "4"}) == {"seenVersion"}
+    assert problems_of({**found, "seenVersion": -1}) == {"seenVersion"}
+    assert problems_of({**found, "reason": 3}) == {"reason"}
+
+
+@pytest.mark.parametrize(
+    ("found", "wrong"),
+    [
+        (message("resubmit", steps="a"), {"steps"}),
+        (message("resubmit", steps=["a", 3]), {"steps"}),
+        (message("resubmit", steps=[""]), {"steps"}),
+        (message("resubmit", freshKey="yes", again=1), {"freshKey", "again"}),
+        (message("resubmit", input={"currency": "EUR"}), {"input"}),
+        (message("cancel", undo=None), {"undo"}),
+        (message("cancel", undo="no"), {"undo"}),
+        (message("resolve"), {"step", "outcome"}),
+        (message("resolve", step="a", outcome="maybe"), {"outcome"}),
+        (message("resolve", step="a", outcome=["did"]), {"outcome"}),
+        (message("extend"), {"seconds"}),
+        (message("extend", seconds=0), {"seconds"}),
+        (message("extend", seconds=LONGEST_EXTENSION + 1), {"seconds"}),
+        (message("extend", seconds=1.5), {"seconds"}),
+        (message("extend", seconds=True, step=""), {"seconds", "step"}),
+        (message("delete"), {"kind"}),
+        (message(""), {"kind"}),
+    ],
+)
+def test_what_is_wrong_is_named(found: dict[str, Json], wrong: set[str]) -> None:
+    assert problems_of(found) == wrong
+
+
+def test_the_stacks_own_commands_say_no_more_than_their_kind() -> None:
+    for kind in ("start", "inspect"):
+        command = Command(kind, "ord-1")
+        assert json.loads(command.body()) == {"version": 1, "kind": kind, "taskId": "ord-1"}
+        assert read_command(command.body()) == command

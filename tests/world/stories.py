@@ -1,0 +1,385 @@
+"""The interleavings that break systems like this one, and the tests that tell each of them.
+
+`python -m tests.world.stories` writes them into docs/explanation/reliability.md.
+"""
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGE = ROOT / "docs" / "explanation" / "reliability.md"
+BEGIN = "<!-- interleavings -->"
+END = "<!-- end of interleavings -->"
+
+EFFECTS = "tests/world/test_effects.py"
+MESSAGES = "tests/world/test_messages.py"
+SUPERVISION = "tests/world/test_supervision.py"
+OVERLOAD = "tests/world/test_overload.py"
+RECORDS = "tests/world/test_records.py"
+REPAIRS = "tests/world/test_repairs.py"
+REDELIVERY = "tests/unit/scheduler/test_redelivery.py"
+
+
+@dataclass(frozen=True, slots=True)
+class Story:
+    """What happens, in a sentence that ends in what must not; `tests` are node ids."""
+
+    sentence: str
+    tests: tuple[str, ...]
+
+
+STORIES = (
+    Story(
+        "A charge is given up by its agent and undone, because another branch failed or an "
+        "operator asked, and lands after that: undone, with the money taken.",
+        (
+            f"{EFFECTS}::test_a_charge_that_lands_late_is_refunded_though_a_parallel_step_failed_at_once",
+            f"{EFFECTS}::test_a_charge_that_lands_late_is_refunded_though_an_operator_asked_for_undo_before",
+            f"{EFFECTS}::test_where_the_service_fences_the_refund_is_sent_at_once_and_the_late_charge_is_refused",
+        ),
+    ),
+    Story(
+        "A charge succeeds and its answer is lost; its step waits to be repeated, or has no "
+        "attempt left, when the task is undone: the undo passes it over.",
+        (f"{EFFECTS}::test_a_charge_whose_answer_was_lost_is_refunded_be_it_requeued_or_given_up",),
+    ),
+    Story(
+        "One copy of a request is refused, the task is undone, and the other copy succeeds: "
+        "a refusal was taken for a proof.",
+        (
+            f"{EFFECTS}::test_a_refusal_is_no_proof_since_a_second_copy_of_the_request_may_find_funds",
+        ),
+    ),
+    Story(
+        "A request is delivered again when its step is done, and undone since, and the service "
+        "has forgotten the key: it is done anew.",
+        (
+            f"{EFFECTS}::test_a_perform_that_is_delivered_again_after_its_step_is_done_takes_no_money_that_stays",
+        ),
+    ),
+    Story(
+        "A request is given back uncalled, as its agent is held; SQS delivers it once more, it is "
+        "done then, and its answer lost: the step goes to another agent, and is done twice.",
+        (
+            f"{EFFECTS}::test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time",
+            f"{EFFECTS}::test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back",
+            "tests/world/test_many_agents.py::test_a_charge_that_goes_from_agent_to_agent_whatever_happens_is_made_at_one_of_them",
+            "tests/contract/test_call_notes.py::test_a_call_and_a_closing_at_once_never_both_succeed",
+        ),
+    ),
+    Story(
+        "The function dies between writing that a task is completed and saying so; redelivered, "
+        "in the dead letters or with nothing retained, the reply is taken for a late one: the "
+        "application is never told.",
+        (
+            f"{MESSAGES}::test_completed_is_told_though_the_function_dies_between_its_write_and_the_status",
+        ),
+    ),
+    Story(
+        "The customer deletes the reply queue, or it fails: a status that cannot be sent keeps "
+        "the next request from being sent, and a healthy order is undone.",
+        (
+            f"{MESSAGES}::test_a_reply_queue_that_its_customer_has_deleted_stops_no_healthy_order",
+            f"{MESSAGES}::test_statuses_that_fail_for_now_delay_no_step_and_are_told_in_the_end",
+        ),
+    ),
+    Story(
+        "The due entry stands at a late deadline (of a long step, a long wait, a start next "
+        "month), then a step with an early one starts and its request is lost: nobody looks.",
+        (
+            f"{SUPERVISION}::test_a_step_with_an_early_deadline_is_found_though_the_entry_was_moved_to_a_late_one",
+            f"{SUPERVISION}::test_a_run_now_during_a_long_wait_is_watched_though_its_request_is_lost",
+            f"{SUPERVISION}::test_a_resubmitted_step_is_watched_though_its_request_is_lost",
+            f"{SUPERVISION}::test_a_task_of_next_month_that_is_run_now_is_watched_from_now_on",
+        ),
+    ),
+    Story(
+        "A supervisor has read a task and is about to move its entry to a late deadline when a "
+        "scheduler commits an early one: the early one is overwritten.",
+        (
+            f"{SUPERVISION}::test_a_supervisor_that_is_overtaken_does_not_move_the_entry_beyond_the_new_deadline",
+            "tests/contract/test_task_store.py::test_rearming_after_a_newer_decision_leaves_its_earlier_deadline",
+            "tests/contract/test_races.py::test_a_rearming_and_a_decision_at_once_leave_the_decisions_deadline",
+        ),
+    ),
+    Story(
+        "A step fails for good and the task is to be archived while another step is at work: the "
+        "task leaves the open lane, and that step is watched by nobody.",
+        (f"{SUPERVISION}::test_a_step_beside_one_that_failed_for_good_is_watched_to_its_own_end",),
+    ),
+    Story(
+        "A supervisor stores that a step is to be repeated and dies before it sends: an attempt "
+        "is counted that was never made.",
+        (f"{SUPERVISION}::test_a_requeue_whose_supervisor_dies_before_it_sends_burns_no_attempt",),
+    ),
+    Story(
+        "A backlog is longer than a step may take: every request expires unread, every success "
+        "is late, and healthy orders are undone.",
+        (
+            f"{OVERLOAD}::test_every_order_of_a_backlog_longer_than_its_time_completes_and_none_is_undone",
+            "tests/unit/engine/test_attempts_backlog.py::test_every_order_of_a_backlog_longer_than_its_time_completes_with_no_failure_counted",
+            f"{OVERLOAD}::test_an_order_of_a_backlog_whose_calls_take_long_has_one_request_and_waits_in_its_queue",
+            "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
+        ),
+    ),
+    Story(
+        "A circuit is open for ten minutes: every attempt is burned against it.",
+        (
+            f"{OVERLOAD}::test_ten_minutes_of_an_open_circuit_burn_no_attempt",
+            f"{OVERLOAD}::test_what_was_sent_before_its_circuit_opened_is_given_back_and_burns_none_either",
+        ),
+    ),
+    Story(
+        "A task is begun again after its undo, under the same keys: the service answers with the "
+        "old success of a charge that was refunded.",
+        (
+            f"{EFFECTS}::test_an_order_that_is_begun_again_after_its_undo_is_charged_under_a_key_of_its_own",
+        ),
+    ),
+    Story(
+        "A resubmission is delivered once more after the task has failed a second time: it acts "
+        "again, unasked.",
+        (
+            f"{EFFECTS}::test_a_resubmission_that_is_delivered_again_after_a_second_failure_does_nothing",
+        ),
+    ),
+    Story(
+        "A task that is over is removed, and its order event comes once more: the order is made, "
+        "and charged, anew.",
+        (
+            f"{MESSAGES}::test_an_order_event_that_comes_again_when_its_task_is_gone_creates_nothing",
+            "tests/contract/test_task_store.py::test_a_task_past_its_retention_is_not_made_anew_while_its_order_is_there",
+        ),
+    ),
+    Story(
+        "Two copies of an order event are handled at once, and a conflict of transactions is "
+        "taken for an order that exists: it is acknowledged, and never made.",
+        (
+            f"{MESSAGES}::test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken",
+            f"{MESSAGES}::test_an_order_whose_write_was_in_conflict_is_not_taken_for_one_that_exists",
+            "tests/unit/aws/test_errors.py::test_a_cancelled_transaction_means_what_cancelled_it",
+            "tests/contract/test_lost_answers.py::test_what_may_pass_is_tried_again_and_never_taken_for_an_order_that_exists",
+        ),
+    ),
+    Story(
+        "A record makes the machine fail and stands at the head of its shard: each pass begins, "
+        "and ends, there.",
+        (
+            f"{SUPERVISION}::test_a_task_that_breaks_the_machine_holds_up_no_other_of_its_shard",
+            "tests/unit/supervisor/test_supervisor.py::test_a_broken_record_at_the_head_of_its_shard_does_not_stop_the_rest",
+        ),
+    ),
+    Story(
+        "One message kills the function: the nine others of its batch go to the dead letters with "
+        "it.",
+        (
+            "tests/unit/aws/sqs/test_batch.py::test_a_message_that_kills_the_process_takes_no_innocent_along",
+            "tests/unit/aws/sqs/test_batch.py::test_the_poison_ends_in_its_dead_letter_queue_alone",
+            "tests/moto/test_bad_messages.py::test_a_message_that_kills_the_function_takes_none_of_its_batch_with_it",
+        ),
+    ),
+    Story(
+        "Twenty steps come after one whose reply is repeated: twenty requests become a hundred.",
+        (
+            f"{MESSAGES}::test_a_reply_that_comes_twice_does_not_multiply_the_requests_of_the_steps_behind_it",
+            f"{MESSAGES}::test_a_redelivered_reply_sends_again_only_what_it_has_claimed_itself",
+        ),
+    ),
+    Story(
+        "Results grow until no item holds them: the reply that crosses the line fails for ever.",
+        (
+            f"{RECORDS}::test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said",
+            f"{RECORDS}::test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits",
+        ),
+    ),
+    Story(
+        "An order id has a slash, a line's end or letters beyond ASCII: its calls go elsewhere, "
+        "and its alert can never be published.",
+        (
+            f"{RECORDS}::test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_reason",
+            "tests/unit/alerts/test_group_alert.py::test_an_id_of_any_length_and_script_has_an_alert_that_sns_takes",
+            "tests/unit/agents/test_http.py::test_each_part_of_the_path_is_one_segment_below_the_base",
+            "tests/unit/agents/test_http.py::test_a_key_that_does_not_fit_in_a_header_is_refused",
+        ),
+    ),
+    Story(
+        "A record's time to live is written in milliseconds: nothing is ever removed.",
+        (
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",
+        ),
+    ),
+    Story(
+        "The client repeats a write that had succeeded: its condition fails against itself, and "
+        "the winner stands back as if it had lost.",
+        (
+            f"{MESSAGES}::test_a_write_that_fails_its_own_condition_for_having_succeeded_is_known_by_its_claims",
+            "tests/contract/test_lost_answers.py::test_a_decision_whose_answer_was_lost_is_found_in_the_record",
+            "tests/contract/test_lost_answers.py::test_an_order_whose_answer_was_lost_is_there_with_the_same_content",
+        ),
+    ),
+    Story(
+        "A warm instance of older code reads a record of newer code: it writes back what it "
+        "understood of it.",
+        (
+            "tests/unit/aws/dynamodb/test_codec.py::test_a_newer_format_is_not_read_whatever_else_is_in_it",
+            "tests/contract/test_task_store.py::test_a_record_of_newer_code_is_not_read_and_stays_due",
+            "tests/unit/scheduler/test_scheduler.py::test_a_record_of_newer_code_is_left_alone_and_its_message_comes_again",
+            "tests/unit/supervisor/test_supervisor.py::test_a_record_of_newer_code_is_left_where_it_is_for_newer_code",
+        ),
+    ),
+    Story(
+        "Scheduler, agent, scheduler, agent is a loop to Lambda, which stops it after some sixteen "
+        "rounds; no emulator shows that.",
+        (
+            "tests/template/test_functions.py::test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway",
+        ),
+    ),
+    Story(
+        "A queue is longer than a request may wait: it is read too late, sent again to the "
+        "queue's end, and read too late for ever.",
+        (
+            f"{OVERLOAD}::test_a_request_that_is_always_read_too_late_is_given_the_time_of_its_queue",
+        ),
+    ),
+    Story(
+        "A held step is woken by nothing, or the task's time runs out while its agent is held.",
+        (
+            f"{OVERLOAD}::test_a_held_step_is_woken_by_the_end_of_its_hold_though_nobody_tells_it",
+            f"{OVERLOAD}::test_a_task_whose_time_runs_out_while_its_agent_is_held_completes",
+            f"{OVERLOAD}::test_an_undo_whose_agent_is_held_is_made_when_the_hold_ends",
+        ),
+    ),
+    Story(
+        "An undo finds its own key in its request and not that of what it undoes: it undoes "
+        "nothing.",
+        (
+            f"{EFFECTS}::test_an_undo_is_given_the_key_of_the_perform_in_the_first_round_and_in_the_second",
+        ),
+    ),
+    Story(
+        "The supervisor may not read or write a table for hours: it takes every due record for a "
+        "broken one, and comes back to them hours after the right is given back.",
+        (
+            f"{SUPERVISION}::test_a_right_that_was_lost_for_hours_delays_no_order_once_it_is_given_back",
+            f"{SUPERVISION}::test_a_record_that_was_taken_for_broken_is_looked_at_within_a_quarter_of_an_hour",
+            "tests/unit/supervisor/test_supervisor_refused.py::test_what_is_refused_for_one_task_is_asked_for_no_other_in_that_pass",
+        ),
+    ),
+    Story(
+        "Another hand writes one hold, mark, group or lease that cannot be read: nobody can decide "
+        "anything any more.",
+        (
+            "tests/contract/test_holds.py::test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other",
+            "tests/contract/test_holds.py::test_a_hold_that_cannot_be_read_gives_way_to_the_next_of_its_kind",
+            "tests/contract/test_marks.py::test_a_mark_that_is_none_is_passed_over_and_the_next_takes_its_place",
+            "tests/contract/test_groups.py::test_an_attribute_that_is_no_group_silences_no_other_and_gives_way",
+            "tests/contract/test_leases.py::test_what_of_the_leases_cannot_be_read_counts_as_none_and_gives_way_to_the_next_write",
+        ),
+    ),
+    Story(
+        "A task's time begins and ends between two passes of the supervisor: its end is noticed by "
+        "the next pass, minutes late.",
+        (
+            f"{SUPERVISION}::test_a_task_with_little_time_ends_within_two_seconds_of_it",
+            f"{SUPERVISION}::test_a_task_starts_within_two_seconds_of_its_time",
+        ),
+    ),
+    Story(
+        "An answer is lost, and the service answers no probe: nobody knows what happened, and the "
+        "undo, which would be right either way, is never made.",
+        (
+            f"{EFFECTS}::test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer",
+        ),
+    ),
+    Story(
+        "A charge is taken, and its step fails for good all the same: a later try was refused, or "
+        "another copy, or its error is one that is not to be repeated. A person resubmits it under "
+        "a new key, or while its agent is held: the customer pays twice.",
+        (
+            f"{REPAIRS}::test_a_charge_that_was_taken_and_then_refused_is_not_made_under_a_second_key",
+            f"{REPAIRS}::test_a_charge_that_was_taken_and_then_refused_is_not_made_at_another_agent",
+            f"{REPAIRS}::test_a_copy_of_a_refused_request_is_not_taken_where_the_step_may_go_to_another_agent",
+            f"{REPAIRS}::test_what_a_copy_says_of_a_step_that_has_failed_is_kept_after_the_task_has_ended",
+        ),
+    ),
+    Story(
+        "An inspection, a command or a reply that moves a step to another agent claims it, and its "
+        "request cannot be sent; redelivered, the message finds nothing to do: an attempt is "
+        "counted that was never made.",
+        (
+            f"{REPAIRS}::test_an_inspection_that_could_not_send_its_claim_sends_it_when_it_comes_again",
+            f"{REDELIVERY}::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
+            f"{REPAIRS}::test_a_process_that_dies_before_it_sends_costs_a_short_step_no_attempt",
+            "tests/unit/engine/test_routing.py::test_a_reply_that_moved_its_step_to_another_agent_sends_that_request_again",
+        ),
+    ),
+    Story(
+        "A message claims an attempt that is not counted, and claims it once more when it is "
+        "redelivered: both requests have one lock, and a late answer to the first counts for the "
+        "second.",
+        (
+            f"{REDELIVERY}::test_a_request_that_was_not_sent_in_its_time_is_another_claim_with_another_lock",
+        ),
+    ),
+    Story(
+        "The supervisor's own inspection makes a step ready, and the Start that follows is lost: "
+        "nobody looks before the task's time is over.",
+        (
+            f"{REPAIRS}::test_a_step_that_an_inspection_makes_ready_is_watched_though_its_start_is_lost",
+        ),
+    ),
+    Story(
+        "A callback that may take 30 days comes after five minutes, and the order fails: its undo "
+        "waits for the 30 days.",
+        (f"{REPAIRS}::test_an_undo_does_not_wait_for_a_callback_that_has_come",),
+    ),
+    Story(
+        "An outside system answers by the token of an attempt that was given up: its Yes counts, "
+        "and its No does not.",
+        (
+            "tests/unit/engine/test_attempts_long_steps.py::test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no",
+        ),
+    ),
+    Story(
+        "A person gives a slow step more time, and its agent falls silent when the request's own "
+        "time is over: everybody waits for an answer that cannot come.",
+        (f"{REPAIRS}::test_more_time_for_a_step_helps_a_call_that_takes_longer_than_it_was_given",),
+    ),
+    Story(
+        "An order is undone, begun all over and undone again: what nothing could undo in the first "
+        "round is forgotten.",
+        (f"{REPAIRS}::test_an_undone_order_names_what_an_earlier_round_has_left_standing",),
+    ),
+)
+
+
+def table() -> str:
+    """The stories as the page has them: each with the names of its tests and their files."""
+    lines = ["| | what happens | held by |", "| --- | --- | --- |"]
+    for number, story in enumerate(STORIES, 1):
+        lines.append(f"| {number} | {story.sentence} | {'<br>'.join(map(_named, story.tests))} |")
+    return "\n".join(lines)
+
+
+def written(page: str) -> str:
+    """The page with its table as it is here.
+
+    Raises ValueError where it does not have each marker once, in this order.
+    """
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end) or BEGIN in rest or END in after:
+        raise ValueError(f"the page needs the lines {BEGIN!r} and {END!r}, each once")
+    return f"{before}{BEGIN}\n\n{table()}\n\n{END}{after}"
+
+
+def _named(node: str) -> str:
+    file, _, name = node.partition("::")
+    return f"[`{name}`](../../{file})"
+
+
+if __name__ == "__main__":
+    text = PAGE.read_text(encoding="utf-8")
+    PAGE.write_text(written(text), encoding="utf-8")
+    sys.exit(0)

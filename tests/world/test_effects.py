@@ -1,0 +1,249 @@
+"""Money is taken and given back: whatever is late, lost, refused or repeated on the way."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.agents.agent import Agent
+from roundsman.agents.outcomes import DidNotHappen, Happened
+from roundsman.agents.request import StepRequest
+from roundsman.errors import PermanentError, TransientError
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Archive, Retry
+from roundsman.testing import Fault, World
+from roundsman.testing.world.queues import REPLIES, REQUESTS
+from roundsman.testing.world.services import CallEnd
+from tests.world.shop import (
+    FENCED,
+    MINUTE,
+    MONEY,
+    ONCE,
+    a_step,
+    a_workflow,
+    deliver,
+    since_morning,
+    waiting,
+)
+
+SECONDS = timedelta(seconds=1)
+LATER = TransientError("no answer", retry_after=10 * MINUTE)
+TIMED_OUT = CallEnd(done=False, error=LATER, lands_in=50_000)
+"""The agent gives its call up, and it is done 50 s later all the same."""
+
+
+def test_a_charge_that_lands_late_is_refunded_though_a_parallel_step_failed_at_once() -> None:
+    charge = a_step("charge", compensation=MONEY)
+    world = World(a_workflow(charge, a_step("reserve", retry=ONCE)))
+    world.on("charge").add(TIMED_OUT)
+    world.on("reserve").refuses("OutOfStock")
+    order = world.submit()
+    world.run(for_=51 * SECONDS)
+    assert world.standing(order) == ["charge"], "the money is taken when nobody listens any more"
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+
+
+def test_a_charge_that_lands_late_is_refunded_though_an_operator_asked_for_undo_before() -> None:
+    world = World(a_workflow(a_step("charge", compensation=MONEY)))
+    world.on("charge").add(TIMED_OUT)
+    order = world.submit()
+    world.run(for_=10 * SECONDS)
+    world.operator.undo(order)
+    world.run(for_=41 * SECONDS)
+    assert world.standing(order) == ["charge"]
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+    assert since_morning(world) > 65 * SECONDS, "its request could act for a minute, clocks apart"
+
+
+def test_where_the_service_fences_the_refund_is_sent_at_once_and_the_late_charge_is_refused() -> (
+    None
+):
+    world = World(a_workflow(a_step("charge", compensation=FENCED, retry=ONCE)))
+    world.on("charge").add(TIMED_OUT)
+    order = world.submit()
+    world.run(for_=SECONDS)
+    assert world.task(order).state is TaskState.UNDONE
+    world.run()
+    assert since_morning(world) > 50 * SECONDS
+    assert world.standing(order) == []
+    assert "comes too late: spent" in str(world.trace)
+
+
+@pytest.mark.parametrize("state", [ProcessState.PENDING, ProcessState.ERROR])
+def test_a_charge_whose_answer_was_lost_is_refunded_be_it_requeued_or_given_up(
+    state: ProcessState,
+) -> None:
+    attempts = 1 if state is ProcessState.ERROR else 2
+    charge = a_step("charge", compensation=MONEY, retry=Retry(max_attempts=attempts))
+    world = World(a_workflow(charge, on_failure=Archive()))
+    world.on("charge").loses_answer()
+    order = world.submit()
+    world.run(for_=MINUTE / 2)
+    world.hold("charge", MINUTE, "so that a requeued charge stays where it is")
+    world.run(until=lambda: world.task(order).step("charge").process_state is state)
+    assert world.standing(order) == ["charge"]
+    world.operator.undo(order)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+
+
+@pytest.mark.parametrize("compensation", [MONEY, FENCED], ids=["forgetful", "fenced"])
+def test_a_refusal_is_no_proof_since_a_second_copy_of_the_request_may_find_funds(
+    compensation: object,
+) -> None:
+    world = World(a_workflow(a_step("charge", compensation=compensation)))
+    world.mail("requests", '"step":"charge"').comes_twice(after=20 * SECONDS)
+    world.on("charge").refuses("CardDeclined", times=1)
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+    taken = world.services.ledger.count.get(f"{order}/charge/perform", 0)
+    assert taken == (1 if compensation is MONEY else 0), "the second copy would have succeeded"
+
+
+@pytest.mark.parametrize("seconds", [30, 70], ids=["before its undo may begin", "after its undo"])
+def test_a_perform_that_is_delivered_again_after_its_step_is_done_takes_no_money_that_stays(
+    seconds: int,
+) -> None:
+    charge = a_step("charge", compensation=MONEY)
+    world = World(a_workflow(charge, a_step("ship", charge)))
+    world.mail("requests", '"operation":"perform"').comes_twice(after=seconds * SECONDS)
+    world.on("ship").refuses("AddressUndeliverable")
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == [], "the service has forgotten the key, and does it anew"
+
+
+class Bank:
+    """A service that answers a key that it knows as it did before, refunded or not."""
+
+    def __init__(self) -> None:
+        self.answers: dict[str, str] = {}
+        self.taken: dict[str, str] = {}
+        self.asked_to_refund: list[str] = []
+        self.agent = Agent("charge")
+        self.step = a_step("charge", compensation=FENCED)
+        self.agent.performs(self.step)(self.charge)
+        self.agent.compensates(self.step)(self.refund)
+
+    def charge(self, request: StepRequest) -> Json:
+        key = request.idempotency_key
+        if key not in self.answers:
+            self.answers[key] = self.taken[key] = f"charge {len(self.answers) + 1}"
+        return {"chargeId": self.answers[key]}
+
+    def refund(self, request: StepRequest) -> None:
+        self.asked_to_refund.append(request.perform_key)
+        self.taken.pop(request.perform_key, None)
+
+
+def test_an_order_that_is_begun_again_after_its_undo_is_charged_under_a_key_of_its_own() -> None:
+    bank = Bank()
+    world = World(a_workflow(bank.step, a_step("ship", bank.step)), agents=[bank.agent])
+    world.on("ship").refuses("AddressUndeliverable", times=1)
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert not bank.taken
+    world.operator.resubmit(order)
+    world.run()
+    assert "say --again" in world.history(order)[-1].reason
+    world.operator.resubmit(order, again=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert bank.taken == {f"{order}/charge/perform/2": "charge 2"}, "and not the old answer again"
+
+
+def test_an_undo_is_given_the_key_of_the_perform_in_the_first_round_and_in_the_second() -> None:
+    bank = Bank()
+    world = World(a_workflow(bank.step, a_step("ship", bank.step)), agents=[bank.agent])
+    world.on("ship").refuses("AddressUndeliverable")
+    order = world.submit()
+    world.run()
+    assert not bank.taken
+    world.operator.resubmit(order, again=True)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert not bank.taken
+    first = f"{order}/charge/perform"
+    assert bank.asked_to_refund == [first, f"{first}/2"]
+
+
+def test_a_resubmission_that_is_delivered_again_after_a_second_failure_does_nothing() -> None:
+    world = World(a_workflow(a_step("charge", compensation=MONEY), on_failure=Archive()))
+    calls = world.on("charge").refuses("CardDeclined", times=2)
+    order = world.submit()
+    world.run()
+    world.mail("commands", '"kind":"resubmit"').comes_twice(after=10 * MINUTE)
+    world.operator.resubmit(order)
+    world.run(for_=MINUTE)
+    assert world.task(order).state is TaskState.ARCHIVED
+    failed_at = world.task(order).version
+    world.run()
+    assert since_morning(world) > 10 * MINUTE, "the copy has come"
+    assert world.task(order).version == failed_at
+    assert world.standing(order) == [], "a third call would have found funds"
+    assert calls.next().error is None
+
+
+def test_a_request_that_was_given_back_and_comes_once_more_charges_nobody_a_second_time() -> None:
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    order = world.submit()
+    world.run(until=lambda: bool(waiting(world, REQUESTS)))
+    [request] = waiting(world, REQUESTS)
+    world.hold("payment", MINUTE)
+    world.run(until=lambda: bool(waiting(world, REPLIES)))
+    world.release("payment")
+    world.queues.send(REQUESTS, request.body, to=request.to)
+    world.faults.on("reply", Fault.SWALLOWED, nth=1)
+    [copy] = waiting(world, REQUESTS)
+    deliver(world, copy)
+    world.hold("payment", 60 * MINUTE)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform/backup"
+    ]
+    assert since_morning(world) < SECONDS, "what is proven need not be waited for"
+
+
+def test_a_charge_that_a_copy_has_made_stays_at_its_agent_though_that_gives_it_back() -> None:
+    charge = a_step("charge", agents=("payment", "backup"), agent="", compensation=MONEY)
+    world = World(a_workflow(charge))
+    order = world.submit()
+    world.run(until=lambda: bool(waiting(world, REQUESTS)))
+    [request] = waiting(world, REQUESTS)
+    world.queues.send(REQUESTS, request.body, to=request.to)
+    world.faults.on("reply", Fault.SWALLOWED, nth=1)
+    deliver(world, request)
+    world.hold("payment", 10 * MINUTE)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert [effect.key for effect in world.services.ledger.standing(order)] == [
+        f"{order}/charge/perform"
+    ]
+    assert since_morning(world) > 10 * MINUTE
+
+
+def test_a_service_that_answers_no_probe_and_fences_is_refunded_after_a_lost_answer() -> None:
+    bank = Bank()
+
+    @bank.agent.probes(bank.step)
+    def find(request: StepRequest) -> Happened | DidNotHappen:
+        raise PermanentError("Http405", f"GET {request.perform_key} answered 405")
+
+    world = World(a_workflow(bank.step), agents=[bank.agent])
+    world.on("charge").loses_answer()
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert bank.asked_to_refund == [f"{order}/charge/perform"]
+    assert not bank.taken

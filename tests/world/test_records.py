@@ -1,0 +1,86 @@
+"""What is stored of an order: results that grow, and ids that nothing can spell."""
+
+from datetime import timedelta
+
+import pytest
+
+from functions.submission.app import read
+from roundsman.agents.agent import Agent
+from roundsman.agents.request import StepRequest
+from roundsman.aws.dynamodb.codec import task_item
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.workflow import Step
+from roundsman.testing import World
+from tests.support.item_size import item_size
+from tests.support.orders_samples import changed
+from tests.world.shop import FENCED, a_step, a_workflow
+from workflows.order_fulfilment import order_fulfilment
+
+KIB = 1024
+
+
+def an_agent(step: Step, *, answers_with: int) -> Agent:
+    """It answers with so many bytes of JSON."""
+
+    def answer(_request: StepRequest) -> Json:
+        return "x" * (answers_with - 2)
+
+    def undo(_request: StepRequest) -> None:
+        return None
+
+    agent = Agent(step.agent)
+    agent.performs(step)(answer)
+    agent.compensates(step)(undo)
+    return agent
+
+
+def test_an_answer_that_is_larger_than_its_plan_allows_fails_the_step_with_the_sizes_said() -> None:
+    step = a_step("charge", compensation=FENCED)
+    world = World(a_workflow(step), agents=[an_agent(step, answers_with=4 * KIB + 1)])
+    order = world.submit()
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == [], "it did have its effect"
+    said = [row.reason for row in world.history(order)]
+    assert any("the result has 4097 bytes; the plan allows 4096" in reason for reason in said)
+
+
+def test_answers_that_fill_the_record_together_fail_the_one_too_many_before_nothing_fits() -> None:
+    steps: list[Step] = []
+    for number in range(14):
+        largest = {"compensation": FENCED, "result_limit": 32 * KIB}
+        steps.append(a_step(f"step_{number}", *steps[-1:], **largest))
+    agents = [an_agent(step, answers_with=32 * KIB) for step in steps]
+    world = World(a_workflow(*steps), agents=agents)
+    largest_item = 0
+
+    def measured() -> bool:
+        nonlocal largest_item
+        for task in world.processes.watch.tasks.values():
+            largest_item = max(largest_item, item_size(task_item(task)))
+        return False
+
+    order = world.submit()
+    world.run(for_=timedelta(hours=1), until=measured)
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+    assert world.task(order).step("step_7").process_state is ProcessState.PENDING
+    assert 190 * KIB < largest_item < 400 * KIB, "14 such answers would have 448 KiB"
+    said = " ".join(row.reason for row in world.history(order))
+    assert "the task's results would have" in said
+
+
+STRANGE_IDS = ["ord/1", "ord\n1", "ord 1", "or\u010f-1", "\u6ce8\u6587", "", "a" * 129]
+
+
+@pytest.mark.parametrize("order_id", STRANGE_IDS)
+def test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_reason(
+    order_id: str,
+) -> None:
+    world = World(order_fulfilment, read=read)
+    world.submit(changed("orderId", order_id))
+    world.run()
+    [aside] = world.post.put_aside
+    assert [problem.path for problem in aside.problems] == ["orderId"]
+    assert not world.processes.watch.tasks

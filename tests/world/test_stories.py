@@ -1,0 +1,50 @@
+"""Every interleaving has its tests, and the page says which."""
+
+import ast
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.world.stories import BEGIN, END, PAGE, ROOT, STORIES, written
+
+MYSELF = Path(__file__).resolve()
+HERE = MYSELF.parent
+
+
+@cache
+def names_in(file: str) -> frozenset[str]:
+    """The names of a file's test functions."""
+    tree = ast.parse((ROOT / file).read_text(encoding="utf-8"))
+    found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef)]
+    return frozenset(name for name in found if name.startswith("test_"))
+
+
+def test_there_are_as_many_stories_as_ways_to_break_such_a_system() -> None:
+    assert len(STORIES) == 41
+    assert len({story.sentence for story in STORIES}) == 41
+
+
+@pytest.mark.parametrize("node", [node for story in STORIES for node in story.tests])
+def test_every_test_that_a_story_names_is_there(node: str) -> None:
+    file, _, name = node.partition("::")
+    assert name in names_in(file)
+
+
+def test_every_story_has_a_test_and_every_test_here_a_story() -> None:
+    assert all(story.tests for story in STORIES)
+    named = {node for story in STORIES for node in story.tests}
+    files = [f"{HERE.name}/{path.name}" for path in HERE.glob("test_*.py") if path != MYSELF]
+    here = {f"tests/{file}::{name}" for file in files for name in names_in(f"tests/{file}")}
+    assert here <= named
+
+
+def test_the_page_holds_exactly_the_stories() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    assert page == written(page), "run python -m tests.world.stories"
+
+
+@pytest.mark.parametrize("page", ["", BEGIN, f"{END}{BEGIN}", f"{BEGIN}{END}" * 2])
+def test_a_page_without_its_markers_is_refused_with_a_sentence(page: str) -> None:
+    with pytest.raises(ValueError, match="the page needs the lines"):
+        written(page)
