@@ -15,8 +15,8 @@ from roundsman.wire.messages import Reply
 from tests.project import load_template
 from tests.support.agent_samples import request
 
-HERE = Path(__file__).parent
-PAGE = (HERE.parents[1] / "docs" / "reference" / "agent.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs" / "reference" / "agent.md").read_text(encoding="utf-8")
 
 
 def test_the_code_on_the_page_runs_as_it_stands(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -42,7 +42,7 @@ def test_every_fault_in_the_table_has_its_test_and_every_test_is_in_the_table() 
     assert named
     assert sorted(named) == sorted(
         function.name
-        for file in HERE.glob("test_bad_partners*.py")
+        for file in (ROOT / "tests" / "unit" / "agents").glob("test_bad_partners*.py")
         for function in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(function, ast.FunctionDef) and function.name.startswith("test_")
     )

@@ -67,9 +67,11 @@ def copy_of_the_project(folder: Path) -> None:
 
 def here(script: str) -> str:
     """A script of the page with this test's own Python in place of the project's `.venv`."""
-    run_tests = f"{sys.executable} -m pytest -p no:cacheprovider"
-    python = ".venv/bin/python "
-    return script.replace(".venv/bin/pytest", run_tests).replace(python, f"{sys.executable} ")
+    commands = {
+        "pytest": f"{sys.executable} -m pytest -p no:cacheprovider",
+        "python": sys.executable,
+    }
+    return re.sub(r"\.venv/bin/(pytest|python)\b", lambda found: commands[found[1]], script)
 
 
 @pytest.fixture(scope="module")
