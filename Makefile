@@ -129,12 +129,13 @@ template: $(INSTALLED) ## Check template.yaml
 policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
 	$(BIN)/python -m tools.policy_scan
 
-.PHONY: docs docs-serve
+.PHONY: docs
 docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is an error
 	@$(BIN)/python -m tools.reference --check
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in .cache/site: make docs-serve shows it" >&2
 
+.PHONY: docs-serve
 docs-serve: $(INSTALLED) ## Show the site of docs/ on 127.0.0.1, anew after each change (PORT=8000)
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs serve --dev-addr 127.0.0.1:$(or $(PORT),8000)
 
