@@ -64,18 +64,21 @@ $(INSTALLED): requirements/dev.txt pyproject.toml | $(BIN)/python
 engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .cache
 	@$(BIN)/python -m tools.dynamodb_local install
 
-.PHONY: test
+# What runs on servers mostly waits for them, so the rest is done beside it, and stands back for it.
+.PHONY: test test-in-process test-servers
 test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	$(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
-	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS)
+	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-servers test-in-process
 	@$(BIN)/python -m tools.totals $(REPORTS)
+test-in-process:
+	$(BEHIND) $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
+test-servers:
+	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS)
 
 .PHONY: long
 long: engines ## Run what takes minutes each: an outage, a backlog, an urgent order behind 500, and more
 	$(BIN)/python -m pytest -m long $(TEST_ARGS)
 
-# What runs on servers mostly waits for them, so the rest is done beside it, and stands back for it.
 # Whatever fails, `finish` says which part it was, and writes nothing.
 .PHONY: verify
 verify: engines ## Run all the proof there is (docs/explanation/reliability.md): within 40 minutes on two cores

@@ -73,7 +73,8 @@ def test_a_public_package_offers_the_names_that_are_listed(package: str) -> None
 
 
 @pytest.mark.parametrize(
-    ("package", "name"), [(package, name) for package, names in PUBLIC.items() for name in names]
+    ("package", "name"),
+    [(package, name) for package, names in PUBLIC.items() for name in sorted(names)],
 )
 def test_a_public_name_can_be_imported_and_says_what_it_is(package: str, name: str) -> None:
     found = getattr(import_module(package), name)

@@ -23,12 +23,26 @@ SECONDS = timedelta(seconds=1)
 
 LONG = (
     "a breaker that opens before an undo",
+    "a scheduled start",
     "a service that hangs for ever",
+    "a step for each item",
     "an agent that did it before another one stands in",
+    "an item that is left out",
+    "an undo is asked for",
+    "an undo of a call that is done late",
+    "an undo of a lost answer",
+    "an undo that fails at first",
+    "an undo that fails for good",
+    "cancelled by an operator",
+    "cancelled by the application",
     "exhausted attempts",
+    "more items fail than may",
+    "resolved by a person",
+    "resubmitted after an undo that failed",
+    "resubmitted again after an undo",
     "two agents that fail",
 )
-"""A third of all the time, for the same calls in the same places a few times more."""
+"""They take most of the time: the same calls in the same places, a few times more."""
 
 
 def world_of(story: Story, faults: Faults, **skew: timedelta) -> World:
