@@ -58,8 +58,8 @@ CORE = Path("layers") / "core" / "roundsman"
 GROUP = CORE / "alerts" / "group.py"
 DIFFERENT = (
     # What the supervisor waits between two looks, so that nobody waits for it here.
-    (GROUP, "SOON = 50 * SECOND", "SOON = 4 * SECOND"),
-    (GROUP, "LOOKS = 10 * MINUTE", "LOOKS = 4 * SECOND"),
+    (GROUP, "MIN_COUNT_INTERVAL = 50 * SECOND", "MIN_COUNT_INTERVAL = 4 * SECOND"),
+    (GROUP, "LONGEST_BETWEEN_LOOKS = 10 * MINUTE", "LONGEST_BETWEEN_LOOKS = 4 * SECOND"),
     (GROUP, "CLEAR_FOR = 5 * MINUTE", "CLEAR_FOR = 5 * SECOND"),
     # The queue of the operators here gets the words that a mailbox gets.
     (CORE / "wire" / "limits.py", 'versions["email"]', 'versions["sqs"]'),
