@@ -65,11 +65,12 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .c
 	@$(BIN)/python -m tools.dynamodb_local install
 
 # What runs on servers mostly waits for them, so the rest is done beside it, and stands back for it.
-.PHONY: test test-in-process test-servers
+.PHONY: test
 test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
 	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-servers test-in-process
 	@$(BIN)/python -m tools.totals $(REPORTS)
+.PHONY: test-in-process test-servers
 test-in-process:
 	$(BEHIND) $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
 test-servers:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[2]
-CORE = ROOT / "layers" / "core"
+ROOTS = {"roundsman": ROOT / "layers" / "core", "roundsman_console": ROOT / "console"}
 PUBLIC = {
     "roundsman": {
         "Agent",
@@ -100,5 +100,6 @@ def test_a_private_module_is_imported_by_its_own_package_and_its_tests_only() ->
     for path, module in checked:
         if (ROOT / "tests") in path.parents:
             continue
-        package = module[: module.index("._")].replace(".", "/")
-        assert (CORE / package) in path.parents, f"{path} imports {module}"
+        package = module[: module.index("._")]
+        folder = ROOTS[package.partition(".")[0]] / package.replace(".", "/")
+        assert folder in path.parents, f"{path} imports {module}"

@@ -210,7 +210,7 @@ def spoiled(change: "Callable[[dict[str, Value]], None]") -> "dict[str, Value]":
         ("Owed", lambda item: item.update(Owed={"M": {}})),
         ("Owed[0]", lambda item: item.update(Owed={"L": [{"S": "completed"}]})),
         ("Owed[0].Seq", lambda item: item["Owed"]["L"][0]["M"].pop("Seq")),
-        ("Ending", lambda item: item.update(Termination={"S": "Archived"})),
+        ("Ending", lambda item: item.update(Ending={"S": "Archived"})),
         ("Ending.Undo", lambda item: item["Ending"]["M"].update(Undo={"S": "yes"})),
         ("CommandIds", lambda item: item.update(CommandIds={"S": "c-1"})),
         (
