@@ -1,1 +1,1 @@
-"""The command line of Roundsman; it runs on an operator's machine and never in Lambda."""
+"""The command line of Roundsman; it runs on an operator's machine, never in Lambda."""

@@ -1,4 +1,7 @@
-"""What people type for durations, results and names, read strictly; a mistake is one sentence."""
+"""Strict parsing of typed arguments: durations, results, reasons and names.
+
+An invalid argument raises ConsoleError with one sentence for the user.
+"""
 
 import getpass
 import re
@@ -8,7 +11,7 @@ from roundsman.model.json import Json, parse_json
 from roundsman.wire.commands import LONGEST_EXTENSION
 from roundsman_console.cli_errors import USAGE, ConsoleError
 
-LONGEST_REASON = 500  # characters; a reason is kept in the task's record, and shown in its lists
+LONGEST_REASON = 500  # characters; the reason is stored in the task's record and shown in lists
 LONGEST_NAME = 100
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
@@ -16,7 +19,10 @@ _DURATION = re.compile(r"(?:(\d{1,8})d)?(?:(\d{1,8})h)?(?:(\d{1,8})m)?(?:(\d{1,8
 
 
 def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -> int:
-    """`90s`, `10m`, `1h30m` or `2d` in seconds, from `least` to `most`. Raises ConsoleError."""
+    """Return a duration such as `90s`, `10m`, `1h30m` or `2d` in seconds.
+
+    Raises ConsoleError if it is not from `least` to `most` seconds.
+    """
     found = _DURATION.fullmatch(text.strip())
     if not found or not any(found.groups()):
         raise ConsoleError(
@@ -34,7 +40,11 @@ def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -
 
 
 def read_result(text: str | None) -> Json:
-    """A step's result: JSON, or `@` and the name of a file that holds it. Raises ConsoleError."""
+    """Parse a step's result: JSON, or `@` and the name of a file that contains JSON.
+
+    Returns None if `text` is None. Raises ConsoleError if the file cannot be read or the text is
+    not JSON.
+    """
     if text is None:
         return None
     source = "--result"
@@ -59,12 +69,19 @@ def _content(name: str) -> str:
 
 
 def read_reason(text: str) -> str:
-    """Why something is asked. Raises ConsoleError."""
+    """Return the reason without surrounding spaces.
+
+    Raises ConsoleError if it is empty or longer than LONGEST_REASON characters.
+    """
     return _said("--reason", text, LONGEST_REASON)
 
 
 def read_name(text: str | None) -> str:
-    """Who asks: the name given, or that of the operating system's user. Raises ConsoleError."""
+    """Return the operator's name: the given name, or the name of the operating system's user.
+
+    Raises ConsoleError if the given name is empty or longer than LONGEST_NAME characters, or if
+    the user has no name.
+    """
     if text is not None:
         return _said("The name of who asks", text, LONGEST_NAME)
     try:

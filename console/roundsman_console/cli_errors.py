@@ -1,6 +1,6 @@
-"""Trouble as one sentence and an exit code, never a traceback.
+"""Errors of commands: one sentence on standard error and an exit code, never a traceback.
 
-The exit codes of every command are here; docs/reference/cli.md lists them for scripts.
+The exit codes of all commands are defined here; docs/reference/cli.md lists them for scripts.
 """
 
 from collections.abc import Iterator
@@ -37,7 +37,7 @@ EXIT_CODES = {
     UNCONFIRMED: "sent, but not known to be done: it acts once, whenever it is read",
     INTERRUPTED: "ended by Ctrl-C",
 }
-"""What each exit code means, of every command but `local status`, whose help says its own."""
+"""The meaning of each exit code. `local status` has its own exit codes, listed in its help."""
 
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 _REFUSED = {
@@ -67,7 +67,7 @@ _NOT_AWS = "What answers is not AWS: is AWS_ENDPOINT_URL right, and no sign-in p
 
 
 class ConsoleError(Exception):
-    """One sentence for a person, and the exit code of the command."""
+    """An error that the user sees as one sentence; `code` is the exit code of the command."""
 
     def __init__(self, sentence: str, code: int = FAILED) -> None:
         super().__init__(sentence)
@@ -76,7 +76,10 @@ class ConsoleError(Exception):
 
 @contextmanager
 def sentences() -> Iterator[None]:
-    """Around a command: whatever goes wrong is said on standard error in one sentence."""
+    """Print an error in the `with` block on standard error as one sentence, and raise typer.Exit.
+
+    Handles ConsoleError, RoundsmanError, errors of AWS calls and Ctrl-C. Ctrl-C prints nothing.
+    """
     try:
         yield
     except ConsoleError as error:
@@ -96,7 +99,7 @@ def sentences() -> Iterator[None]:
 
 
 def _explained(error: RoundsmanError) -> str:
-    """What was being done and did not go; of a call to AWS, what to do about it first."""
+    """Return the error as a sentence. If an AWS call is the cause, its sentence comes first."""
     match error.__cause__:
         case ClientError() | BotoCoreError() as cause:
             return f"{aws_sentence(cause).removesuffix('.')} ({error})."
@@ -107,7 +110,7 @@ def _explained(error: RoundsmanError) -> str:
 
 
 def aws_sentence(error: ClientError | BotoCoreError) -> str:
-    """What AWS, or the way to it, refused; and what to do about it where that is known."""
+    """Return an error of an AWS call as a sentence, with what to do about it if that is known."""
     match error:
         case SSOError() | TokenRetrievalError() | CredentialRetrievalError():
             said = f"The AWS credentials cannot be had, or have expired: sign in again ({error})."
@@ -140,11 +143,11 @@ def _client_sentence(error: ClientError) -> str:
 
 
 def is_throttled(code: str) -> bool:
-    """Whether AWS says by this code that it is asked too much; each service spells it its way."""
+    """Return whether this AWS error code means throttling. Each service has its own codes."""
     return "Throttl" in code or code in _ASKED_TOO_MUCH
 
 
 def complain(sentence: str) -> None:
-    """Say it on standard error; what it quotes from outside is made harmless first."""
+    """Print a message on standard error. `inert` is applied: it may quote text from outside."""
     said = "\n".join(inert(line) for line in sentence.splitlines())
     Console(stderr=True, highlight=False, soft_wrap=True).print(said, style="red", markup=False)

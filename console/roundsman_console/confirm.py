@@ -1,4 +1,4 @@
-"""Asking before what cannot be taken back."""
+"""Confirmation before an irreversible operation."""
 
 import sys
 
@@ -7,9 +7,9 @@ from roundsman_console.sanitize import inert
 
 
 def confirm(question: str, *, yes: bool) -> None:
-    """Go on where `yes` was said or the person at the terminal says so.
+    """Return if `yes` is true or the user answers `y` or `yes` at the terminal.
 
-    Raises ConsoleError where they do not, and where nobody can be asked: a script says --yes.
+    Raises ConsoleError on any other answer, or if there is no terminal: scripts use --yes.
     """
     if yes:
         return
@@ -17,12 +17,12 @@ def confirm(question: str, *, yes: bool) -> None:
         raise ConsoleError(
             f"{question} Nobody can be asked here: say --yes. Nothing was sent.", USAGE
         )
-    # On standard error, so that the output of --json stays one object.
+    # On standard error, so that the output of --json is one object.
     print(f"{inert(question)} [y/N] ", end="", file=sys.stderr, flush=True)
     if sys.stdin.readline().strip().lower() not in ("y", "yes"):
         raise ConsoleError("Nothing was sent.")
 
 
 def at_a_terminal() -> bool:
-    """Whether there is a person to ask."""
+    """Return whether standard input and standard error are both terminals."""
     return sys.stdin.isatty() and sys.stderr.isatty()

@@ -1,6 +1,6 @@
-"""The filter's options, the same for every verb that takes a filter, and what they mean together.
+"""The filter options, which are the same for all commands that take a filter.
 
-A verb declares those it takes, by these types, and passes them to `read_selection`.
+A command declares its filter options with these types and passes them to `read_selection`.
 """
 
 import re
@@ -17,7 +17,7 @@ from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.read.selection import TAGS, Selection
 from roundsman_console.sanitize import inert
 
-LONGEST_AGE = 3_660 * 86_400  # seconds; ten years, the longest that a task is kept for
+LONGEST_AGE = 3_660 * 86_400  # seconds; ten years, the longest time that a task is kept
 LONGEST_WORD = 200  # characters
 
 StateFilter: TypeAlias = Annotated[
@@ -76,7 +76,10 @@ def read_selection(
     group: str | None = None,
     tag: Sequence[str] | None = None,
 ) -> Selection:
-    """The filter that was typed. Raises ConsoleError where it cannot fit any task."""
+    """Return the filter that these options describe.
+
+    Raises ConsoleError if an option is invalid or if no task can match.
+    """
     selection = Selection(
         state=state,
         workflow=_word("--workflow", workflow),

@@ -1,4 +1,4 @@
-"""`roundsman`: the commands, put together from their modules."""
+"""`roundsman`: the command-line application with all its commands."""
 
 import typer
 
@@ -36,7 +36,7 @@ app = typer.Typer(
     name="roundsman",
     help="Multi-step tasks on AWS that complete, or are undone, as a whole.",
     no_args_is_help=True,
-    pretty_exceptions_show_locals=False,  # locals hold orders
+    pretty_exceptions_show_locals=False,  # local variables contain order data
 )
 app.command("submit")(submit_command)
 app.command("show")(show_command)

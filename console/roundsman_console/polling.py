@@ -1,4 +1,4 @@
-"""Waiting for something to be seen, for so long and no longer."""
+"""Polling with a timeout, and the clock to measure it."""
 
 import time
 from collections.abc import Callable
@@ -6,13 +6,13 @@ from typing import TypeVar
 
 T = TypeVar("T")
 
-BETWEEN_LOOKS = 0.25  # seconds: a scheduler that is awake answers within one or two
+BETWEEN_LOOKS = 0.25  # seconds; a warm scheduler answers within one or two seconds
 
 
 def wait_for(look: Callable[[], T | None], within: float) -> T | None:
-    """What `look` finds, asked again and again for `within` seconds; None where it finds nothing.
+    """Call `look` until it returns a value other than None, for at most `within` seconds.
 
-    It is asked once even where `within` is 0.
+    Returns that value, or None on timeout. `look` is called at least once, even if `within` is 0.
     """
     end = time.monotonic() + within
     while True:
@@ -24,10 +24,10 @@ def wait_for(look: Callable[[], T | None], within: float) -> T | None:
 
 
 def pause(seconds: float) -> None:
-    """Do nothing for a while: what is done at a rate waits so between two."""
+    """Sleep for this many seconds. Rate limits use it between two operations."""
     time.sleep(seconds)
 
 
 def moment() -> float:
-    """Seconds since some instant: what tells how much time has passed."""
+    """Return a monotonic clock in seconds, to measure elapsed time."""
     return time.monotonic()

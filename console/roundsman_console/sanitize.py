@@ -1,4 +1,4 @@
-"""Text from outside, made safe to show: no terminal escapes, no markup."""
+"""Text from outside, made safe to print: no terminal escapes and no markup."""
 
 import unicodedata
 
@@ -8,10 +8,13 @@ _INVISIBLE = {"Cc", "Cf", "Cs", "Co", "Zl", "Zp"}
 
 
 def inert(text: object) -> str:
-    """The text with everything that a terminal could act on, or that hides, shown as `?`."""
+    """Replace control characters and invisible characters by `?`.
+
+    Without them, the text cannot send escape sequences to the terminal or hide a part of itself.
+    """
     return "".join("?" if unicodedata.category(c) in _INVISIBLE else c for c in str(text))
 
 
 def plain(text: object, style: str = "") -> Text:
-    """The same for a table's cell: never read as markup."""
+    """Return the result of `inert` as a table cell, which is never parsed as markup."""
     return Text(inert(text), style=style)

@@ -1,1 +1,1 @@
-"""The commands of `roundsman`, one module each, named as the command is typed."""
+"""The commands of `roundsman`. Most modules have the name of their command or command group."""

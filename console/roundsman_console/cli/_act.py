@@ -1,6 +1,6 @@
-"""What a verb does with what was typed: one order as ever, many as a bulk run.
+"""Running an operator command: on one order directly, on several orders as a bulk run.
 
-Many are first shown: what would be done to how many. With --go it is done, and recorded as it goes.
+Without --go, a bulk run is only a dry run. With --go, it is executed and its progress is stored.
 """
 
 import json
@@ -43,30 +43,35 @@ from roundsman_console.operate.commands import CommandSpec, carry_out
 from roundsman_console.read.selection import Selection
 from roundsman_console.read.stack import DeployedStack, find_stack
 
-INTERRUPTED = 130  # as a shell tells it of what Ctrl-C ended
+INTERRUPTED = 130  # the exit code that a shell reports after Ctrl-C (128 + SIGINT)
 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """What a verb asks. `question` is put before what cannot be taken back, `question_of_many`
-    with the number of orders.
-    """
+    """An operator command, independent of the orders it applies to."""
 
     event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
+    """The step names that were typed; checked against the plan if there is one order."""
     question: Callable[[Task], str] | None = None
+    """The confirmation question for one order; None if no confirmation is needed."""
     question_of_many: Callable[[str], str] | None = None
+    """The same for a bulk run; its argument is the number of orders, for example `12 orders`."""
     again: bool = False
+    """Whether undone or cancelled tasks begin again (`resubmit --again`)."""
 
 
 def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
-    """Do it to one order, or show or do it to many; ends the process with the outcome's code."""
+    """Run the command on one order, or run it or try it out on several orders.
+
+    Raises typer.Exit with the exit code, unless that is 0.
+    """
     if len(orders) == 1 and act.selection is None:
         carry_out(CommandSpec(orders[0], deed.event, deed.steps, deed.question), act.manner)
         return
     with sentences():
         _check(orders, act, again=deed.again)
-        # What no message can carry is told before anything is stored.
+        # Checked and escaped before anything is stored: SQS refuses some characters.
         reason = wire_text(read_reason(act.manner.reason))
         by = wire_text(read_name(act.manner.by))
         stack = find_stack(act.manner.stack)
@@ -120,7 +125,10 @@ def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
 
 
 def _check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
-    """That the first of them would not only wait. Raises ConsoleError."""
+    """Raise ConsoleError if one of the first AT_ONCE orders would wait for an agent on hold.
+
+    With --anyway, the orders are not checked.
+    """
     if run.terms.anyway:
         return
     holds = stack.holds.holds()
@@ -141,7 +149,10 @@ def carry_on(
     *,
     as_json: bool,
 ) -> None:
-    """Carry the run on and tell what became of it; ends the process with the outcome's code."""
+    """Continue the bulk run until it ends and print its outcome.
+
+    Raises typer.Exit with the exit code, unless that is 0.
+    """
     with (
         Console(stderr=True, quiet=as_json).status(progress_words(record)) as status,
         interruptible() as interrupted,
@@ -168,7 +179,7 @@ def carry_on(
 
 
 def tell(record: StoredRun, *, as_json: bool) -> None:
-    """The run as it is, for people or for scripts."""
+    """Print the run, as one JSON object if `as_json` is true."""
     if as_json:
         print(json.dumps(run_document(record, now())))
     else:
@@ -176,7 +187,7 @@ def tell(record: StoredRun, *, as_json: bool) -> None:
 
 
 def code_of(record: StoredRun) -> int:
-    """The exit code of a run that has ended; what went wrong is said on standard error too."""
+    """Return the exit code for a run. If it is not 0, print the reason on standard error."""
     kind = COMMAND_KINDS[type(record.run.event)]
     match record.state:
         case RunState.FINISHED if record.progress.on_their_way:

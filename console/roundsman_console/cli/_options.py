@@ -1,7 +1,7 @@
-"""The options that every verb on orders takes, for one order and for many, declared once.
+"""The options that all operator commands on orders have in common.
 
-A verb declares what is its own, and `act: Act`. `acting` gives it all the other options, and reads
-them into that.
+A command function declares its own options and the parameter `act: ParsedOptions`. The decorator
+`acting` adds the common options, parses them and passes them as `act`.
 """
 
 import inspect
@@ -37,7 +37,7 @@ By: TypeAlias = Annotated[
     str | None,
     typer.Option("--by", "--as", help="Who asks; this user of the operating system by default."),
 ]
-# `extend` says with --by how much time is given.
+# `extend` has another --by: the additional time.
 As: TypeAlias = Annotated[
     str | None, typer.Option("--as", help="Who asks; this user of the operating system by default.")
 ]
@@ -77,29 +77,29 @@ Anyway: TypeAlias = Annotated[
 
 FASTEST, MOST_AT_ONCE = 1_000.0, 1_000
 LONGEST_PATIENCE = 24 * 3600  # seconds
-LONGEST_SELECTION = 500  # characters; it is kept in the run's record
+LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
 
 
 @dataclass(frozen=True, slots=True)
 class ParsedOptions:
-    """What was typed beside a verb's own options.
-
-    `selection` is None where no filter was. `typed` is the command as it was typed, and `selected`
-    the part of it that selects, both to be typed again.
-    """
+    """The values of the common options."""
 
     manner: CommandOptions
     selection: Selection | None
+    """The filter; None if no filter option was given."""
     terms: Terms
     go: bool
     typed: str
+    """The command line to type again, without --go and --json."""
     selected: str
+    """The orders and filter options of the command line, at most LONGEST_SELECTION characters."""
 
 
 def acting(command: Callable[..., None]) -> Callable[..., None]:
-    """The verb with all its options. What is typed wrong is told before anything is asked of AWS.
+    """Add the common options to a command function.
 
-    An option that the verb declares itself takes the place of the common one of that name.
+    Invalid options are reported before any call to AWS. An option that the command declares itself
+    replaces the common option with the same parameter name.
     """
     own = [
         parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY)
@@ -117,7 +117,7 @@ def acting(command: Callable[..., None]) -> Callable[..., None]:
     @wraps(command)
     def run(**typed: object) -> None:
         asked = {name: value for name, value in typed.items() if name in mine}
-        # What a verb asks as its own and this reads too: `extend` says who with --as alone.
+        # `extend` declares its own `by` (only --as), and `_read` needs its value too.
         asked |= {name: typed[name] for name in names & {"by"} if name in typed}
         with sentences():
             act = _READ(**asked)
@@ -193,10 +193,13 @@ _SELECTS = (
 def read_terms(
     canary: int, canary_wait: str, rate: float, at_once: int, stop_at: str, *, anyway: bool
 ) -> Terms:
-    """How carefully a run goes about it. Raises ConsoleError."""
+    """Return the limits of a bulk run: canary, rate, concurrency and failure share.
+
+    Raises ConsoleError if an option is invalid.
+    """
     if not 0 <= canary <= WINDOW:
         raise ConsoleError(f"--canary is 0 to {WINDOW} orders, not {canary}.", USAGE)
-    if not 0 < rate <= FASTEST:  # also where it is no number at all
+    if not 0 < rate <= FASTEST:  # also false for NaN
         raise ConsoleError(
             f"--rate is orders a second, more than 0 and at most {FASTEST:g}, not {rate:g}.", USAGE
         )
@@ -213,7 +216,7 @@ def read_terms(
 
 
 def _share(text: str) -> float:
-    """`20%` as 0.2. Raises ConsoleError."""
+    """Return `20%` as 0.2. Raises ConsoleError if it is not a percentage from 0% to 100%."""
     said = text.strip()
     try:
         share = float(said.removesuffix("%")) / 100
@@ -227,7 +230,11 @@ def _share(text: str) -> float:
 def _typed(
     context: typer.Context, *, only_selecting: bool = False, leaving_out: Sequence[str] = ()
 ) -> str:
-    """The command, or some of it, as it could be typed again: what selects first."""
+    """Return the command line to type again, with the orders and filter options first.
+
+    With `only_selecting`, return only these, at most LONGEST_SELECTION characters. `leaving_out`
+    are the names of parameters to omit.
+    """
     selecting: list[str] = []
     rest: list[str] = []
     for parameter in context.command.params:

@@ -1,4 +1,4 @@
-"""`roundsman agents`: which agents take work, which are on hold, and why."""
+"""`roundsman agents`: lists the agents, and which are on hold and why."""
 
 import json
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""`roundsman alerts`: what has been alerted and still stands, newest first."""
+"""`roundsman alerts`: lists the standing alerts, whose cause still exists, newest first."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -37,13 +37,18 @@ STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "
 
 @dataclass
 class Read:
-    """What stands, as far as it could be read; `unread` says what could not, and why."""
+    """The standing alerts, as far as they could be read."""
 
     standing: list[StandingAlert] = field(default_factory=list)
     unread: list[str] = field(default_factory=list)
+    """The sources that could not be read, each with its error as a sentence."""
 
     def add(self, what: str, read: Callable[[], list[StandingAlert]]) -> None:
-        """Add what is read so. One thing that cannot be read hides nothing else."""
+        """Add the alerts that `read` returns.
+
+        If that fails, add the error to `unread`, with the name `what` of the source: one unreadable
+        source does not hide the others.
+        """
         try:
             self.standing += read()
         except (ClientError, BotoCoreError) as error:
@@ -78,7 +83,7 @@ def alerts_command(
 
 
 def read_standing(stack: DeployedStack) -> Read:
-    """Everything that stands, read one after the other."""
+    """Read the standing alerts of all sources, one source after another."""
     read = Read()
     read.add("Failure groups", lambda: of_groups(stack.groups.groups()))
     read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
@@ -95,10 +100,10 @@ def _dead_letters_of(source: Source) -> list[StandingAlert]:
 
 
 def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
-    """The stack's alarms that are in ALARM, page by page.
+    """Yield the stack's alarms that are in state ALARM.
 
-    CloudFormation names each by the stack, its logical id and a suffix, with hyphens between. Since
-    another stack's name may begin with this one's, it must alert this stack's topic as well.
+    CloudFormation names an alarm `<stack>-<logical id>-<suffix>`. The name of another stack may
+    begin with the same prefix, so the alarm must also notify this stack's alert topic.
     """
     prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
     pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
@@ -106,7 +111,7 @@ def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
     )
     for page in pages:
         for alarm in page["MetricAlarms"]:
-            # The state again: emulators take one filter at a time.
+            # The state is checked again because emulators apply only one filter.
             if topic in alarm.get("AlarmActions", []) and alarm["StateValue"] == "ALARM":
                 yield Alarm(
                     alarm["AlarmName"].removeprefix(prefix).partition("-")[0],

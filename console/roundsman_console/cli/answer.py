@@ -1,7 +1,7 @@
-"""`roundsman answer`: the answer that a step waits for from outside, given by hand.
+"""`roundsman answer`: sends the reply that a step waits for from an external system.
 
-It is what the outside system would send, and goes the same way: a reply of the agent, on its reply
-queue. The history does not say who gave it; `roundsman resolve` is for what it should say.
+The reply goes to the agent's reply queue, like a reply from the external system. The history does
+not record who sent it; `roundsman resolve` records the operator.
 """
 
 import json
@@ -34,15 +34,16 @@ _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 @dataclass(frozen=True, slots=True)
 class AnswerResult:
-    """What became of an answer. `task` is the last that is known; None where it is gone."""
+    """The outcome of an answer."""
 
     outcome: CommandOutcome
     sentence: str
     reply: Reply
     task: Task | None
+    """The task as last read."""
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the JSON object that --json prints."""
         record = self.task.step(self.reply.step) if self.task else None
         return {
             "orderId": self.reply.task_id,
@@ -111,7 +112,7 @@ def _body(token: str, result: str | None, failed: str | None, message: str) -> s
 
 
 def _refused(task: Task, reply: Reply) -> AnswerResult | None:
-    """The refusal, where the scheduler would pass the answer over."""
+    """Return a refusal if the scheduler would ignore the answer, otherwise None."""
     record = task.step(reply.step)
     why = _stale(task, record, reply)
     if why is None:
@@ -155,7 +156,10 @@ def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float
 
 
 def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:
-    """The task once its step has moved on; None where it has not in time."""
+    """Return the task after the state or the lock of the step changed.
+
+    Returns None on timeout (`wait` seconds) or Ctrl-C.
+    """
     record = before.step(step)
 
     def look() -> Task | None:
@@ -176,7 +180,7 @@ def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | 
 
 
 def _reply_queue(stack: DeployedStack, agent: str) -> str:
-    """Where replies of the agent go. Raises ConsoleError where the stack has no such agent."""
+    """Return the URL of the agent's reply queue. Raises ConsoleError if the stack has none."""
     wanted = f"{agent.replace('_', '')}replyqueueurl"
     for output, url in stack.outputs.items():
         if output.lower() == wanted:

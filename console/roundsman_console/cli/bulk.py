@@ -1,4 +1,4 @@
-"""`roundsman bulk`: the runs over many orders: list them, look at one, stop one, carry one on."""
+"""`roundsman bulk`: lists, shows, stops and resumes bulk runs."""
 
 import json
 import re
@@ -144,7 +144,7 @@ def _find(bulks: DynamoBulks, run_id: str) -> StoredRun:
 
 
 def _check_free(record: StoredRun) -> None:
-    """That nobody is at it, and something is left. Raises ConsoleError."""
+    """Raise ConsoleError if another process executes the run or if the run is finished."""
     if is_carried_on(record, now()) and record.holder is not None:
         raise ConsoleError(
             f"{record.run.id} is carried on by {record.holder.by} on {record.holder.host}, last "

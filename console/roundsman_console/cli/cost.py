@@ -1,4 +1,4 @@
-"""`roundsman cost`: what orders will cost, or what those of a live stack have cost."""
+"""`roundsman cost`: estimates the cost of orders, or computes the cost of a live stack's usage."""
 
 import json
 from datetime import UTC, datetime, timedelta
@@ -20,7 +20,7 @@ from roundsman_console.cost.usage import sizes_of, spent_of
 from roundsman_console.cost.usage_metrics import metrics_of, parts_of, sums
 from roundsman_console.read.stack import StackOption, find_stack
 
-D = Wanted(1)  # the defaults, said in one place
+D = Wanted(1)  # the defaults of the options
 HOUR = 3_600
 LONGEST = 90 * 24 * HOUR
 
@@ -105,7 +105,10 @@ def cost_command(
 
 
 def _spent(name: str | None, since: str, *, as_json: bool) -> None:
-    """What the stack has used, from the whole hour on in which that time began."""
+    """Print the cost of the stack's usage for the duration `since`.
+
+    The start of the period is rounded down to a full hour.
+    """
     back = read_duration(since, least=HOUR, most=LONGEST)
     until = datetime.fromtimestamp(now() // 1000, tz=UTC)
     start = (until - timedelta(seconds=back)).replace(minute=0, second=0)

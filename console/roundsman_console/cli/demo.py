@@ -1,4 +1,4 @@
-"""`roundsman demo`: the whole system on this machine, with orders that meet trouble."""
+"""`roundsman demo`: runs the stack on a local AWS with sample orders, some of which fail."""
 
 import json
 import signal
@@ -79,14 +79,14 @@ def _nothing_ran(sentence: str) -> dict[str, Json]:
 
 @contextmanager
 def _ended_by_any_signal() -> Iterator[None]:
-    """Any request to end works as Ctrl-C does: everything is taken down on the way out."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is removed before the exit."""
 
     def ended(number: int, frame: FrameType | None) -> None:
-        del number, frame  # given by signal, whatever the function wants
+        del number, frame  # unused arguments of a signal handler
         raise KeyboardInterrupt
 
-    # SIGINT too: a shell's background job begins with it ignored, and must end on request all the
-    # same. A SIGHUP that is ignored stays so: that is what nohup asks for.
+    # SIGINT is set too, because a shell starts background jobs with SIGINT ignored. An ignored
+    # SIGHUP stays ignored, because nohup relies on it.
     numbers = [signal.SIGINT, signal.SIGTERM]
     if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
         numbers.append(signal.SIGHUP)

@@ -1,4 +1,4 @@
-"""`roundsman dlq`: what failed each of its deliveries: why, and sent back to its queue."""
+"""`roundsman dlq`: lists, shows, redrives and deletes dead letters."""
 
 import json
 from dataclasses import dataclass
@@ -46,15 +46,16 @@ MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begi
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What one look into one dead-letter queue found."""
+    """The messages that were read from one dead-letter queue."""
 
     source: Source
     held: Counts
     dead: list[Dead]
     more: bool
+    """Whether the limit left messages unread."""
 
     def document(self) -> dict[str, Json]:
-        """The queue as scripts read it."""
+        """Return the queue as a JSON object for --json."""
         oldest = min((one.sent_at for one in self.dead), default=None)
         return {
             "queue": self.source.name,
@@ -208,7 +209,11 @@ def dlq_drop_command(
 
 
 def _look(stack: DeployedStack, queue: str | None, limit: int) -> list[Found]:
-    """What lies in the dead-letter queues; those that SQS counts as empty are not looked into."""
+    """Read at most `limit` dead letters in total, of one queue or of all queues (None).
+
+    If `queue` is None, queues that SQS counts as empty are skipped. Raises ConsoleError if there
+    is no such queue.
+    """
     asked = [find_source(stack, queue)] if queue else sources(stack)
     found: list[Found] = []
     for source in asked:
@@ -224,7 +229,10 @@ def _look(stack: DeployedStack, queue: str | None, limit: int) -> list[Found]:
 
 
 def _find(stack: DeployedStack, asked: str) -> Dead:
-    """The dead letter of that id, wherever it lies. Raises ConsoleError."""
+    """Return the dead letter whose id begins with `asked`, from any queue.
+
+    Raises ConsoleError if none or several match.
+    """
     everything = [dead for one in _look(stack, None, MOST) for dead in one.dead]
     found = [dead for dead in everything if asked and dead.letter.message_id.startswith(asked)]
     if len(found) == 1:
@@ -240,7 +248,7 @@ def _find(stack: DeployedStack, asked: str) -> Dead:
 
 
 def _delete(stack: DeployedStack, dead: Dead) -> None:
-    """Delete it and its copies. Raises ConsoleError where it is not to be seen now."""
+    """Delete the dead letter and its copies. Raises ConsoleError if one is hidden now."""
     ids = {dead.letter.message_id, *(copy.message_id for copy in dead.copies)}
     with QueuePeek(stack.sqs, dead.source.dead_url) as look:
         for letter in look.letters(MOST):

@@ -1,4 +1,4 @@
-"""`roundsman doctor`: looks, says what is wrong, and mends what is safe to mend."""
+"""`roundsman doctor`: checks a stack, reports problems, and repairs what is safe to repair."""
 
 import json
 from collections.abc import Sequence
@@ -66,15 +66,18 @@ def doctor_command(
 
 @dataclass(frozen=True, slots=True)
 class Visit:
-    """One doctor's visit to a stack. `rate` is None without a deep look."""
+    """One check of a stack, with or without repairs."""
 
     stack: DeployedStack
     limit: int
+    """The maximum number of tasks to read per lane."""
     rate: int | None
+    """The maximum number of rows per second of a deep check; None for no deep check."""
     quiet: bool
+    """Print no progress, and print the repair plan on standard error (for --json)."""
 
     def look(self) -> tuple[Report, StackFacts]:
-        """Look at everything once."""
+        """Check the stack once. Returns the report and the facts that it is based on."""
         looking = Looking(quiet=self.quiet)
         gathered = gather(self.stack, self.limit, looking)
         facts, walk = gathered.facts, gathered.walk
@@ -86,7 +89,12 @@ class Visit:
         return Report(looked, found, looking.unseen), facts
 
     def mend(self, *, yes: bool, wait: float) -> Report:
-        """Look, show what would be done, ask, do it, and look again."""
+        """Check the stack, print the repairs, ask for confirmation, repair, and check again.
+
+        Waits at most `wait` seconds for the findings to disappear. Returns the second report, with
+        the repairs, or the first report if nothing can be repaired. Raises ConsoleError if the
+        user does not confirm.
+        """
         before, facts = self.look()
         wanted = to_do(before.findings)
         if not wanted:
@@ -102,7 +110,10 @@ class Visit:
         return replace(after, repairs=[(one, _place(one.finding) not in left) for one in done])
 
     def _mended(self, client: "DynamoDBClient", done: Sequence[Repair], facts: StackFacts) -> bool:
-        """Whether nothing is found any more with the tasks that were seen to, the first of them."""
+        """Return whether the findings of the first AT_ONCE repaired tasks have disappeared.
+
+        Returns False if the tasks cannot be read now.
+        """
         ids = list(dict.fromkeys(one.finding.where for one in done))[:AT_ONCE]
         at = now()
         try:

@@ -1,4 +1,4 @@
-"""`roundsman export`: the tasks that a filter fits, a line each, and on from a cursor."""
+"""`roundsman export`: writes the tasks that match a filter as JSON lines; resumable by cursor."""
 
 import json
 import sys
@@ -32,22 +32,25 @@ from roundsman_console.read.selection import Page, Selection, find, tags_of
 from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.views.task_view import task_document
 
-AT_ONCE = 500  # tasks that are looked at between two notes of how far it came
+AT_ONCE = 500  # tasks read per page at most; the cursor advances after each page
 
 
 @dataclass(frozen=True, slots=True)
 class Exported:
-    """How far an export came. `cursor` goes on behind the last line; None where all is told."""
+    """The progress of an export. The counts are numbers of tasks."""
 
     exported: int = 0
     looked_at: int = 0
     unreadable: int = 0
     cursor: str | None = None
+    """Where to continue after the last written page; None at the beginning, and if `whole`."""
     whole: bool = False
+    """Whether no task is left to export."""
     stopped: str | None = None
+    """Why the export stopped early; None if it did not."""
 
     def document(self, to: str) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the JSON object that --json prints; `to` is the name of the file."""
         return {
             "to": to,
             "exported": self.exported,
@@ -115,14 +118,14 @@ def export_command(
 
 @dataclass(frozen=True, slots=True)
 class Lines:
-    """What is written of each task. The order and what its steps answered are left out, unless
-    `with_orders`."""
+    """Converts tasks to lines of JSON."""
 
     stack: DeployedStack
     with_orders: bool
+    """Whether the lines contain the order and the results of the steps."""
 
     def of(self, page: Page) -> list[str]:
-        """A page's lines; without the tasks whose plan or order cannot be read."""
+        """Return the lines of a page, without the tasks whose plan or order cannot be read."""
         lines: list[str] = []
         for task in page.tasks:
             with suppress(SchemaTooNew, UnreadableRecord):
@@ -151,14 +154,19 @@ def _without_result(step: dict[str, Json]) -> dict[str, Json]:
 def _export(
     lines: Lines, selection: Selection, file: IO[str], after: str | None, limit: int | None
 ) -> Exported:
-    """Write page by page; whatever stops it, what was written is told, and from where to go on."""
+    """Write the tasks page by page, and return the progress.
+
+    If the export is interrupted or fails, the progress contains the reason and the cursor to
+    continue from. Raises CallRefused only if no task was read yet, and BrokenPipeError if the
+    reader of the output has closed the pipe.
+    """
     told = Exported(cursor=after)
     with Console(stderr=True).status("Looking") as status:
         try:
             while not told.whole and (limit is None or told.exported < limit):
                 most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
                 page = find(lines.stack, selection, after=told.cursor, limit=most, budget=AT_ONCE)
-                # A page is written whole or not at all, so that its cursor says what is there.
+                # Write a page in one piece, so that its cursor matches the content of the file.
                 written = lines.of(page)
                 file.write("".join(written))
                 file.flush()
@@ -168,10 +176,10 @@ def _export(
             return replace(told, stopped="interrupted")
         except (TryAgain, CallRefused) as error:
             if isinstance(error, CallRefused) and not told.looked_at:
-                raise  # at once, so that the sentence says what to do about it
+                raise  # nothing was read; `sentences` prints what to do about it
             return replace(told, stopped=str(error))
         except BrokenPipeError:
-            raise  # who reads has read enough
+            raise  # the reader of the pipe has closed it; not an error of the file
         except OSError as error:
             return replace(told, stopped=f"it cannot be written: {error.strerror}")
     return told
@@ -190,9 +198,10 @@ def _further(told: Exported, page: Page, written: int) -> Exported:
 
 @contextmanager
 def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
-    """Where to write: a file that is not there yet, or one that is written on; or what is printed.
+    """Open the output: a new file, or standard output if `to` is None.
 
-    Raises ConsoleError where it cannot be written.
+    With `on`, append to the file instead. Raises ConsoleError if the file cannot be opened, or
+    exists and `on` is false.
     """
     if to is None:
         yield sys.stdout
@@ -211,7 +220,10 @@ def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
 
 
 def _say(told: Exported) -> None:
-    """On standard error, since standard output may be the tasks. Raises typer.Exit if stopped."""
+    """Print the outcome on standard error, because standard output may contain the tasks.
+
+    Raises typer.Exit if the export stopped early.
+    """
     tasks = "1 task" if told.exported == 1 else f"{told.exported} tasks"
     said = [f"{tasks} written, {told.looked_at} looked at."]
     if told.unreadable:

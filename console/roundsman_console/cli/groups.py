@@ -1,4 +1,4 @@
-"""`roundsman groups`: the failure groups, and one of them with all that is to be known and done."""
+"""`roundsman groups`: lists the failure groups, and shows one with the commands to run next."""
 
 import json
 import shlex
@@ -78,7 +78,7 @@ def groups_show_command(
     Example: roundsman groups show f-1a2b3c4d
     """
     with sentences():
-        read_selection(group=group)  # which says what a group's id is
+        read_selection(group=group)  # raises ConsoleError if this is not a group id
         found = find_stack(stack)
         shown = find_group(found, group, find_agents(found), now())
         if shown is None:
@@ -95,7 +95,7 @@ def groups_show_command(
 
 
 def print_list(groups: Sequence[GroupNow]) -> None:
-    """The groups for people, a row each."""
+    """Print the groups as a table."""
     console = Console(highlight=False)
     console.print(_table(groups) if groups else "No failure groups.")
     if groups:
@@ -103,7 +103,7 @@ def print_list(groups: Sequence[GroupNow]) -> None:
 
 
 def print_group(group: GroupNow) -> None:
-    """One group for people, and the commands to copy."""
+    """Print one group, and the commands to run next."""
     console = Console(highlight=False)
     for line, style in _lines(group):
         console.print(plain(line, style))
@@ -112,7 +112,7 @@ def print_group(group: GroupNow) -> None:
 
 
 def commands_of(group: GroupNow) -> list[str]:
-    """What to type next: to look, to hold the agent, to go on once the cause is mended."""
+    """Return the commands to run next: list, show, hold the agent, and resubmit after the fix."""
     found = [f"roundsman ls --group {group.id}"]
     found += [f"roundsman show {shlex.quote(task.task_id)}" for task in group.samples[:1]]
     if group.agent is not None and group.agent.hold("operator") is None:

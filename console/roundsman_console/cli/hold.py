@@ -1,7 +1,7 @@
-"""`roundsman hold` and `roundsman release`: an agent takes no work for a while, and again.
+"""`roundsman hold` and `roundsman release`: put an agent on hold, and end the hold.
 
-A hold is a row that schedulers and agents look at, not a command to any task: it is in force as
-soon as they have looked, and ends by itself.
+A hold is a row that schedulers and agents read, not a command to a task. It takes effect when they
+next read it, and ends by itself at its end time.
 """
 
 import json
@@ -30,7 +30,7 @@ from roundsman_console.sanitize import inert
 from roundsman_console.views.agents import hold_document
 from roundsman_console.views.task_view import second
 
-SHORTEST_HOLD = 10  # seconds; a shorter one is over before every scheduler has seen it
+SHORTEST_HOLD = 10  # seconds; a shorter hold could end before all schedulers have read it
 LONGEST_HOLD = 7 * 24 * 3600
 
 Agent = Annotated[str, typer.Argument(help="The agent's name, as roundsman agents lists it.")]
@@ -38,7 +38,7 @@ Agent = Annotated[str, typer.Argument(help="The agent's name, as roundsman agent
 
 @dataclass(frozen=True, slots=True)
 class Asking:
-    """Who holds or releases, and why."""
+    """Who puts the agent on hold or releases it, and why."""
 
     by: str
     reason: str
@@ -89,7 +89,7 @@ def release_command(
         asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)) if reason else "")
         found = find_stack(stack)
         held = find_agent(found, agent)
-        # Only a person ends a hold that cannot be read, be it a breaker's.
+        # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
         kinds = [OPERATOR, *(hold.kind for hold in held.holds if hold.unreadable)]
         released = [found.holds.release(held.name, kind) for kind in kinds]
         if not any(released):
@@ -100,7 +100,7 @@ def release_command(
         tell_released(found, held.name, asking.by, asking.reason, now())
         if not as_json:
             _say(_released_lines(held, asking))
-        # Where its circuit is open too, nothing need look before the service may be tried again.
+        # If the circuit is open too, no step can start before the circuit allows a test call.
         circuit = held.hold(BREAKER)
         first = max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
         woken, lost = _wake(found, held.name, first, quiet=as_json)
@@ -113,13 +113,16 @@ def release_command(
 
 
 def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
-    """What was true of the agent before, but for a breaker's hold that has been released too."""
+    """Return the agent without its unreadable circuit-breaker hold, which was released too."""
     kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
     return replace(agent, holds=tuple(kept))
 
 
 def _is_held(agent: AgentNow) -> str:
-    """What a new hold takes the place of, as the beginning of a question."""
+    """Return a sentence about the operator's hold that a new one replaces; empty if there is none.
+
+    It begins the confirmation question.
+    """
     held = agent.hold(OPERATOR)
     if held is None:
         return ""
@@ -161,7 +164,11 @@ def _released_lines(before: AgentNow, asking: Asking) -> list[str]:
 
 
 def _wake(stack: DeployedStack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
-    """Wake what waits; how far that came, and what stopped it. The release stands all the same."""
+    """Wake the tasks that wait for the agent, the first at `first` (epoch ms).
+
+    Returns the progress, and the error that stopped it: None if there was none, empty after
+    Ctrl-C. The release stays in force in any case.
+    """
     reached = Woken()
 
     def tell(woken: Woken) -> None:

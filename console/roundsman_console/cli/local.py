@@ -1,4 +1,4 @@
-"""`roundsman local up | status | down`."""
+"""`roundsman local up | status | down`: starts, checks and removes a local AWS."""
 
 import json
 import signal
@@ -84,7 +84,7 @@ def up(
         "AWS_DEFAULT_REGION",
     )
     settings = " ".join(f"{name}={local.environment[name]}" for name in wanted)
-    # Unwrapped, so that they can be copied.
+    # Not wrapped, so that the lines can be copied.
     console.print(f"Use it with: export {settings}", soft_wrap=True)
     console.print(f"End it with: roundsman local down --port {local.record.port}", soft_wrap=True)
 
@@ -222,10 +222,13 @@ def _status_table(found: list[tuple[LocalFiles, str]], project: Path) -> Table:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Trouble as one sentence and an exit code; any request to end works as Ctrl-C does."""
+    """Print an error in the `with` block as one sentence, and raise typer.Exit.
+
+    SIGTERM and SIGHUP are handled like Ctrl-C.
+    """
 
     def ended(number: int, frame: FrameType | None) -> None:
-        del number, frame  # given by signal, whatever the function wants
+        del number, frame  # unused arguments of a signal handler
         raise KeyboardInterrupt
 
     before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGHUP)}

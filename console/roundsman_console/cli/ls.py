@@ -1,4 +1,7 @@
-"""`roundsman ls`: tasks by a filter, what needs a person first; the table is never scanned."""
+"""`roundsman ls`: lists the tasks that match a filter, those that need a person first.
+
+The command reads indexes and never scans a table.
+"""
 
 import json
 from collections.abc import Sequence
@@ -29,7 +32,7 @@ from roundsman_console.read.stack import StackOption, find_stack
 from roundsman_console.sanitize import inert, plain
 from roundsman_console.views.task_view import STATE_STYLES, task_summary
 
-LONGEST_PAGE = 10_000  # tasks; more is what `roundsman export` is for
+LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
 
 
 def ls_command(
@@ -91,7 +94,7 @@ def _print(page: Page, limit: int) -> None:
         console.print(plain(f"{order} cannot be read: {problem}", "red"))
     if page.whole:
         return
-    # One line whatever the terminal's width, so that the cursor is copied whole.
+    # Not wrapped at the width of the terminal, so that the whole cursor can be copied.
     going_on = f"go on with --after {page.cursor}"
     if len(page.tasks) == limit:
         said = f"There are more than these {limit}: raise --limit, or {going_on}"

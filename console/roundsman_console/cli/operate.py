@@ -1,4 +1,4 @@
-"""The verbs of operators: what a person asks of a task, or of many, each with who asks and why."""
+"""The operator commands on tasks: resubmit, undo, cancel, resolve, extend and run."""
 
 from typing import Annotated
 
@@ -153,7 +153,7 @@ def extend_command(
             help="The order's id, and a step that is at its agent; else the whole task.",
         ),
     ] = None,
-    by: As = None,  # noqa: ARG001  # read with the common options
+    by: As = None,  # noqa: ARG001  # `acting` reads it with the common options
 ) -> None:
     """Give a task, or one step that is at its agent, more time.
 

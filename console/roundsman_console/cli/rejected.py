@@ -1,4 +1,4 @@
-"""`roundsman rejected`: what can never be handled as it is: every problem, corrected, resent."""
+"""`roundsman rejected`: lists, shows, corrects, resends and deletes rejected messages."""
 
 import json
 from typing import Annotated
@@ -172,7 +172,7 @@ def rejected_drop_command(
 
 def _looking(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
     url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # refuses to look where that would move messages
+    counts(stack.sqs, url)  # raises ConsoleError if reading would move messages
     return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
 
 

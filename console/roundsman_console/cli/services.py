@@ -1,4 +1,4 @@
-"""`roundsman services`: run the remote services of the example until told to stop."""
+"""`roundsman services`: runs the remote services of the example until SIGINT or SIGTERM."""
 
 import json
 import signal
@@ -53,7 +53,7 @@ def services_command(
 
 
 def _announce(url: str, as_json: bool) -> None:
-    # Whoever started this waits for the line, perhaps at the end of a pipe: it must be flushed.
+    # The process that started this one may wait for the line on a pipe, so flush it.
     if as_json:
         print(json.dumps({"url": url}), flush=True)
         return

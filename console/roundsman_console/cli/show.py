@@ -1,4 +1,4 @@
-"""`roundsman show`: one order, its task, its steps, and what has been recorded of it."""
+"""`roundsman show`: shows the task of an order, its steps and its history."""
 
 import json
 from collections.abc import Callable, Sequence
@@ -81,8 +81,10 @@ def _print(
 
 
 def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
-    """The undo's ledger, of a task that ends otherwise than complete: what may stand still, what
-    has been undone and when, where that failed, and what nothing undoes."""
+    """Return the state of the undo by step: may stand, undone and when, failed, cannot be undone.
+
+    Empty for a task without an ending: one that goes on or has completed.
+    """
     if task.ending is None:
         return []
     stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
@@ -96,7 +98,7 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
 
 
 def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
-    """What is undone, by the second in which it was."""
+    """Return the undone steps, grouped by the second of their undo: label, step names, style."""
     by_second: dict[str, list[str]] = {}
     for name in in_state(task, plan, ProcessState.UNDONE):
         finished = task.step(name).finished_at
@@ -105,7 +107,7 @@ def _undone(task: Task, plan: Plan | None) -> list[tuple[str, list[str], str]]:
 
 
 def history_table(history: Sequence[HistoryRow]) -> Table:
-    """Attempts that failed, recoveries, undos, and what people asked; newest last."""
+    """Return a table of failed attempts, recoveries, undos and operator commands, newest last."""
     table = Table(box=None, pad_edge=False)
     people = any(row.by for row in history)
     table.add_column("At", no_wrap=True)
@@ -128,7 +130,10 @@ def _kind_style(row: HistoryRow) -> str:
 
 
 def steps_table(task: Task, plan: Plan | None) -> Table:
-    """The steps, one a row; what no step has is left out, and items that are alike share a row."""
+    """Return the steps as a table, one row per step.
+
+    Columns without a value are left out. Equal items of a fan-out share a row (`_alike`).
+    """
     table = Table(box=None, pad_edge=False)
     rows = [
         _Row(name, task.step(name), plan.steps.get(name) if plan else None)
@@ -159,7 +164,10 @@ _Cell: TypeAlias = Callable[[_Row], str]
 
 
 def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
-    """The rows, those items of one fan-out put together that differ in locks and times only."""
+    """Group the rows of a fan-out's items that differ only in locks and times.
+
+    A group has at least _MANY rows; each other row is a list of its own.
+    """
     found: dict[object, list[_Row]] = {}
     for row in rows:
         item, record = item_place(row.name), row.record
@@ -174,7 +182,7 @@ def _alike(rows: Sequence[_Row]) -> list[list[_Row]]:
 
 
 def _together(heading: str, cells: Sequence[str]) -> str:
-    """One cell for several items: what they all say, from when to when, or how many locks."""
+    """Return one cell for several items: the common value, a range, or the number of locks."""
     said = sorted({cell for cell in cells if cell})
     if len(said) < 2:
         return "".join(said)
@@ -182,7 +190,7 @@ def _together(heading: str, cells: Sequence[str]) -> str:
 
 
 def _failures(row: _Row) -> str:
-    """How often it failed, and of how many attempts."""
+    """Return the number of failures, with the maximum number of attempts if it is not 0."""
     count = row.record.failure_count
     most = max_attempts(row.step, row.record)
     return f"{count} of {most}" if count and most else str(count)
@@ -193,12 +201,12 @@ def _lock(row: _Row) -> str:
 
 
 def _complete_by(row: _Row) -> str:
-    """When it must be done or started; of what is over, that was long ago."""
+    """Return when the step must be complete or started; empty if it is over."""
     return _time(row.record.complete_by) if row.record.process_state in _NOT_OVER else ""
 
 
 def _error(row: _Row) -> str:
-    """What went wrong last; that a step is held is told above the table already."""
+    """Return the last error. A hold is left out, because it is printed above the table."""
     error = row.record.error
     if error is None or (error.type == HELD and row.record.held_since is not None):
         return ""

@@ -1,4 +1,4 @@
-"""`roundsman stats`: tasks by state, queues, agents, and how late what is overdue is seen to."""
+"""`roundsman stats`: counts tasks by state, and shows queues, agents and the recovery lag."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -27,18 +27,19 @@ from roundsman_console.views.task_view import STATE_STYLES, second
 
 @dataclass(frozen=True, slots=True)
 class Stats:
-    """The stack as of `at`. `visited_at` is when a supervisor last went through a shard (epoch
-    ms), None where none ever did."""
+    """The numbers of the stack at one instant."""
 
     at: int
+    """When the numbers were read (epoch ms)."""
     tasks: TaskCounts
     queues: Sequence[Queue]
     agents: Sequence[AgentNow]
     visited_at: int | None
+    """When a supervisor's last complete visit of a shard began (epoch ms); None if there was none."""
 
     @property
     def lag(self) -> int:
-        """How long ago (ms) the oldest due entry of an open task was due; 0 where none is."""
+        """How long the oldest due entry of an open task has been overdue (ms); 0 if none is."""
         due = self.tasks.oldest_due
         return 0 if due is None else max(0, self.at - due)
 
@@ -59,7 +60,7 @@ def stats_command(
 
 
 def gather(stack: DeployedStack) -> Stats:
-    """All of it, read anew. Raises TryAgain and CallRefused where the stack cannot be read."""
+    """Read the numbers from the stack. Raises TryAgain or CallRefused if it cannot be read."""
     at = now()
     tasks = count_tasks(stack)
     agents = find_agents(stack)
@@ -69,7 +70,7 @@ def gather(stack: DeployedStack) -> Stats:
 
 
 def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType]:
-    """The same for people, part by part; of the queues, these."""
+    """Yield the numbers for people, part by part, with these queues only."""
     yield _states(stats.tasks)
     yield _recovery(stats)
     if queues:
@@ -82,7 +83,7 @@ def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType
 
 
 def _states(tasks: TaskCounts) -> Text:
-    """The states in one line or two; those that need nobody, and have none, in grey."""
+    """Return the number of tasks in each state, as one text. States without tasks are dimmed."""
     said = Text()
     for state in TaskState:
         count = tasks.states[state]
@@ -133,7 +134,7 @@ def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:
 
 
 def stats_document(stats: Stats) -> dict[str, Json]:
-    """The same for scripts; ages in seconds."""
+    """Return the JSON object that --json prints. Ages are in seconds."""
     tasks = stats.tasks
     oldest = tasks.oldest_archived
     return {

@@ -1,4 +1,4 @@
-"""`roundsman submit`: send order events to the SubmissionQueue, as an application would."""
+"""`roundsman submit`: sends an order event to the SubmissionQueue, as an application does."""
 
 import json
 import sys
@@ -11,7 +11,7 @@ from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.read.stack import StackOption, find_stack
 from roundsman_console.sanitize import inert
 
-LARGEST_MESSAGE = 1024 * 1024  # bytes, what SQS takes; submission itself takes less
+LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
 
 def submit_command(

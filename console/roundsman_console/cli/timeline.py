@@ -1,4 +1,4 @@
-"""`roundsman timeline`: what happened to one order, a line a thing, in time."""
+"""`roundsman timeline`: shows what happened to one order, in the order of time."""
 
 import json
 from collections.abc import Sequence

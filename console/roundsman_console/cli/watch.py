@@ -1,7 +1,7 @@
-"""`roundsman watch`: the stack's numbers and its newest failures, again and again until Ctrl-C.
+"""`roundsman watch`: shows the stack's numbers and newest failures repeatedly until Ctrl-C.
 
-On a terminal one picture is kept up to date; elsewhere each look is printed after the one before,
-with `--json` as one object a line.
+On a terminal, the display is updated in place. Otherwise, each reading is printed after the one
+before; with `--json`, as one object per line.
 """
 
 import heapq
@@ -29,7 +29,7 @@ from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.sanitize import plain
 from roundsman_console.views.task_view import second, task_summary
 
-NEWEST = 8  # failures that are shown
+NEWEST = 8  # the number of failures to show
 
 
 def watch_command(
@@ -54,7 +54,7 @@ def watch_command(
             else:
                 _live(found, every, times)
         except KeyboardInterrupt:
-            return  # that is how watching ends
+            return  # the normal way to end the command
 
 
 def _live(stack: DeployedStack, every: float, times: int | None) -> None:
@@ -69,7 +69,7 @@ def _live(stack: DeployedStack, every: float, times: int | None) -> None:
                 seen = _view(stack, stats, failed, every)
                 live.update(seen, refresh=True)
             except TryAgain as error:
-                # Throttled or cut off for a moment: what is shown stays until the next look.
+                # Throttled or disconnected: keep the last display until the next reading.
                 live.update(Group(seen, plain(error, "red")), refresh=True)
             looks += 1
 
@@ -105,7 +105,7 @@ def _view(stack: DeployedStack, stats: Stats, failed: Sequence[Task], every: flo
 
 
 def newest_failures(stack: DeployedStack) -> list[Task]:
-    """The tasks that were archived last, newest first."""
+    """Return the NEWEST tasks that were archived last, newest first."""
     shards = (
         stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
         for shard in stack.every_shard

@@ -1,4 +1,4 @@
-"""`roundsman why`: what one order waits for, what shows it, and what to do next."""
+"""`roundsman why`: explains what an order waits for, with evidence and the next command."""
 
 import json
 from typing import Annotated
@@ -36,12 +36,12 @@ def why_command(
 
 
 def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
-    """The order's task, None where its record cannot be read, and what it waits for.
+    """Return the order's task and what it waits for. The task is None if it cannot be read.
 
-    Raises ConsoleError where there is no such task, or none any more.
+    Raises ConsoleError if the task does not exist, or no longer exists.
     """
     if not TASK_ID.fullmatch(order):
-        find_task(stack, order)  # which says what an id is
+        find_task(stack, order)  # raises ConsoleError, which describes an order id
     try:
         task = stack.tasks.load(order, now())
     except (SchemaTooNew, UnreadableRecord) as error:
@@ -78,7 +78,7 @@ def _facts(stack: DeployedStack, task: Task, order_stored: bool) -> TaskFacts:
 
 
 def _to_scheduler(stack: DeployedStack) -> int | None:
-    """How many messages wait for the scheduler; None where that is not to be known."""
+    """Return about how many messages wait in the scheduler's queue; None if that is unknown."""
     try:
         found = stack.sqs.get_queue_attributes(
             QueueUrl=stack.output("SchedulerQueueUrl"),
@@ -86,7 +86,7 @@ def _to_scheduler(stack: DeployedStack) -> int | None:
         )
         return int(found["Attributes"]["ApproximateNumberOfMessages"])
     except (ClientError, BotoCoreError, KeyError, ValueError):
-        return None  # it is evidence, and the rest of the diagnosis stands without it
+        return None  # only evidence: the diagnosis does not depend on it
 
 
 def _document(order: str, task: Task | None, found: Diagnosis) -> dict[str, Json]:
