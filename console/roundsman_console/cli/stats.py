@@ -35,7 +35,10 @@ class Stats:
     queues: Sequence[Queue]
     agents: Sequence[AgentNow]
     visited_at: int | None
-    """When a supervisor's last complete visit of a shard began (epoch ms); None if there was none."""
+    """When the last complete visit of a shard by a supervisor began (epoch ms).
+
+    None if there was none.
+    """
 
     @property
     def lag(self) -> int:
