@@ -69,7 +69,7 @@ class Selection:
         return self == Selection()
 
     def document(self) -> dict[str, Json]:
-        """Return the filter as JSON for scripts and the audit log; ages are in seconds."""
+        """Return the filter as JSON for scripts and audits; ages are in seconds."""
         return {
             "state": self.state.value if self.state else None,
             "workflow": self.workflow,
