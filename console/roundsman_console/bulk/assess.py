@@ -38,7 +38,7 @@ class Eligible:
 
 @dataclass(frozen=True, slots=True)
 class NotFor:
-    """The command is not sent to the task, or was refused."""
+    """The command must not be sent to the task, for the reason `why`."""
 
     why: str
 

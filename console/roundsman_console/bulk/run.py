@@ -110,7 +110,7 @@ class InFlightOrder:
     sent: bool = False
     """The queue accepted the command. False: it is not known whether it was sent."""
     tries: int = 1
-    """The number of sends, where a send counts again only after the scheduler refused the last."""
+    """The number of the current try, from 1. A refusal by the scheduler begins the next one."""
     look_at: int = 0
     """When to check the order next, in epoch ms."""
     pause: int = FIRST_LOOK

@@ -61,10 +61,10 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 STORE_EVERY = 10 * SECOND
-"""The maximum time in ms between two writes of the record. A write notices a stop request."""
+"""The maximum time in ms between two writes of the record. A stop request is noticed then."""
 
 LONGEST_SLEEP = SECOND  # the maximum delay until Ctrl-C is noticed
-TROUBLES = 8  # TryAgain in a row, a second apart; throttling does not last as long
+TROUBLES = 8  # TryAgain in a row, a second apart, end the run; throttling is over sooner
 
 
 class RunClock:
@@ -85,7 +85,11 @@ def holder(by: str) -> Holder:
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Defer Ctrl-C: the value returns whether it was pressed. A second Ctrl-C raises at once."""
+    """Defer Ctrl-C in the `with` block, so that it does not interrupt a move.
+
+    Yields a function that returns whether Ctrl-C was pressed. A second Ctrl-C raises
+    KeyboardInterrupt at once.
+    """
     noted = False
 
     def note(_signal: int, _frame: FrameType | None) -> None:
@@ -248,7 +252,7 @@ class BulkRunner:
                     self._settle(one, task)
                 elif self._is_to_send(one, task):
                     again.append(task)
-            except (SchemaTooNew, UnreadableRecord):  # in its history
+            except (SchemaTooNew, UnreadableRecord):  # the history is unreadable
                 self._now(nothing_new(self.record.progress, one.order, self.clock()))
         for first in range(0, len(again), 10):
             self._post(again[first : first + 10])
