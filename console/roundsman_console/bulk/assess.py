@@ -134,7 +134,7 @@ def verdict(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
 def verdict_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
     """Return the result of a task whose retention is over.
 
-    The task was not Archived, because an Archived task has no retention. Its history is kept longer
+    The task was not Archived, because an Archived task never expires. Its history is kept longer
     than the task, and shows whether the task was undone after the command.
     """
     if isinstance(run.event, Extend):
