@@ -1,1 +1,1 @@
-"""Acting on many orders at once: a plan, a canary, a rate, and a record of how far it came."""
+"""Bulk runs: one command for many orders, with a plan, a canary, a rate and stored progress."""

@@ -1,7 +1,7 @@
-"""What a bulk run makes of one order: whether its command makes sense there, and what it came to.
+"""Assessing one order of a bulk run: whether it is eligible for the command, and its result. Pure.
 
-Pure. The judgement beforehand is the machine's own, on the record as it is; the scheduler judges
-again.
+Eligibility is the engine's own decision on the task's current record. The scheduler decides again
+when it handles the command.
 """
 
 from collections.abc import Sequence
@@ -28,23 +28,23 @@ KNOWN_BY_ITSELF = (
 
 @dataclass(frozen=True, slots=True)
 class Eligible:
-    """The command makes sense. `to_undo` says that the task is to end undone; `agents` are those
-    that its next requests go to, of each step all that may take it.
-    """
+    """The engine accepts the command for the task."""
 
     to_undo: bool = False
+    """The command makes the task end in undo."""
     agents: tuple[tuple[str, ...], ...] = ()
+    """The agents of the next requests: for each step, every agent that may perform it."""
 
 
 @dataclass(frozen=True, slots=True)
 class NotFor:
-    """The command makes no sense for the task as it is."""
+    """The command must not be sent to the task, for the reason `why`."""
 
     why: str
 
 
 def judged(run: Run, plan: Plan | None, task: Task | None, at: int) -> Eligible | NotFor:
-    """Whether the run's command makes sense for the task at `at` (epoch ms)."""
+    """Return whether the task is eligible for the run's command at `at` (epoch ms)."""
     if task is None:
         return NotFor(GONE)
     if _failed_since(task, run.started_at):
@@ -70,7 +70,7 @@ def _performs(task: Task, step: str) -> bool:
 
 
 def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
-    """Of each step that is claimed next: the agent where it is, or all that it may go to."""
+    """For each step that is claimed next: the agent that it is at, or all that may perform it."""
     found = []
     for name, record in task.steps.items():
         step = plan.steps.get(name)
@@ -84,7 +84,7 @@ def _next_agents(plan: Plan, task: Task) -> tuple[tuple[str, ...], ...]:
 
 
 def held_for(eligible: Eligible, holds: Sequence[Hold]) -> Hold | None:
-    """The hold for which the order would only wait: one of a step all of whose agents are held."""
+    """Return a hold because of which a step would be parked: all of its agents are on hold."""
     by_agent = {hold.agent: hold for hold in holds}
     for agents in eligible.agents:
         if all(agent in by_agent for agent in agents):
@@ -93,12 +93,12 @@ def held_for(eligible: Eligible, holds: Sequence[Hold]) -> Hold | None:
 
 
 def hold_sentence(hold: Hold) -> str:
-    """`payment is held by amy: maintenance`."""
+    """Return the hold in words: `payment is held by amy: maintenance`."""
     return f"{hold.agent} {hold_words(hold)}"
 
 
 def was_taken(run: Run, task: Task, history: Sequence[HistoryRow] = ()) -> bool:
-    """Whether the run's command was carried out on the task."""
+    """Whether the scheduler carried out the run's command on the task."""
     if run.id in task.command_ids:
         return True
     kind = COMMAND_KINDS[type(run.event)]
@@ -106,7 +106,7 @@ def was_taken(run: Run, task: Task, history: Sequence[HistoryRow] = ()) -> bool:
 
 
 def refusals(run: Run, history: Sequence[HistoryRow]) -> list[str]:
-    """Why the scheduler refused the run's command, each time it did."""
+    """Return the reasons with which the scheduler refused the run's command, one per refusal."""
     return [
         row.reason.partition(" refused: ")[2] or row.reason
         for row in history
@@ -115,7 +115,7 @@ def refusals(run: Run, history: Sequence[HistoryRow]) -> list[str]:
 
 
 def verdict(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
-    """What a task came to that the command was carried out on; None while it is under way."""
+    """Return the result of a task after the command; None while the task is under way."""
     if isinstance(run.event, Extend):
         return OrderResult.TAKEN
     match task.state:
@@ -132,9 +132,10 @@ def verdict(run: Run, sent: InFlightOrder, task: Task) -> OrderResult | None:
 
 
 def verdict_of_gone(run: Run, sent: InFlightOrder, history: Sequence[HistoryRow]) -> OrderResult:
-    """The same of a task whose retention is over: what is Archived stays, so it is not that.
+    """Return the result of a task whose retention is over.
 
-    Its history outlives it, and says whether it was undone after the command.
+    The task was not Archived, because an Archived task never expires. Its history is kept longer
+    than the task, and shows whether the task was undone after the command.
     """
     if isinstance(run.event, Extend):
         return OrderResult.TAKEN
@@ -149,7 +150,7 @@ def _to_undo(run: Run, sent: InFlightOrder) -> bool:
 
 
 def failure_words(task: Task) -> tuple[str, str]:
-    """The group of what the task failed of, and the failure in words."""
+    """Return the id of the task's failure group, or `none`, and the failure in words."""
     failure = failure_of(task)
     if failure is None:
         return "none", task.ending.why if task.ending else "it failed"

@@ -1,4 +1,4 @@
-"""A bulk run and its progress as JSON text and back, for the record of the run."""
+"""Encoding a bulk run and its progress as JSON text for the run's record, and decoding it."""
 
 from collections.abc import Mapping, Sequence
 from typing import TypeVar
@@ -19,11 +19,11 @@ T = TypeVar("T", str, int, float, bool)
 
 
 class _NotOne(ValueError):
-    """The text is JSON, but not what this code wrote."""
+    """The text is JSON, but not in the format that this code writes."""
 
 
 def run_text(run: Run) -> str:
-    """The run; what is asked of every order is told as the command that it would be."""
+    """Return the run as JSON text; its event is encoded as a command to the scheduler."""
     terms = run.terms
     return canonical_json(
         {
@@ -46,7 +46,7 @@ def run_text(run: Run) -> str:
 
 
 def read_run(text: str, run_id: str) -> Run:
-    """The run. Raises UnreadableRecord."""
+    """Return the run. Raises UnreadableRecord if this code did not write the text."""
     try:
         found = _object(parse_json(text))
         event = read_command(_one(found["command"], str)).event
@@ -75,7 +75,11 @@ def read_run(text: str, run_id: str) -> Run:
 
 
 def progress_text(progress: RunProgress) -> str:
-    """How far a run has come. When to look at an order next is not kept: at once."""
+    """Return the progress as JSON text.
+
+    The times of the next checks (`look_at`, `pause`) are not stored, because a resumed run checks
+    all orders in flight at once.
+    """
     return canonical_json(
         {
             "reached": progress.reached,
@@ -94,7 +98,7 @@ def progress_text(progress: RunProgress) -> str:
 
 
 def read_progress(text: str, run_id: str) -> RunProgress:
-    """How far a run has come. Raises UnreadableRecord."""
+    """Return the progress. Raises UnreadableRecord if this code did not write the text."""
     try:
         found = _object(parse_json(text))
         ended = _object(found["ended"])

@@ -1,4 +1,4 @@
-"""Which orders a bulk run acts on, and what would become of them: looked at, and nothing sent."""
+"""Choosing the orders of a bulk run, and checking their eligibility without sending anything."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -16,15 +16,16 @@ from roundsman_console.read.selection import Selection, find
 from roundsman_console.read.stack import DeployedStack
 
 MOST = 100_000
-"""Orders of one run; their ids, and when each was to be complete, are held in memory."""
+"""The maximum number of orders in a run. Their ids and complete-bys are kept in memory."""
 
 MOST_LOOKED_AT = 1_000_000
 PAGE, PAGE_BUDGET = 1_000, 5_000
 
 TRIED_OUT = 1_000
-"""How many orders a dry run judges, the first of the plan: a few seconds of reading."""
+"""The maximum number of orders that a dry run assesses, the first of the plan. Reading them takes
+a few seconds."""
 
-AT_ONCE = 100  # what one request to DynamoDB reads
+AT_ONCE = 100  # the maximum number of records in one BatchGetItem
 
 Tell = Callable[[str], None]
 
@@ -32,11 +33,12 @@ Tell = Callable[[str], None]
 def choose(
     stack: DeployedStack, selection: Selection, named: Sequence[str], tell: Tell
 ) -> list[str]:
-    """The ids of the orders that are meant, in the order in which they are acted on.
+    """Return the ids of the selected orders, sorted by complete-by, the earliest first.
 
-    That is by when they were to be complete: the promise that was made first is kept first. It is
-    known of a member of a failure group without reading its task. `tell` is called with how far
-    the search has come. Raises ConsoleError where there are none, or too many.
+    The selected orders are those in `named`, or, if it is empty, those that match the selection.
+    For members of a failure group, the complete-by is in the index, and no task is read. `tell` is
+    called with the progress of the search, in words. Raises ConsoleError if no order or more than
+    MOST orders are selected.
     """
     found = dict(_named(stack, named) if named else _found(stack, selection, tell))
     if not found:
@@ -77,7 +79,7 @@ def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple
 
 
 def _is_group(selection: Selection) -> bool:
-    """Whether a failure group is all that was asked for."""
+    """Whether the filter consists of a failure group only, or is empty."""
     return selection == Selection(group=selection.group)
 
 
@@ -87,7 +89,10 @@ def _check_size(orders: int) -> None:
 
 
 def check_bounded(selection: Selection, *, again: bool) -> None:
-    """That the filter says enough. Raises ConsoleError."""
+    """Raise ConsoleError unless the filter names a failure group, or a state except Completed.
+
+    `again` is the command's `--again` option, which selects the hint in the message.
+    """
     if selection.group is None and selection.state is None:
         hint = "--state Undone" if again else "--state Archived"
         raise ConsoleError(f"Many orders are meant by --group, or by --state: {hint}.", USAGE)
@@ -97,18 +102,24 @@ def check_bounded(selection: Selection, *, again: bool) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """What would become of the first `looked_at` orders. `held` are those that would only wait."""
+    """The result of a dry run."""
 
     selected: int
+    """The number of orders in the plan."""
     looked_at: int = 0
+    """The number of orders that were assessed, the first of the plan."""
     eligible: int = 0
+    """The number of assessed orders that are eligible for the command."""
     samples: tuple[str, ...] = ()
+    """The first SAMPLES eligible orders."""
     refused: tuple[OrderGroup, ...] = ()
+    """The orders that are not eligible, by reason."""
     held: tuple[OrderGroup, ...] = ()
+    """The eligible orders with a step that would be parked, by the hold."""
 
 
 def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
-    """Judge the first orders of a plan by the machine, and send nothing."""
+    """Assess the first TRIED_OUT orders of a plan, and send nothing."""
     holds = stack.holds.holds()
     looked = orders[:TRIED_OUT]
     samples: list[str] = []
@@ -134,7 +145,7 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
 def judge_all(
     stack: DeployedStack, run: Run, orders: Sequence[str]
 ) -> list[tuple[str, Eligible | NotFor]]:
-    """Each order, and whether the run's command makes sense for it as it is now."""
+    """Return each order with its eligibility for the run's command now."""
     at = now()
     loaded = stack.records.load_many(orders, at)
     told: list[tuple[str, Eligible | NotFor]] = []
@@ -147,9 +158,10 @@ def judge_all(
 def judge_one(
     stack: DeployedStack, run: Run, task: Task | None, unreadable: str | None, at: int
 ) -> Eligible | NotFor:
-    """Whether the run's command makes sense for the task; `unreadable` says why it cannot be read.
+    """Return whether the task is eligible for the run's command at `at` (epoch ms).
 
-    A record or a plan that cannot be read is a reason not to act on that order, and on no other.
+    `unreadable` is the reason why the record cannot be read, or None. An order whose record or plan
+    cannot be read is not eligible; the other orders are not affected.
     """
     if unreadable is not None:
         return NotFor(unreadable)

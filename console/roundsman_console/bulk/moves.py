@@ -1,14 +1,14 @@
-"""What a bulk run does next: one pure decision, with its reason.
+"""Deciding the next move of a bulk run. Pure.
 
-First the canary: so many orders, and then nothing until it is known what became of them. Then the
-rest at the rate, with so many on their way at most. Throughout, the results are watched, and too
-large a share that failed again ends the run.
+The run first sends to the canary, a small number of orders, and sends nothing more until their
+results are known. Then it sends to the other orders at the run's rate, with a limit on the orders
+in flight. At any time, it stops if the share of orders that failed again is too large.
 
-The share is judged twice over. Of the canary it is that of all its orders, and as soon as it can
-only be too large; one failure of one order is enough. After it, the share is of the last results
-(`bulk.run.WINDOW`), and LEAST of them must have failed, so that one unlucky order of the first few
-stops nothing. A run that is resumed begins with a canary again, and with no results: why it was
-stopped has been mended, or not.
+There are two rules for the share. During the canary, it is the share of the whole canary, and the
+run stops as soon as the limit is certain to be exceeded; a single failure can be enough. After the
+canary, it is the share of the last results (`bulk.run.WINDOW`), and at least LEAST of them must
+have failed, so that a single failure does not stop the run. A resumed run begins again with a
+canary and without results, because the cause of the stop may or may not be fixed.
 """
 
 from dataclasses import dataclass
@@ -18,47 +18,50 @@ from roundsman.model.instants import format_duration
 from roundsman_console.bulk.run import InFlightOrder, Run, RunProgress
 
 LEAST = 3
-BATCH = 10  # what one request to SQS takes
+BATCH = 10  # the maximum number of messages in one SendMessageBatch
 
 
 @dataclass(frozen=True, slots=True)
 class Send:
-    """Take up the next `most` orders of the plan, and send to those that it makes sense for."""
+    """Assess the next `most` orders of the plan, and send the command to the eligible ones."""
 
     most: int
 
 
 @dataclass(frozen=True, slots=True)
 class CheckOrders:
-    """Look at what became of these."""
+    """Check whether these orders have a result."""
 
     orders: tuple[InFlightOrder, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WaitUntil:
-    """Nothing to do until then (epoch ms)."""
+    """Do nothing until this instant (epoch ms)."""
 
     until: int
 
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Send no more: this is why."""
+    """End the run before all orders were sent, for the reason `why`."""
 
     why: str
 
 
 @dataclass(frozen=True, slots=True)
 class Finish:
-    """Every order was reached. Of those still on their way nothing was heard for long."""
+    """End the run: every order of the plan was reached.
+
+    No order is in flight, or there was no news of the orders in flight for `patience`.
+    """
 
 
 NextMove: TypeAlias = Send | CheckOrders | WaitUntil | Stop | Finish
 
 
 def next_move(run: Run, progress: RunProgress, now: int) -> NextMove:
-    """What to do at `now` (epoch ms)."""
+    """Return the next move at `now` (epoch ms)."""
     too_many = too_many_failed(run, progress)
     if too_many:
         return Stop(too_many)
@@ -75,12 +78,12 @@ def next_move(run: Run, progress: RunProgress, now: int) -> NextMove:
 
 
 def in_canary(run: Run, progress: RunProgress) -> bool:
-    """Whether it is not yet known what became of the canary."""
+    """Whether results of the canary are still missing."""
     return len(progress.recent) < run.terms.canary
 
 
 def too_many_failed(run: Run, progress: RunProgress) -> str:
-    """Why the run must not go on, in a sentence; empty where it may."""
+    """Return why the share of failed orders stops the run; empty if it does not."""
     terms = run.terms
     failed, of = progress.recent.count("-"), len(progress.recent)
     if of <= terms.canary:
@@ -94,7 +97,7 @@ def too_many_failed(run: Run, progress: RunProgress) -> str:
 
 
 def _room(run: Run, progress: RunProgress) -> int:
-    """How many more may be on their way."""
+    """The number of further orders that may be in flight."""
     most = run.terms.at_once
     if in_canary(run, progress):
         most = min(most, run.terms.canary - len(progress.recent))
@@ -102,7 +105,7 @@ def _room(run: Run, progress: RunProgress) -> int:
 
 
 def _wait(run: Run, progress: RunProgress, now: int, room: int) -> NextMove:
-    """There is no room, or it is not time yet."""
+    """The move while nothing can be sent, because of the limit in flight or the rate."""
     if room > 0:
         looks = [one.look_at for one in progress.on_their_way]
         return WaitUntil(min([progress.next_send_at, *looks]))

@@ -1,4 +1,4 @@
-"""What is told of a dry run and of a run, for people and for scripts."""
+"""Reports on dry runs and bulk runs: text for people, JSON for scripts."""
 
 from collections.abc import Sequence
 
@@ -23,7 +23,7 @@ _WORDS = {
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> dict[str, Json]:
-    """A dry run as scripts read it."""
+    """Return a dry run as JSON for scripts; `go_ahead` is the command line of the real run."""
     return {
         "command": COMMAND_KINDS[type(run.event)],
         "dryRun": True,
@@ -40,7 +40,7 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> dict[str, Json]:
 
 
 def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
-    """A dry run as people read it."""
+    """Print a dry run for people; `go_ahead` is the command line of the real run."""
     console = Console(highlight=False, soft_wrap=True)
     of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} looked at"
     kind = COMMAND_KINDS[type(run.event)]
@@ -71,7 +71,7 @@ def _order_of_going(terms: Terms, eligible: int) -> str:
 
 
 def run_document(record: StoredRun, at: int) -> dict[str, Json]:
-    """A run as scripts read it at `at` (epoch ms)."""
+    """Return a run as JSON for scripts, at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     terms = run.terms
     return {
@@ -115,13 +115,13 @@ def run_document(record: StoredRun, at: int) -> dict[str, Json]:
 
 
 def is_carried_on(record: StoredRun, at: int) -> bool:
-    """Whether somebody was heard of lately who carries it on."""
+    """Whether the run is running and a process holds it at `at` (epoch ms)."""
     held = record.holder is not None and record.holder.until > at
     return record.state is RunState.RUNNING and held
 
 
 def resume_command(record: StoredRun, at: int) -> str | None:
-    """The command that carries the run on; None where nothing is left of it, or somebody does."""
+    """Return the command that resumes the run; None if it is complete or a process holds it."""
     left = record.run.selected - record.progress.reached or record.progress.on_their_way
     if not left or is_carried_on(record, at):
         return None
@@ -129,7 +129,7 @@ def resume_command(record: StoredRun, at: int) -> str | None:
 
 
 def print_run(record: StoredRun, at: int) -> None:
-    """A run as people read it at `at` (epoch ms)."""
+    """Print a run for people, at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     console = Console(highlight=False, soft_wrap=True)
     kind = COMMAND_KINDS[type(run.event)]
@@ -165,7 +165,7 @@ def print_run(record: StoredRun, at: int) -> None:
 
 
 def progress_words(record: StoredRun) -> str:
-    """How far a run has come, in a line."""
+    """Return the progress of a run in one line."""
     progress = record.progress
     failed = progress.count(OrderResult.FAILED)
     return (

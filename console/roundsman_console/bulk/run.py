@@ -1,9 +1,9 @@
-"""One bulk run: what is to be done to many orders, and how far that has come. Pure.
+"""A bulk run, one command for many orders, and its progress. Pure.
 
-A run's plan is the list of the orders that were selected when it began, in the order in which they
-are acted on; it never changes. `RunProgress` says how far into the plan the run has come, which
-orders are on their way, and what became of the rest. It is stored before anything is sent on its
-strength, so whoever reads it knows of everything that may have been sent.
+The plan of a run is the list of the orders that were selected when it began, in the order in which
+they are sent; it never changes. `RunProgress` contains the place in the plan, the orders in flight
+and the results of the others. It is stored before the commands are sent, so the stored progress
+contains every order whose command may have been sent.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,25 +15,26 @@ from roundsman.model.failure import normalised
 from roundsman.model.instants import SECOND
 
 SAMPLES = 3
-"""How many orders are named of those that share a reason or a failure."""
+"""The maximum number of orders that an `OrderGroup` names."""
 
 MOST_KINDS = 20
-"""How many reasons or failures are told apart; the rest are counted as one."""
+"""The maximum number of different reasons or failures; the others are counted as THE_REST."""
 
 THE_REST = "other reasons"
 WINDOW = 100
-"""The share that failed again is of this many of the last results: a service that breaks late in a
-long run is noticed as soon as one that was never mended."""
+"""The number of last results in which the share of failures is computed. So a service that breaks
+late in a long run is noticed as fast as one that was broken from the beginning."""
 
 FIRST_LOOK, LONGEST_LOOK = SECOND, 15 * SECOND
-"""How long after it was sent an order is looked at first; then twice as long, and so on."""
+"""The time in ms from the send to the first check of an order. It doubles with each check without a
+result, up to LONGEST_LOOK."""
 
 TRIES = 3
-"""How often an order that has moved on between the look and the command is looked at again."""
+"""The maximum number of sends to an order whose task changes before the command is handled."""
 
 
 class RunState(StrEnum):
-    """Where a run stands. One that is stopped or interrupted can be resumed."""
+    """The state of a run. A stopped or interrupted run can be resumed."""
 
     RUNNING = "running"
     STOPPED = "stopped"
@@ -42,59 +43,58 @@ class RunState(StrEnum):
 
 
 class OrderResult(StrEnum):
-    """What became of an order that a command of the run was carried out on.
-
-    TAKEN is of commands that are done once they are carried out (`extend`). FAILED means that it
-    needs a person again, or was undone though it was to go on.
-    """
+    """The result of an order for which the scheduler carried out the run's command."""
 
     COMPLETED = "completed"
     UNDONE = "undone"
     CANCELLED = "cancelled"
     TAKEN = "taken"
+    """The command has no further result after it is carried out (`extend`)."""
     FAILED = "failedAgain"
+    """The task is Archived again, or was undone although the command was to continue it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How carefully a run goes about it.
-
-    `rate` is in orders a second; `at_once` how many may be on their way. `canary` orders go first,
-    and the rest only once it is known what became of them. `stop_at` is the share (0 to 1) of the
-    results beyond which it stops. `patience` (ms) is how long nothing may be heard of what is on
-    its way. `anyway` sends also what then waits for an agent that takes no work.
-    """
+    """The limits of a run."""
 
     rate: float = 10.0
+    """The maximum number of orders sent per second."""
     at_once: int = 100
+    """The maximum number of orders in flight."""
     canary: int = 5
+    """The number of orders that are sent first. The others follow when their results are known."""
     stop_at: float = 0.2
+    """The run stops if more than this share (0 to 1) of the results are failures."""
     patience: int = 300 * SECOND
+    """The maximum time in ms without news of the orders in flight."""
     anyway: bool = False
+    """Also send to orders with a step that would be parked because its agents are on hold."""
 
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What is to be done, to how many, by whom and why. `event` is asked of every order alike.
-
-    `selection` is what was typed to select the orders. `started_at` (epoch ms) is the instant that
-    the plan is of. `stack` is the stack's name.
-    """
+    """A bulk run, without its progress."""
 
     id: str
     event: OperatorEvent
+    """The event of the command, the same for every order."""
     by: str
+    """Who began the run."""
     reason: str
     selection: str
+    """The options or ids with which the orders were selected, as typed."""
     started_at: int
+    """When the orders were selected, in epoch ms."""
     selected: int
+    """The number of orders in the plan."""
     terms: Terms
 
     def event_for(self, seen_version: int) -> OperatorEvent:
-        """What is asked of one order, as its task was seen.
+        """Return the event for one order, whose task was read in version `seen_version`.
 
-        The command's id is the run's: a task does each command once by its id, so whatever is sent
-        to it a second time for this run does nothing.
+        The command's id is the run's id. A task carries out a command with the same id once, so a
+        second command of the same run has no effect.
         """
         asked = CommandSource(self.id, self.by, f"{self.reason} (bulk {self.id})", seen_version)
         return replace(self.event, asked=asked)
@@ -102,62 +102,70 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class InFlightOrder:
-    """An order on its way. Until `sent` it is only written down that it may have been sent.
-
-    `to_undo` says that it is to end undone. `look_at` (epoch ms) is when to look at it next,
-    `pause` (ms) how long after that again.
-    """
+    """An order in flight: the command was sent, or may have been sent, and it has no result yet."""
 
     order: str
     to_undo: bool = False
+    """The command makes the task end in undo."""
     sent: bool = False
+    """The queue accepted the command. False: it is not known whether it was sent."""
     tries: int = 1
+    """The number of the current try, from 1. A refusal by the scheduler begins the next one."""
     look_at: int = 0
+    """When to check the order next, in epoch ms."""
     pause: int = FIRST_LOOK
+    """If the next check finds no result, the check after it follows 2 x `pause` ms later."""
 
 
 @dataclass(frozen=True, slots=True)
 class OrderGroup:
-    """Orders of which the same is to be said: how many, and a few of them."""
+    """Orders with the same reason or failure."""
 
     key: str
+    """Identifies the failure or reason: the id of the failure group, or the normalised reason."""
     said: str
+    """The reason or failure of the first order, in words."""
     orders: int
+    """The number of orders."""
     samples: tuple[str, ...]
+    """The first orders, at most SAMPLES."""
 
 
 @dataclass(frozen=True, slots=True)
 class RunProgress:
-    """How far a run has come. `reached` orders of the plan were taken up.
-
-    `ended` counts what became of orders, `failed` those that failed again, by their failure, and
-    `refused` those to whose tasks the command made no sense, by the reason. `recent` are the last
-    results since the run was begun or resumed, a `+` or a `-` each. `next_send_at` and `news_at`
-    (epoch ms) are when more may be sent, and when anything was last sent or heard.
-    """
+    """The progress of a run. Instants are epoch ms."""
 
     reached: int = 0
+    """The number of orders of the plan that were assessed, from its beginning."""
     sent: int = 0
+    """The number of orders to which the command was sent, or may have been sent."""
     on_their_way: tuple[InFlightOrder, ...] = ()
+    """The orders in flight."""
     ended: tuple[tuple[OrderResult, int], ...] = ()
+    """The number of orders by result."""
     failed: tuple[OrderGroup, ...] = ()
+    """The orders with the result FAILED, by failure."""
     refused: tuple[OrderGroup, ...] = ()
+    """The orders that were not eligible, or whose command the scheduler refused, by reason."""
     recent: str = ""
+    """The last WINDOW results since the run began or was resumed: `-` for FAILED, else `+`."""
     next_send_at: int = 0
+    """The earliest time of the next send."""
     news_at: int = 0
+    """When a command was last sent, or a result or refusal was last recorded."""
 
     def count(self, verdict: OrderResult) -> int:
-        """How many orders ended like this."""
+        """Return the number of orders with this result."""
         return dict(self.ended).get(verdict, 0)
 
     @property
     def results(self) -> int:
-        """Of how many orders it is known what became of them."""
+        """The number of orders with a result."""
         return sum(count for _, count in self.ended)
 
     @property
     def refusals(self) -> int:
-        """How many orders the command made no sense for."""
+        """The number of orders that were refused."""
         return sum(kind.orders for kind in self.refused)
 
 
@@ -166,9 +174,9 @@ def taken_up(
     to_send: Sequence[InFlightOrder],
     refused: Sequence[tuple[str, str]],
 ) -> RunProgress:
-    """The next orders of the plan: those that are about to be sent, and (order, why) of the rest.
+    """Record the next orders of the plan; the progress must be stored before they are sent.
 
-    To be stored before anything is sent.
+    `refused` contains (order, reason) for each order that is not eligible.
     """
     told = progress
     for order, why in refused:
@@ -182,7 +190,7 @@ def taken_up(
 
 
 def were_sent(progress: RunProgress, orders: Sequence[str], terms: Terms, now: int) -> RunProgress:
-    """The queue has accepted the commands to these."""
+    """Record that the queue accepted the commands for these orders at `now` (epoch ms)."""
     accepted = frozenset(orders)
     return replace(
         progress,
@@ -198,7 +206,7 @@ def were_sent(progress: RunProgress, orders: Sequence[str], terms: Terms, now: i
 
 
 def nothing_new(progress: RunProgress, order: str, now: int) -> RunProgress:
-    """It was looked at and is still on its way; the next look is later by more each time."""
+    """Record a check of an order that has no result yet; the time to the next check doubles."""
     return _changed(
         progress,
         order,
@@ -209,7 +217,10 @@ def nothing_new(progress: RunProgress, order: str, now: int) -> RunProgress:
 
 
 def to_send_again(progress: RunProgress, order: str, *, to_undo: bool, tried: bool) -> RunProgress:
-    """The command to it is to be sent (again): it moved on before it was carried out (`tried`)."""
+    """Record that the command for an order is to be sent (again).
+
+    `tried` is true if the scheduler refused the last one because the task had changed.
+    """
     return _changed(
         progress,
         order,
@@ -220,7 +231,10 @@ def to_send_again(progress: RunProgress, order: str, *, to_undo: bool, tried: bo
 def settled(
     progress: RunProgress, order: str, verdict: OrderResult, failure: tuple[str, str], now: int
 ) -> RunProgress:
-    """It is known what became of it; `failure` is its group, and the failure in words."""
+    """Record the result of an order.
+
+    `failure` contains the id of its failure group and the failure in words; it is used for FAILED.
+    """
     ended = dict(progress.ended)
     ended[verdict] = ended.get(verdict, 0) + 1
     bad = verdict is OrderResult.FAILED
@@ -234,13 +248,13 @@ def settled(
 
 
 def turned_down(progress: RunProgress, order: str, why: str, now: int) -> RunProgress:
-    """The scheduler refused it, or it is refused now; nothing was done to it."""
+    """Record that an order was refused, by the scheduler or by a new assessment."""
     refused = with_one(progress.refused, normalised(why), why, order)
     return replace(_without(progress, order), refused=refused, news_at=now)
 
 
 def resumed(progress: RunProgress, now: int) -> RunProgress:
-    """The run is carried on after a pause: what is on its way is looked at first."""
+    """Return the progress of a resumed run: no recent results, orders in flight checked at once."""
     return replace(
         progress,
         on_their_way=tuple(replace(one, look_at=now) for one in progress.on_their_way),
@@ -253,7 +267,7 @@ def resumed(progress: RunProgress, now: int) -> RunProgress:
 def with_one(
     kinds: tuple[OrderGroup, ...], key: str, said: str, order: str
 ) -> tuple[OrderGroup, ...]:
-    """One more order of that kind; of a kind too many, of what stands for all the rest."""
+    """Add an order to the group with this key, or to THE_REST if there are MOST_KINDS groups."""
     known = {kind.key for kind in kinds}
     if key not in known and len(kinds) >= MOST_KINDS:
         key = said = THE_REST

@@ -1,8 +1,8 @@
-"""Carrying a bulk run on: read, send, look and store, as `bulk.moves` says.
+"""Performing a bulk run: the moves that `bulk.moves` decides, and the writes of the progress.
 
-What may have been sent is stored before it is sent. So the process may die at any point: whoever
-resumes the run looks at what was on its way first, and sends again what shows no trace of its
-command. That a command reaches a task twice does nothing, since its id is the run's.
+The orders of a send are stored before the send. So the process may end at any point: when the run
+is resumed, the orders in flight are checked first, and a command without a trace in its task or
+history is sent again. A duplicate has no effect, because the command's id is the run's id.
 """
 
 import secrets
@@ -61,31 +61,35 @@ if TYPE_CHECKING:
     from mypy_boto3_sqs.type_defs import SendMessageBatchRequestEntryTypeDef
 
 STORE_EVERY = 10 * SECOND
-"""How long nothing is stored at most: so soon is it seen that somebody asked the run to stop."""
+"""The maximum time in ms between two writes of the record. A stop request is noticed then."""
 
-LONGEST_SLEEP = SECOND  # so soon Ctrl-C is heard
-TROUBLES = 8  # in a row, a second apart: beyond what throttling lasts
+LONGEST_SLEEP = SECOND  # the maximum delay until Ctrl-C is noticed
+TROUBLES = 8  # TryAgain in a row, a second apart, end the run; throttling is over sooner
 
 
 class RunClock:
-    """Epoch ms that goes on as the process waits, whatever becomes of the machine's clock."""
+    """A clock in epoch ms that changes of the system clock do not affect after its creation."""
 
     def __init__(self) -> None:
         self._began, self._at = now(), moment()
 
     def __call__(self) -> int:
-        """The present."""
+        """Return the current time in epoch ms."""
         return self._began + round((moment() - self._at) * SECOND)
 
 
 def holder(by: str) -> Holder:
-    """This process, as the one who carries a run on."""
+    """Return a new holder for this process."""
     return Holder(secrets.token_hex(8), by, socket.gethostname()[:100])
 
 
 @contextmanager
 def interruptible() -> Iterator[Callable[[], bool]]:
-    """Within it Ctrl-C is only noted, to be heard between two steps; a second one acts at once."""
+    """Defer Ctrl-C in the `with` block, so that it does not interrupt a move.
+
+    Yields a function that returns whether Ctrl-C was pressed. A second Ctrl-C raises
+    KeyboardInterrupt at once.
+    """
     noted = False
 
     def note(_signal: int, _frame: FrameType | None) -> None:
@@ -103,20 +107,25 @@ def interruptible() -> Iterator[Callable[[], bool]]:
 
 @dataclass
 class BulkRunner:
-    """Carries one run on. `tell` is called with the record whenever something has changed."""
+    """Performs one bulk run."""
 
     stack: DeployedStack
     bulks: DynamoBulks
     record: StoredRun
+    """The run; its progress may be newer than the stored one."""
     clock: Callable[[], int]
+    """Returns epoch ms."""
     interrupted: Callable[[], bool]
+    """Returns whether the run is to end as interrupted."""
     tell: Callable[[StoredRun], None]
+    """Called with the record after each move."""
 
     def run(self) -> StoredRun:
-        """Until it is finished, stopped or interrupted; the record as it is then stored.
+        """Perform the run until it is finished, stopped or interrupted; return the stored record.
 
-        Raises ConsoleError where somebody else carries it on, and RoundsmanError where AWS cannot
-        be used or the plan cannot be read; the run is then stored as interrupted, if that can be.
+        Raises ConsoleError if another process has taken over the run. Raises RoundsmanError if a
+        call to AWS fails or the plan cannot be read, and KeyboardInterrupt on a second Ctrl-C; the
+        run is then stored as interrupted, if possible.
         """
         try:
             return self._steps()
@@ -188,7 +197,7 @@ class BulkRunner:
         return judge_one(self.stack, self.record.run, task, unreadable, now())
 
     def _held(self, eligible: Sequence[Eligible]) -> str:
-        """Why these would only wait; empty where they would not, or it does not matter."""
+        """Return the hold that would park a step of these, in words; empty if none or `anyway`."""
         if self.record.run.terms.anyway or not any(one.agents for one in eligible):
             return ""
         holds = self.stack.holds.holds()
@@ -196,7 +205,7 @@ class BulkRunner:
         return f"{hold_sentence(found)}; --anyway goes on all the same" if found else ""
 
     def _post(self, tasks: Sequence[Task]) -> None:
-        """Send the command to each, as its task was seen. Raises TryAgain or CallRefused."""
+        """Send the command to each of these tasks, at most 10. Raises TryAgain or CallRefused."""
         if not tasks:
             return
         run = self.record.run
@@ -223,10 +232,13 @@ class BulkRunner:
         if failed:
             raise TryAgain(f"{doing}: {len(failed)} were not taken")
 
-    # --- looking -----------------------------------------------------------------------------
+    # --- checking ----------------------------------------------------------------------------
 
     def _look(self, orders: Sequence[InFlightOrder]) -> None:
-        """See what became of these, and send again what the scheduler has not seen as it was."""
+        """Check these orders for results, and send commands again that were refused or not sent.
+
+        An order whose record or history cannot be read is checked again later.
+        """
         tasks = self.stack.records.load_many([one.order for one in orders], now())
         again: list[Task] = []
         for one in orders:
@@ -240,7 +252,7 @@ class BulkRunner:
                     self._settle(one, task)
                 elif self._is_to_send(one, task):
                     again.append(task)
-            except (SchemaTooNew, UnreadableRecord):  # of its history; the others go on
+            except (SchemaTooNew, UnreadableRecord):  # the history is unreadable
                 self._now(nothing_new(self.record.progress, one.order, self.clock()))
         for first in range(0, len(again), 10):
             self._post(again[first : first + 10])
@@ -254,9 +266,10 @@ class BulkRunner:
             self._now(settled(progress, one.order, found, failure_words(task), at))
 
     def _settle_anew(self, one: InFlightOrder) -> None:
-        """By the task as it is now: read before its history was, it may be from before the command.
+        """Record the result with a newly read task, after the history shows the command.
 
-        Then it would be told to have failed again, of what it had failed of already.
+        The task that was read before the history may be older than the command. Its old failure
+        would be recorded as a new one.
         """
         tasks = self.stack.records.load_many([one.order], now())
         if one.order in tasks.tasks:
@@ -273,7 +286,7 @@ class BulkRunner:
         self._now(settled(self.record.progress, one.order, found, words, self.clock()))
 
     def _is_to_send(self, one: InFlightOrder, task: Task) -> bool:
-        """Whether the command is to be sent (again); if not, what is known of it is noted."""
+        """Return whether to send the command (again); if not, record the state of the order."""
         rows, at = self.stack.tasks.history(one.order), self.clock()
         progress, said = self.record.progress, refusals(self.record.run, rows)
         if was_taken(self.record.run, task, rows):
@@ -294,11 +307,11 @@ class BulkRunner:
     # --- storing -----------------------------------------------------------------------------
 
     def _now(self, progress: RunProgress) -> None:
-        """So far has it come; stored with the next write."""
+        """Set the progress in memory; the next write stores it."""
         self.record = replace(self.record, progress=progress)
 
     def _store(self, progress: RunProgress) -> None:
-        """Raises ConsoleError where somebody else has carried the run on since."""
+        """Store the progress. Raises ConsoleError if another process has taken over the run."""
         held = self.record.holder
         until = self.clock() + HELD_FOR
         wanted = replace(self.record, progress=progress, holder=held and replace(held, until=until))

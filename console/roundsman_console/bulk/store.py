@@ -1,14 +1,14 @@
-"""The records of bulk runs, in ControlTable.
+"""Storing bulk runs in ControlTable.
 
-    bulk              an attribute for each run: when it began. So they are listed without a scan.
-    bulk#<id>         the run: what is to be done, how far it has come, and who is at it
-    bulk#<id>#<n>     the plan: CHUNK orders of it each, written before the run and never again
+    bulk              one attribute per run with the time of its start, to list runs without a scan
+    bulk#<id>         the run, its progress and the process that holds it
+    bulk#<id>#<n>     a part of the plan with CHUNK orders, written once, before the run
 
-Each write of a run is conditional on the version that was read, and raises it: of two who carry on
-one run, the one who comes second writes nothing, and so sends nothing. `ask_stop` alone leaves the
-version as it is; the next write of whoever carries on finds it.
+Each write of a run is conditional on the version that was read, and increases it. If two processes
+perform the same run, the write of the second fails, so it sends nothing. Only `ask_stop` does not
+change the version; the holder's next write returns the stop request.
 
-All of them are removed by DynamoDB some time after KEEP_FOR.
+DynamoDB's time to live removes the run and its plan after KEEP_FOR.
 """
 
 from collections.abc import Sequence
@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 ID = "ControlId"
 INDEX = "bulk"
-CHUNK = 500  # orders; at most 65 KB
+CHUNK = 500  # orders; an item has at most 65 KB
 KEEP_FOR = 90 * 24 * 3600 * SECOND
 HELD_FOR = 60 * SECOND
-"""Whoever carries on a run writes more often than this; after it, somebody else may carry on."""
+"""The time in ms for which a write holds a run. The holder writes more often. After this time
+without a write, another process may take over the run."""
 
 NO_SUCH_ROW = f"attribute_not_exists({ID})"
 VERSION_IS_AS_SEEN = "Version = :seen"
@@ -46,34 +47,39 @@ IS_RUNNING = "#state = :running"
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """Who carries a run on, from which machine, and until when (epoch ms) nobody else may.
-
-    `token` tells two who have the same name apart.
-    """
+    """The process that performs a run."""
 
     token: str
+    """Distinguishes processes with the same `by` and `host`."""
     by: str
+    """The name of the operator."""
     host: str
     until: int = 0
+    """Until when no other process may take over the run, in epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoredRun:
-    """A run as stored. `why` says why it is not running. `stop_asked` is a sentence."""
+    """A run as stored."""
 
     run: Run
     progress: RunProgress
     state: RunState
     version: int
     saved_at: int
+    """When the record was last written, in epoch ms."""
     why: str = ""
+    """Why the run was stopped or interrupted; empty if it was not."""
     holder: Holder | None = None
+    """The process that performs the run; None if the run is not running."""
     carried_on: tuple[str, ...] = ()
+    """One sentence for each resume: who, from which machine, when and why."""
     stop_asked: str = ""
+    """The reason of a stop request; empty if there is none."""
 
 
 class DynamoBulks:
-    """The bulk runs of a stack."""
+    """The store of a stack's bulk runs."""
 
     def __init__(self, client: "DynamoDBClient", *, control_table: str, clock: Clock) -> None:
         self._client = client
@@ -81,7 +87,7 @@ class DynamoBulks:
         self._clock = clock
 
     def begin(self, run: Run, orders: Sequence[str], holder: Holder) -> StoredRun:
-        """Store a new run and its plan. Nothing of it was sent yet."""
+        """Store a new run and its plan, before anything is sent."""
         record = StoredRun(run, RunProgress(), RunState.RUNNING, 1, self._clock(), holder=holder)
         for first in range(0, len(orders), CHUNK):
             chunk: Item = {
@@ -103,7 +109,7 @@ class DynamoBulks:
         return record
 
     def _list(self, run: Run) -> None:
-        """Note that there is this run, and forget those that are no longer kept."""
+        """Add the run to the list of runs, and remove runs older than KEEP_FOR from it."""
         over = [name for name, began in self._listed().items() if began < run.started_at - KEEP_FOR]
         names = {f"#n{place}": name for place, name in enumerate([run.id, *over[:100]])}
         removed = ", ".join(list(names)[1:])
@@ -126,13 +132,13 @@ class DynamoBulks:
         return {name: reader.number(name) for name in item if name != ID}
 
     def newest(self, most: int) -> list[StoredRun]:
-        """The last runs that began, newest first; `most` at most."""
+        """Return at most `most` runs, the newest first. Raises UnreadableRecord."""
         listed = sorted(self._listed().items(), key=lambda each: each[1], reverse=True)
         found = (self.load(name) for name, _ in listed[:most])
         return [record for record in found if record is not None]
 
     def load(self, run_id: str) -> StoredRun | None:
-        """The run; None where there is none (any more). Raises UnreadableRecord."""
+        """Return the run; None if it does not exist or was removed. Raises UnreadableRecord."""
         with aws_errors(f"reading the bulk run {run_id}"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(_run_id(run_id))}, ConsistentRead=True
@@ -142,7 +148,11 @@ class DynamoBulks:
         return _read(ItemReader(found["Item"], _run_id(run_id)), run_id)
 
     def orders(self, run: Run, first: int, most: int) -> list[str]:
-        """The plan's orders from place `first` (0 is the first) on; all of one chunk at most."""
+        """Return at most `most` orders of the plan, from index `first` on.
+
+        The result ends at the end of a chunk, so it may be shorter. Raises UnreadableRecord if the
+        chunk is missing.
+        """
         place = first // CHUNK
         record = _chunk_id(run.id, place)
         with aws_errors(f"reading the plan of {run.id}"):
@@ -154,10 +164,10 @@ class DynamoBulks:
         return orders[start : start + most]
 
     def save(self, record: StoredRun, *, fresh: bool = False) -> StoredRun | None:
-        """Store how far the run has come, on the version that was read; None where another wrote.
+        """Store the run if its version is still the one that was read; None if it is not.
 
-        The record that comes back has the new version, and what was asked meanwhile. `fresh`
-        forgets what was asked of whoever carried it on before.
+        The record that is returned has the new version and the stop request, if there is one.
+        `fresh` removes a stop request to the previous holder.
         """
         wanted = replace(record, version=record.version + 1, saved_at=self._clock())
         changing = _changing(wanted)
@@ -188,14 +198,14 @@ class DynamoBulks:
         return replace(wanted, stop_asked=reader.text("StopAsked", ""))
 
     def _saved_before(self, wanted: StoredRun) -> StoredRun | None:
-        """This very write, where its answer was lost and the client repeated it."""
+        """Return the run if this write succeeded, but its response was lost and it was retried."""
         stored = self.load(wanted.run.id)
         if stored is None or stored.version != wanted.version or stored.holder != wanted.holder:
             return None
         return replace(wanted, stop_asked=stored.stop_asked)
 
     def ask_stop(self, run_id: str, said: str) -> bool:
-        """Ask whoever carries it on to stop; False where it is not running."""
+        """Store a stop request with the reason `said`. Returns False if the run is not running."""
         try:
             with aws_errors(f"stopping the bulk run {run_id}"):
                 self._client.update_item(
@@ -215,7 +225,7 @@ class DynamoBulks:
 
 
 def _changing(record: StoredRun) -> Item:
-    """What changes as a run goes on."""
+    """Return the attributes that change during a run."""
     item: Item = {
         "Version": number(record.version),
         "State": text(record.state),
@@ -277,7 +287,7 @@ def _chunk_id(run_id: str, place: int) -> str:
 
 
 def bulks_of(stack: DeployedStack) -> DynamoBulks:
-    """The bulk runs of the stack."""
+    """Return the store of the stack's bulk runs."""
     return DynamoBulks(
         boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=now
     )

@@ -1,1 +1,1 @@
-"""Changing a deployed stack: commands to tasks, holds, and what follows from them."""
+"""Changing a deployed stack: commands to tasks, alerts about holds, and waking parked tasks."""

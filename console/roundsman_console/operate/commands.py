@@ -1,8 +1,8 @@
-"""A command to one task, from a person to the scheduler and its outcome back.
+"""Sending an operator's command for one task to the scheduler, and reporting its outcome.
 
-What makes no sense is refused here already, by the same machine and on the record as it is, so
-that most mistakes cost no message. The scheduler decides all the same: it knows of what happens
-between the look and the command, and refuses what was asked on a view that has changed since.
+The console first runs the engine's decision on the task's current record. A command that would be
+refused is refused here, without a message. The scheduler decides again on the record that it reads,
+and refuses a command if the task changed after the sender read it.
 """
 
 import json
@@ -45,32 +45,36 @@ REFUSED_ROW = "refused"
 
 @dataclass(frozen=True, slots=True)
 class CommandOptions:
-    """What is the same for every command: who asks and why, and how it is sent and told."""
+    """The options that every command has."""
 
     reason: str
     by: str | None
+    """Who sends the command; None for the default name."""
     stack: str | None
+    """The stack's name; None for the name in samconfig.toml."""
     as_json: bool
     yes: bool
-    wait: float  # seconds
+    """Do not ask for confirmation."""
+    wait: float
+    """How long to wait for the outcome, in seconds."""
     no_wait: bool
+    """Only send the command."""
 
 
 @dataclass(frozen=True, slots=True)
 class CommandSpec:
-    """What is asked of an order's task.
-
-    `steps` are the names that were typed. `question` is put before what cannot be taken back.
-    """
+    """A command for the task of one order."""
 
     order: str
     event: Callable[[CommandSource], OperatorEvent]
     steps: tuple[str, ...] = ()
+    """The names of steps in the command, which must be in the plan."""
     question: Callable[[Task], str] | None = None
+    """Returns the question to confirm a command that cannot be reversed; None asks nothing."""
 
 
 class CommandOutcome(StrEnum):
-    """How a command ended; scripts read it."""
+    """How a command ended. The values are part of the JSON output."""
 
     DONE = "done"
     REFUSED = "refused"
@@ -83,18 +87,23 @@ CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED
 
 @dataclass(frozen=True, slots=True)
 class CommandResult:
-    """What became of a command. `task` is the last that is known of it; None where it is gone."""
+    """The result of a command."""
 
     outcome: CommandOutcome
     sentence: str
+    """The result in words, for people."""
     command: str
+    """The kind of the command, for example `resubmit`."""
     asked: CommandSource
     sent: bool
+    """False if the command was refused before it was sent."""
     order: str
     task: Task | None
+    """The task as it was last read; None if it could not be read after the command was carried out,
+    or its retention is over."""
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the result as JSON for scripts."""
         return {
             "orderId": self.order,
             "command": self.command,
@@ -109,7 +118,10 @@ class CommandResult:
 
 
 def carry_out(wish: CommandSpec, manner: CommandOptions) -> None:
-    """Do what was asked, and say what became of it; ends the process with the outcome's code."""
+    """Check and send the command, wait for its outcome and print it.
+
+    Raises typer.Exit with the exit code if the outcome is REFUSED or UNCONFIRMED, or on an error.
+    """
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
         stack = find_stack(manner.stack)
@@ -133,7 +145,7 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
 
 
 def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> CommandResult | None:
-    """The refusal, where the task as it is now allows no other answer."""
+    """Return the refusal if the task's current record does not allow the command; else None."""
     try:
         decided(plan, task, event, now())
         why = None
@@ -149,8 +161,11 @@ def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> Comman
 
 
 def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Task:
-    """What the machine would make of the task at `at` (epoch ms). Raises Refused."""
-    # What an operator asks needs neither the order, nor what agents do, nor chance.
+    """Return the task after the command, as the engine decides at `at` (epoch ms).
+
+    Raises Refused if the engine refuses the command, or if the command is an evident mistake.
+    """
+    # The decision on a command does not use the order, the agents or the jitter.
     decision = decide(plan, task, event, at, order=None, jitter=0)
     problem = _problem(task, event)
     if problem is not None:
@@ -159,7 +174,7 @@ def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Tas
 
 
 def _problem(task: Task, event: OperatorEvent) -> str | None:
-    """What the machine would take at a person's word though they cannot have meant it."""
+    """Return the reason to refuse a command that the engine accepts, but that is a mistake."""
     if not isinstance(event, Resolve) or event.result is None:
         return None
     if operation_of(task.step(event.step)) == UNDO:
@@ -174,7 +189,7 @@ def _send_and_wait(
     told = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
     look = f"roundsman show {task.task_id}"
     body = wire_text(command_of(task.task_id, event).body())
-    read_command(body)  # what the scheduler could not read is told here, and never sent
+    read_command(body)  # raises here for a command that the scheduler could not read
     try:
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
@@ -197,7 +212,7 @@ def _send_and_wait(
 
 
 def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
-    """The row that the command left in the history; None where none came in time."""
+    """Wait for the command's row in the history; None if none appears within `wait` seconds."""
 
     def look() -> HistoryRow | None:
         try:
@@ -217,7 +232,7 @@ def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) ->
 
 
 def _task_now(stack: DeployedStack, before: Task, refused: bool) -> Task | None:
-    """The task after the command; that it cannot be read undoes nothing of what was done."""
+    """Load the task after the command. A failure to load it is not an error of the command."""
     try:
         return stack.tasks.load(before.task_id, now())
     except RoundsmanError:

@@ -1,4 +1,4 @@
-"""Telling the other operators that somebody holds an agent, or lets it take work again."""
+"""Alerts to the operators that an agent was held or released."""
 
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.errors import RoundsmanError
@@ -10,7 +10,7 @@ from roundsman_console.read.stack import DeployedStack
 
 
 def tell_held(stack: DeployedStack, hold: Hold) -> None:
-    """That the agent is held, by whom, why and until when."""
+    """Send the alert that an operator holds the agent."""
     until = f"{iso(hold.until)[:16]}Z"
     _tell(
         stack,
@@ -35,7 +35,7 @@ def tell_held(stack: DeployedStack, hold: Hold) -> None:
 
 
 def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: int) -> None:
-    """That the agent takes work again, who let it, and why where that was said."""
+    """Send the alert that an operator released the agent at `at` (epoch ms)."""
     why = f": {reason}" if reason else ""
     _tell(
         stack,
@@ -52,7 +52,7 @@ def tell_released(stack: DeployedStack, agent: str, by: str, reason: str, at: in
 
 
 def _tell(stack: DeployedStack, alert: Alert) -> None:
-    """What was done stands, also where nobody can be told; that is said."""
+    """Publish the alert. If that fails, print a warning: the hold or release is already done."""
     outbox = AwsOutbox(
         stack.sqs,
         lambda: stack.sns,

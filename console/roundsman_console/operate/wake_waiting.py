@@ -1,7 +1,8 @@
-"""Waking the tasks that wait for an agent once it takes work again, spread over time.
+"""Waking the tasks with parked steps after their agent was released, at a limited rate.
 
-Each waiting step looks again by itself every few minutes, so nothing here must succeed: it only
-makes the tasks go on sooner. They are found as `roundsman ls` finds them, by the open lanes.
+The engine checks the agent of each parked step every few minutes (RECHECK_INTERVAL), so a failure
+here loses nothing: waking only makes the tasks continue sooner. The tasks are found in the open
+lanes of the due index.
 """
 
 from collections.abc import Callable, Iterator
@@ -22,35 +23,36 @@ from roundsman_console.read.stack import DeployedStack
 from roundsman_console.read.task_records import END_OF_TIME
 
 HOLDS_ARE_KNOWN_AFTER = MAX_VIEW_AGE + SECOND
-"""A scheduler's view of the holds is some seconds old: of a step that was held later than this ago
-it does not believe yet that its hold is over."""
+"""The time in ms from the release of an agent to the first wake-up. A scheduler's view of the holds
+is up to MAX_VIEW_AGE old, so it does not resume a step that was parked more recently than that."""
 
 A_SECOND = 10
-"""How many tasks are woken in a second: an agent that begins anew is not run over."""
+"""The number of tasks that are woken per second, so that the released agent is not overloaded."""
 
-AT_ONCE = 50  # tasks that are read before messages are sent to those that wait
-READERS = 8  # reads at once: a walk over many open tasks is then no slower than the ramp
+AT_ONCE = 50  # the number of tasks in a batch; a batch is read before its messages are sent
+READERS = 8  # concurrent reads, so that reading many open tasks is no slower than waking them
 
 
 @dataclass(frozen=True, slots=True)
 class Woken:
-    """How far the walk came: of `looked` open tasks, `woken` waited and were sent a message.
-
-    `unread` could not be read. `whole` says that no open task was left out.
-    """
+    """How many tasks were examined and woken."""
 
     looked: int = 0
+    """The number of open tasks that were examined."""
     woken: int = 0
+    """The number of tasks with a step parked for the agent, to which an `inspect` was sent."""
     unread: int = 0
+    """The number of tasks that could not be read."""
     whole: bool = False
+    """Every open task was examined."""
 
 
 def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], None]) -> Woken:
-    """Send an inspect to each task that waits for the agent, the first at `first` (epoch ms).
+    """Send an `inspect` to each task with a step parked for the agent, from `first` (epoch ms) on.
 
-    `tell` is called after each part with how far it came. Ends early where RECHECK_INTERVAL is
-    over: by then each has looked by itself. Raises TryAgain or CallRefused where the index or the
-    queue cannot be used.
+    `tell` is called with the progress after each batch. Ends early after RECHECK_INTERVAL, because
+    by then the engine has checked every parked step. Raises TryAgain or CallRefused if the due
+    index or the scheduler's queue cannot be used.
     """
     end, found = now() + RECHECK_INTERVAL, Woken()
     outbox = AwsOutbox(
@@ -79,16 +81,16 @@ def wake(stack: DeployedStack, agent: str, first: int, tell: Callable[[Woken], N
 
 
 def ramp(waiting: list[str], first: int, before: int, end: int) -> list[tuple[str, int]]:
-    """Each task with the instant (epoch ms) to wake it, `before` of them being woken already.
+    """Return the tasks with the instants (epoch ms) to wake them, A_SECOND tasks per second.
 
-    Those whose turn would come after `end` are left out.
+    `before` tasks were woken already. Tasks that would be woken after `end` are left out.
     """
     moments = (first + (before + place) * SECOND // A_SECOND for place in range(len(waiting)))
     return [(one, at) for one, at in zip(waiting, moments, strict=True) if at <= end]
 
 
 def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
-    """Whether a step of it waits only because the agent, or another of the step's, is held."""
+    """Whether the task has a parked step that is at the agent or may go to it."""
     steps = plan.steps if plan else {}
     return any(
         record.agent == agent or (name in steps and agent in steps[name].agents)
@@ -98,7 +100,7 @@ def waits_for(task: Task, plan: Plan | None, agent: str) -> bool:
 
 
 def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
-    """Whether the task waits for the agent; None where it cannot be read."""
+    """Whether the task has a step parked for the agent; None if it cannot be read."""
     try:
         task = stack.tasks.load(task_id, now())
         return task is not None and waits_for(task, plan_of(stack, task), agent)
@@ -107,7 +109,7 @@ def _looks(stack: DeployedStack, task_id: str, agent: str) -> bool | None:
 
 
 def _open(stack: DeployedStack) -> Iterator[str]:
-    """Every open task, whatever its shard."""
+    """The ids of all open tasks."""
     for shard in stack.every_shard:
         for entry in stack.tasks.due(lane_key(Lane.OPEN, shard), END_OF_TIME):
             yield entry.task_id

@@ -1,1 +1,1 @@
-"""Reading a deployed stack: its outputs, tasks, groups, queues and counts."""
+"""Reading a deployed stack: its outputs, tasks, failure groups, queues and counts."""

@@ -1,7 +1,7 @@
-"""The agents of a stack: who takes work, who is on hold, who is behind.
+"""Reading the agents of a stack: their names, holds and lags.
 
-The stack's outputs say which agents there are: each agent has its request queues there. The holds
-on an agent, and how far behind it is, are in ControlTable.
+The names come from the stack's outputs, which contain the request queues of each agent. The holds
+and the read marks, from which the lags are computed, are in ControlTable.
 """
 
 import re
@@ -19,19 +19,22 @@ _WORDS = re.compile(r"(?<!^)(?=[A-Z])")
 
 @dataclass(frozen=True, slots=True)
 class AgentNow:
-    """One agent as it is now. `lags` (ms) are by priority, of queues that were read lately."""
+    """The current state of one agent."""
 
     name: str
     holds: tuple[Hold, ...] = ()
+    """The holds in force."""
     lags: Mapping[str, int] | None = None
+    """The lag in ms of each request queue, by priority; 0 if the read mark is out of date. A queue
+    that was never read is missing, unless the agent is on hold."""
 
     def hold(self, kind: str) -> Hold | None:
-        """The hold of that kind, where there is one in force."""
+        """Return the hold of this kind; None if there is none in force."""
         return next((hold for hold in self.holds if hold.kind == kind), None)
 
 
 def find_agents(stack: DeployedStack) -> list[AgentNow]:
-    """The stack's agents, in the order of their names."""
+    """Return the stack's agents, sorted by name."""
     views, holds = stack.board.agents(), stack.holds.holds()
     lags: dict[str, dict[str, int]] = {}
     for queue, view in views.items():
@@ -44,7 +47,7 @@ def find_agents(stack: DeployedStack) -> list[AgentNow]:
 
 
 def find_agent(stack: DeployedStack, name: str) -> AgentNow:
-    """The agent of that name. Raises ConsoleError where the stack has none."""
+    """Return the agent with this name. Raises ConsoleError if the stack has no such agent."""
     agents = find_agents(stack)
     found = next((agent for agent in agents if agent.name == name), None)
     if found is None:
@@ -57,10 +60,11 @@ def find_agent(stack: DeployedStack, name: str) -> AgentNow:
 
 
 def agent_names(outputs: Mapping[str, str], noted: set[str]) -> list[str]:
-    """`PaymentBackupRequestQueueUrl` is of payment_backup.
+    """Return the names of the agents whose request queues are in the outputs, sorted.
 
-    An output's name does not say where a figure stood alone (`mail_2`); what the agent itself has
-    noted does.
+    The output `PaymentBackupRequestQueueUrl` belongs to the agent `payment_backup`. An output's
+    name does not show an underscore before a digit (`mail_2`), so a name is taken from `noted`,
+    the names in the read marks and holds, if it differs only in underscores.
     """
     spelled = {name.replace("_", ""): name for name in noted}
     found = set()

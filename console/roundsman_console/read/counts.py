@@ -1,7 +1,8 @@
-"""How many tasks there are in each state, at a bounded cost: beyond the bound, "more than" it.
+"""Counting the tasks by lane and by state, at a bounded cost.
 
-Lanes are counted by the index alone. The states within a lane are in the records, of which the
-first few hundred are read: what is due soonest of the open ones, the newest of what is over.
+A count that exceeds its bound is reported as "more than" the bound. Lanes are counted with the due
+index alone. The states within a lane are in the records, and at most LOADED records of a lane are
+read: the open tasks that are due first, and the ended tasks that ended last.
 """
 
 import heapq
@@ -15,18 +16,20 @@ from roundsman.ports import DueEntry
 from roundsman_console.read.stack import DeployedStack
 
 MOST = 10_000
-"""How many tasks of a lane are counted at most; 125 read units."""
+"""The maximum number of tasks that are counted in a lane; this costs 125 read capacity units."""
 
 LOADED = 500
-"""How many of a lane's records are looked at for their states; as many half read units or more."""
+"""The maximum number of records that are read in a lane for their states. Each costs at least half
+a read capacity unit."""
 
 
 @dataclass(frozen=True, slots=True)
 class Count:
-    """So many; where `more`, at least so many."""
+    """A number of tasks, exact or a lower bound."""
 
     count: int = 0
     more: bool = False
+    """There are more than `count`, or there may be; counting stopped at a bound."""
 
     def __str__(self) -> str:
         return f"{'more than ' if self.more else ''}{self.count:,}"
@@ -34,20 +37,18 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class TaskCounts:
-    """Tasks by lane and by state. Instants are epoch ms.
-
-    `oldest_due` is the earliest due entry of an open task, `oldest_archived` when the first of the
-    archived ended; None where there is none.
-    """
+    """The numbers of tasks by lane and by state. Instants are epoch ms."""
 
     lanes: Mapping[Lane, Count]
     states: Mapping[TaskState, Count]
     oldest_due: int | None = None
+    """The earliest due entry of an open task; None if no task is open."""
     oldest_archived: int | None = None
+    """When the first archived task ended; None if no task is archived."""
 
 
 def count_tasks(stack: DeployedStack) -> TaskCounts:
-    """The counts as the index has them, which may lag by a second."""
+    """Count the tasks with the due index, which may lag behind the tasks by about a second."""
     lanes = {lane: _count(stack, lane) for lane in Lane}
     soonest = list(islice(_entries(stack, Lane.OPEN), LOADED))
     newest = list(islice(_entries(stack, Lane.DONE, newest_first=True), LOADED))
@@ -55,7 +56,7 @@ def count_tasks(stack: DeployedStack) -> TaskCounts:
     states = stack.records.states([entry.task_id for entry in (*soonest, *newest)])
     archived = lanes[Lane.ARCHIVED]
     found = {state: Count(states[state], state in _unsure(lanes)) for state in TaskState}
-    owing = states[TaskState.ARCHIVED]  # those that have not left their open lane yet
+    owing = states[TaskState.ARCHIVED]  # archived tasks whose entries are still in the open lane
     found[TaskState.ARCHIVED] = Count(archived.count + owing, archived.more)
     return TaskCounts(
         lanes,
@@ -69,7 +70,7 @@ _OVER = frozenset({TaskState.COMPLETED, TaskState.UNDONE, TaskState.CANCELLED})
 
 
 def _unsure(lanes: Mapping[Lane, Count]) -> frozenset[TaskState]:
-    """The states of which there may be more than were looked at."""
+    """Return the states of lanes in which not all records were read."""
     of_lane = {
         Lane.OPEN: frozenset(TaskState) - _OVER - {TaskState.ARCHIVED},
         Lane.DONE: _OVER,

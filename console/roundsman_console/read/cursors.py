@@ -1,4 +1,4 @@
-"""Cursors: where a list goes on, as a text that people pass back and that is read strictly."""
+"""Cursors: the text that says where the next page of a list begins, and its strict parser."""
 
 import base64
 import binascii
@@ -8,33 +8,42 @@ from dataclasses import dataclass
 from roundsman.wire.messages import TASK_ID
 from roundsman_console.cli_errors import USAGE, ConsoleError
 
-LONGEST = 600  # characters; an id has 128 at most
+LONGEST = 600  # characters; a task id has at most 128
 _FORMAT = 1
 _LATEST = 2**53
 
 
 @dataclass(frozen=True, slots=True, order=True)
 class Place:
-    """One task's place in a list: in which part of it, by which instant (epoch ms), by its id."""
+    """The place of one task in a list. Places are ordered by their fields."""
 
     rank: int
+    """The part of the list that contains the task, from 0."""
     at: int
+    """The instant in epoch ms by which that part is ordered."""
     task_id: str
 
 
 START = Place(0, 0, "")
-"""Before every task: an id is never empty."""
+"""The place before all tasks, because no task id is empty."""
 
 
 def cursor_of(mark: str, as_of: int, last: Place) -> str:
-    """The cursor behind `last`. `mark` stands for the list: its filter, and its stack."""
+    """Return the cursor of the page that begins after `last`.
+
+    `mark` identifies the list by its filter and its stack. `as_of` is when the list began, in epoch
+    ms.
+    """
     parts = [_FORMAT, mark, as_of, last.rank, last.at, last.task_id]
     text = json.dumps(parts, separators=(",", ":"))
     return base64.urlsafe_b64encode(text.encode()).decode().rstrip("=")
 
 
 def read_cursor(cursor: str, mark: str) -> tuple[int, Place]:
-    """When the list began (epoch ms), and behind which place it goes on. Raises ConsoleError."""
+    """Return when the list began (epoch ms) and the place after which the next page begins.
+
+    Raises ConsoleError if the text is not a cursor, or is the cursor of another list than `mark`.
+    """
     match _parts(cursor):
         case [int(version), str(of), int(as_of), int(rank), int(at), str(task_id)] if (
             version == _FORMAT

@@ -1,7 +1,8 @@
-"""What is known of a failure group: its cause, how many stand in it, since when, what they did.
+"""Reading failure groups: their causes, numbers of members, ages and sample tasks.
 
-An open group has a row, which says what its alert said. Who stands in it is told by the index of
-failures; so a group that was closed, or never alerted, is found as long as somebody stands in it.
+An open group has a row, with the facts that its alert contains. The members of a group are read
+from the index of failures. So a group that was closed, or for which no alert was sent, is found as
+long as it has members.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -18,28 +19,24 @@ from roundsman_console.read.counts import Count
 from roundsman_console.read.stack import DeployedStack
 
 MOST = 10_000
-"""How many members are counted at most."""
+"""The maximum number of members that are counted."""
 
 MOST_IN_A_LIST = 1_000
-"""The same, of each group of a list."""
+"""The maximum number of members that are counted for each group in a list."""
 
 COUNTED_NOW = 10
-"""Groups of a list whose members are counted anew; of others what the supervisor counted last."""
+"""The number of groups in a list whose members are counted now. The other groups are shown with the
+last count of the supervisor."""
 
 READ = 1_000
-"""Of how many members, the oldest, the earliest complete-by is known."""
+"""The number of members, the oldest ones, that are read for the earliest complete-by."""
 
-COUNTERS = 8  # groups counted at once
+COUNTERS = 8  # the number of groups that are counted concurrently
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupNow:
-    """A group as it is now; instants are epoch ms.
-
-    `row` is what is stored of it where it is open. `count` was counted at `counted_at`.
-    `complete_by` is the earliest of the oldest members. `samples` are the oldest, one between and
-    the newest, as their records are.
-    """
+    """The current state of a failure group. Instants are epoch ms."""
 
     id: str
     workflow: str
@@ -48,17 +45,25 @@ class GroupNow:
     error_type: str
     message: str
     count: Count
+    """The number of members at `counted_at`."""
     counted_at: int
     row: Group | None = None
+    """The stored row; None if the group is not stored (never opened, or closed and removed)."""
     first_at: int | None = None
+    """When the oldest member failed (in a list: the task that opened the group); None if there is
+    no member."""
     last_at: int | None = None
+    """When the newest member failed; None if there is no member."""
     complete_by: int | None = None
+    """The earliest complete-by of the oldest READ members; None in a list or without a member."""
     agent: AgentNow | None = None
+    """The agent of the failed step; None if the task failed as a whole or the agent is unknown."""
     samples: tuple[Task, ...] = ()
+    """The tasks of the oldest, a middle and the newest member; empty in a list."""
 
     @property
     def standing(self) -> str:
-        """Where it stands in its own life: `open`, `calm` (no member, for now), `over`."""
+        """The state of the group: `open`, `calm` (no members at present) or `over`."""
         if self.row is None:
             return "open" if self.count.count else "over"
         if self.row.closed_at is not None:
@@ -67,14 +72,14 @@ class GroupNow:
 
     @property
     def severity(self) -> str:
-        """How bad it is."""
+        """`critical`, `error` or `warning`."""
         if self.row is not None:
             return self.row.severity
         return {UNDONE: "warning", UNDO_FAILED: "critical"}.get(self.how, "error")
 
 
 def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> list[GroupNow]:
-    """The open groups: those that need a person first, the largest of them first."""
+    """Return the open groups: groups of undone orders last, then by the number of members."""
     rows = stack.groups.groups()
     rows.sort(key=lambda row: (row.undone, -row.count))
     fresh = rows[:COUNTED_NOW]
@@ -88,7 +93,7 @@ def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> li
 def find_group(
     stack: DeployedStack, group: str, agents: Sequence[AgentNow], at: int
 ) -> GroupNow | None:
-    """The group with its samples; None where it is not open and nobody stands in it."""
+    """Return the group with its samples; None if it has neither a row nor members."""
     row = next((row for row in stack.groups.groups() if row.id == group), None)
     oldest = list(islice(_standing(stack.members(group), at), READ))
     count = Count(len(oldest))
@@ -152,13 +157,13 @@ def _named(agents: Sequence[AgentNow], name: str) -> AgentNow | None:
 
 
 def _agent_of(stack: DeployedStack, task: Task, step: str) -> str:
-    """The agent whose step failed; none where the task failed as a whole."""
+    """Return the agent of the failed step; empty if the task failed as a whole."""
     plan = stack.plans.plan(task.plan)
     return plan.steps[step].agent if plan and step in plan.steps else ""
 
 
 def _count(stack: DeployedStack, group: str, most: int, at: int) -> Count:
-    """How many stand in the group; beyond `most`, more than so many."""
+    """Count the members of the group, up to `most`."""
     found = 0
     for shard in stack.every_shard:
         found += stack.records.count_members(group, shard, most - found, at)
@@ -168,12 +173,12 @@ def _count(stack: DeployedStack, group: str, most: int, at: int) -> Count:
 
 
 def _standing(members: Iterable[Member], at: int) -> Iterator[Member]:
-    """Those whose retention is not over: DynamoDB removes a record some time after it is."""
+    """Leave out members whose retention is over: DynamoDB removes their records with a delay."""
     return (one for one in members if one.expires_at is None or one.expires_at > at)
 
 
 def _samples(stack: DeployedStack, group: str, members: Sequence[Member], at: int) -> list[Task]:
-    """Their records; the index may lag, so those only that stand in the group still."""
+    """Load the members' tasks. The index may lag: a task that left the group is left out."""
     ids = list(dict.fromkeys(member.task_id for member in members))
     tasks = stack.records.load_many(ids, at).tasks
     return [tasks[one] for one in ids if one in tasks and tasks[one].failure == group]

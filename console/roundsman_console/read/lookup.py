@@ -1,4 +1,4 @@
-"""The task of an order, and the plan it runs by."""
+"""Finding the task of an order and its plan."""
 
 from roundsman.aws.clock import now
 from roundsman.model.instants import iso
@@ -11,9 +11,10 @@ from roundsman_console.sanitize import inert
 
 
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
-    """The order's task, and its plan with a step for each item; None where that is not stored.
+    """Return the order's task and its plan, in which each fan-out item is a step.
 
-    Raises ConsoleError where there is no such task, or none any more.
+    The plan is None if it is not stored. Raises ConsoleError if there is no such task, or if its
+    retention is over.
     """
     if not TASK_ID.fullmatch(order_id):
         raise ConsoleError(
@@ -28,7 +29,7 @@ def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
 
 
 def plan_of(stack: DeployedStack, task: Task) -> Plan | None:
-    """The plan that the task runs by, with a step for each item; None where it is not stored."""
+    """Return the task's plan, in which each fan-out item is a step; None if it is not stored."""
     plan = stack.plans.plan(task.plan)
     return plan and plan.expanded(task.fan_outs)
 

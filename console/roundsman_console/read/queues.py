@@ -1,7 +1,7 @@
-"""The stack's queues: how much waits in each, and how old the oldest of it is.
+"""Reading the stack's queues: the number of messages and the age of the oldest message.
 
-SQS tells how many messages there are, about, and not how old they are. That is told by CloudWatch,
-a minute or two late; or, of an agent's queue, by the mark that the agent leaves of what it reads.
+SQS reports approximate numbers of messages, but no ages. The age comes from CloudWatch, with a
+delay of a minute or two, or, for an agent's request queue, from the agent's read mark.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,7 +21,7 @@ from roundsman_console.read.stack import DeployedStack
 if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
 
-ASKERS = 8  # queues asked at once
+ASKERS = 8  # the number of queues that are read concurrently
 CLOUDWATCH, MARKS = "cloudwatch", "marks"
 _URL, _REQUESTS, _URGENT = "QueueUrl", "RequestQueue", "UrgentRequestQueue"
 _LOOK_BACK = 5 * MINUTE
@@ -29,28 +29,27 @@ _LOOK_BACK = 5 * MINUTE
 
 @dataclass(frozen=True, slots=True)
 class Queue:
-    """One queue. `name` is its output's (`PaymentRequestQueue`); counts are about right.
-
-    `oldest` is the age in ms of what has waited longest, None where nobody tells; `told_by` who
-    told it.
-    """
+    """One queue. The numbers of messages are approximate, as SQS reports them."""
 
     name: str
+    """The name of the stack's output without `Url`: `PaymentRequestQueue`."""
     url: str
     waiting: int = 0
     in_flight: int = 0
     delayed: int = 0
     oldest: int | None = None
+    """The age of the oldest message in ms; None if it is not known."""
     told_by: str | None = None
+    """The source of `oldest`: CLOUDWATCH or MARKS; None if it is not known."""
 
     @property
     def empty(self) -> bool:
-        """Whether nothing is in it."""
+        """Whether the queue has no messages, visible or not."""
         return not (self.waiting or self.in_flight or self.delayed)
 
 
 def find_queues(stack: DeployedStack, agents: Agents, at: int) -> list[Queue]:
-    """The queues that the stack's outputs name, in their order, as of `at` (epoch ms)."""
+    """Return the queues in the stack's outputs, in the order of the outputs, at `at` (epoch ms)."""
     named = [
         Queue(name.removesuffix("Url"), url)
         for name, url in stack.outputs.items()
@@ -62,10 +61,11 @@ def find_queues(stack: DeployedStack, agents: Agents, at: int) -> list[Queue]:
 
 
 def with_ages(queues: Sequence[Queue], measured: Mapping[str, int], agents: Agents) -> list[Queue]:
-    """The queues with the age (ms) of their oldest message, by whoever knows the more recent.
+    """Return the queues with the age of their oldest messages, from the more recent source.
 
-    `measured` is CloudWatch's, by name. A mark is seconds old, a measurement minutes, so the mark
-    goes first. Of an empty queue nothing is old.
+    `measured` contains CloudWatch's ages in ms, by the queue's name. An agent's read mark is
+    preferred, because it is seconds old and a CloudWatch metric is minutes old. A queue without
+    waiting messages gets no age.
     """
     noted = {key.partition("/")[0] for key in agents}
     by_mark: dict[str, int] = {}
@@ -106,10 +106,10 @@ def _counted(stack: DeployedStack, queue: Queue) -> Queue:
 
 
 def _measured(stack: DeployedStack, queues: Sequence[Queue], at: int) -> dict[str, int]:
-    """The age (ms) of the oldest message by queue, as CloudWatch measured it last.
+    """Return CloudWatch's last age of the oldest message in ms, by the queue's name.
 
-    It is asked about what is not empty only, since a measurement costs; and without the right to
-    ask, or where there is no CloudWatch, nothing is known.
+    Only queues with waiting messages are queried, because each metric costs money. The result is
+    empty if CloudWatch denies access or cannot be reached.
     """
     asked = [queue for queue in queues if queue.waiting]
     if not asked:

@@ -1,9 +1,9 @@
-"""Which tasks are meant: a filter, what of a task it looks at, and finding those it fits.
+"""Selecting tasks: the filter, and the search for the tasks that match it.
 
-Lists, exports and acts on many orders all find their tasks here: from the index that has them by
-age, or from that of failures where a group is given. No table is scanned. A filter may fit one
-task of a hundred thousand, so a page ends after so many tasks were looked at, and says from where
-to go on.
+Lists, exports and bulk runs find their tasks here: with the due index, or with the index of
+failures if the filter names a failure group. No table is scanned. A filter may match one task of a
+hundred thousand, so a page also ends when its budget of tasks was read. Its cursor says where the
+next page begins.
 """
 
 import heapq
@@ -23,16 +23,17 @@ from roundsman_console.read.stack import DeployedStack
 from roundsman_console.read.task_records import AT_ONCE, FIRST_PAGE
 
 BUDGET = 300
-"""How many tasks a page looks at unless more is asked for: well under a second of reading."""
+"""The default for the number of tasks that are read for a page; reading them takes well under a
+second."""
 
 FIRST_PAGE_FILTERED = 30
-"""How many entries of a shard are read first behind a filter: a budget's sixteenth, and half more,
-since shards are not equally full."""
+"""The number of entries in the first page of each shard if there is a filter: a sixteenth of the
+budget for each of 16 shards, and half as much again, because shards are not equally full."""
 
 TAGS = ("tenant", "correlationId", "priority")
-"""What an order event may carry in its `processing` that its task is known by afterwards."""
+"""The properties of an order event's `processing` by which tasks can be filtered."""
 
-_ENDED = (Lane.DONE, Lane.OPEN)  # what still owes something stays in its open lane
+_ENDED = (Lane.DONE, Lane.OPEN)  # a task with an owed status or alert stays in the open lane
 _LANES = {
     TaskState.ARCHIVED: (Lane.ARCHIVED, Lane.OPEN),
     TaskState.COMPLETED: _ENDED,
@@ -44,29 +45,31 @@ _ORDER = (Lane.ARCHIVED, Lane.OPEN, Lane.DONE)
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """A filter; what is None is not asked about. Ages are of the order, in ms since it was
-    submitted: at least `older`, less than `newer`.
-
-    `step` is where a task stands or failed, whatever item of it; `error` the type of what went
-    wrong there. `group` is a failure group. `tags` are by the names in TAGS.
-    """
+    """A filter for tasks. A field that is None matches every task."""
 
     state: TaskState | None = None
     workflow: str | None = None
     step: str | None = None
+    """The step at which the task is under way, waits or failed. The name of a fan-out step matches
+    each of its items."""
     error: str | None = None
+    """The type of the error at that step."""
     older: int | None = None
+    """The minimum age in ms. The age of a task is the time since its order was submitted."""
     newer: int | None = None
+    """The upper bound of the age in ms, exclusive."""
     group: str | None = None
+    """The id of a failure group."""
     tags: Mapping[str, str] = field(default_factory=dict)
+    """Values by the names in TAGS."""
 
     @property
     def everything(self) -> bool:
-        """Whether it leaves out nothing."""
+        """Whether the filter matches every task."""
         return self == Selection()
 
     def document(self) -> dict[str, Json]:
-        """As scripts and audits read it; ages in seconds."""
+        """Return the filter as JSON for scripts and audits; ages are in seconds."""
         return {
             "state": self.state.value if self.state else None,
             "workflow": self.workflow,
@@ -79,7 +82,11 @@ class Selection:
         }
 
     def words(self) -> str:
-        """For people: `Archived, at charge_card, CardDeclined, older than 2 h`; or `all tasks`."""
+        """Return the filter in words for people.
+
+        For example `Archived, at charge_card, CardDeclined, older than 2 h`; `all tasks` for the
+        empty filter.
+        """
         said = [
             self.state,
             self.workflow and f"of {self.workflow}",
@@ -95,27 +102,28 @@ class Selection:
 
 @dataclass(frozen=True, slots=True)
 class Page:
-    """What was found, oldest first; what needs a person before what is open, and that before what
-    is over.
+    """One page of the tasks that match a filter.
 
-    `cursor` goes on from here; None where nothing is left. `looked_at` counts what was read of
-    either kind. `unreadable` says of each record that this code cannot read why. A task that moves
-    on while it is looked for may be on two pages.
+    Archived tasks come first, then open tasks, then the other ended tasks; within each, the oldest
+    first. A task that changes during the search may be on two pages.
     """
 
     tasks: tuple[Task, ...]
     cursor: str | None
+    """The cursor of the next page; None if this is the last page."""
     looked_at: int
+    """The number of tasks that were examined for this page, whether they match or not."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Why a record cannot be read by this code, by task id."""
 
     @property
     def whole(self) -> bool:
-        """Whether nothing is left to look at."""
+        """Whether this is the last page."""
         return self.cursor is None
 
 
 def matches(task: Task, selection: Selection, at: int) -> bool:
-    """Whether the filter fits the task at this instant (epoch ms)."""
+    """Whether the task matches the filter at `at` (epoch ms)."""
     age, tags = at - task.created_at, tags_of(task)
     return (
         selection.state in (None, task.state)
@@ -129,7 +137,7 @@ def matches(task: Task, selection: Selection, at: int) -> bool:
 
 
 def tags_of(task: Task) -> dict[str, str]:
-    """What the order event said of itself, by the names in TAGS; those that it said."""
+    """Return the tags of the task by the names in TAGS, without those that the event left out."""
     found = (task.tenant, task.correlation_id, task.priority)
     return {name: value for name, value in zip(TAGS, found, strict=True) if value is not None}
 
@@ -144,7 +152,7 @@ def _at_step(task: Task, step: str | None, error: str | None) -> bool:
 
 
 def _troubles(task: Task) -> Iterator[tuple[str, str | None]]:
-    """Where the task stands, waits or failed, each with the type of what went wrong there."""
+    """The steps at which the task is under way, waits or failed, each with its error type."""
     if task.ending is not None:
         error = task.ending.error
         yield task.ending.step or NO_STEP, error.type if error else None
@@ -178,10 +186,11 @@ def find(
     limit: int = 50,
     budget: int = BUDGET,
 ) -> Page:
-    """The next `limit` tasks that fit, at most, after at most `budget` were looked at.
+    """Return the next page: at most `limit` matching tasks, after reading at most `budget` tasks.
 
-    `after` is the cursor of the page before; ages are then judged by the instant of the first
-    page. Raises ConsoleError for a cursor that is none, or of another filter.
+    `after` is the cursor that the previous page returned; None begins a list. Ages are computed at
+    the time of the first page. Raises ConsoleError for text that is not a cursor, and for the
+    cursor of another filter or stack.
     """
     mark = sha256(canonical_json([stack.name, selection.document()]))[:16]
     as_of, last = read_cursor(after, mark) if after is not None else (now(), START)
@@ -190,7 +199,7 @@ def find(
     unreadable: dict[str, str] = {}
     looked = 0
     while len(tasks) < limit and looked < budget:
-        # One more than is wanted tells whether there is more; behind a filter, nobody knows.
+        # Without a filter, one task more than the limit shows whether there is a next page.
         many = limit - len(tasks) + 1 if selection.everything else AT_ONCE
         part = list(islice(places, min(many, AT_ONCE, budget - looked)))
         loaded = stack.records.load_many([place.task_id for place in part], now())
@@ -215,8 +224,8 @@ def find(
 def _places(
     stack: DeployedStack, selection: Selection, as_of: int, after: Place
 ) -> Iterator[Place]:
-    """Where tasks stand that may be some of these, in their order, behind `after`."""
-    # A task ended after it was submitted, so nothing of what ended need be read from its start.
+    """The places of the tasks that may match, in order, from `after` on."""
+    # A task ends after it was submitted: entries of tasks that ended before `youngest` are skipped.
     youngest = 0 if selection.newer is None else max(0, as_of - selection.newer)
     if selection.group is not None:
         members = stack.members(selection.group, since=max(after.at, youngest))
@@ -238,9 +247,10 @@ def _places(
 
 
 def _behind(after: Place, rank: int, entries: Iterator[tuple[int, str]]) -> Iterator[Place]:
-    """The entries (by when, which task) that come after that place, in order.
+    """The entries (instant, task id) after the place `after`, in order.
 
-    No index promises an order to entries of one instant, so those are put into one here.
+    A DynamoDB index does not define the order of entries with the same sort key, so they are
+    sorted by task id here.
     """
     for at, alike in groupby(entries, key=lambda entry: entry[0]):
         for task_id in sorted(task_id for _, task_id in alike):

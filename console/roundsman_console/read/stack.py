@@ -1,4 +1,4 @@
-"""Finding the deployed stack: its name, its outputs, and what talks to its parts."""
+"""Finding the deployed stack: its name, its outputs, and the clients for its resources."""
 
 import heapq
 import tomllib
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
-CONNECT_WITHIN = 5  # seconds, a few times: without a network, one is told so and does not wait
+CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
 
 StackOption = Annotated[
     str | None,
@@ -39,31 +39,31 @@ StackOption = Annotated[
 
 @dataclass(frozen=True)
 class DeployedStack:
-    """A deployed stack: its outputs and parameters by name."""
+    """A deployed stack, with its outputs and parameters by name."""
 
     name: str
     outputs: dict[str, str]
     parameters: dict[str, str]
 
     def output(self, name: str) -> str:
-        """One output. Raises ConsoleError where the stack is not one of Roundsman's."""
+        """Return the value of an output. Raises ConsoleError if the stack has no such output."""
         if name not in self.outputs:
             raise ConsoleError(f"The stack {self.name} has no output {name}: is it Roundsman's?")
         return self.outputs[name]
 
     @property
     def shards(self) -> int:
-        """How many shards each lane of the due index has for new tasks."""
+        """The number of shards that each lane of the due index has for new tasks."""
         return int(self.parameters.get("DueShards", "16"))
 
     @cached_property
     def every_shard(self) -> range:
-        """Every shard that may hold a task: one keeps its own where there are fewer by now."""
+        """All shards that may contain tasks: a task keeps its shard when `DueShards` is lowered."""
         return range(max(self.shards, self.leases.read().shards))
 
     @cached_property
     def tasks(self) -> DynamoStore:
-        """The stack's orders and tasks."""
+        """The store of the stack's orders and tasks."""
         return DynamoStore(
             boto3.client("dynamodb"),
             tasks_table=self.output("TasksTableName"),
@@ -74,7 +74,10 @@ class DeployedStack:
     def members(
         self, group: str, *, since: int = 0, newest_first: bool = False
     ) -> Iterator[Member]:
-        """The tasks that stand in a failure group, by when they failed; read as they are used."""
+        """The members of a failure group that failed at or after `since` (epoch ms).
+
+        They are ordered by when they failed, and read lazily.
+        """
         shards = (
             self.tasks.members(group, shard, since=since, newest_first=newest_first)
             for shard in self.every_shard
@@ -83,7 +86,7 @@ class DeployedStack:
 
     @cached_property
     def records(self) -> Records:
-        """The same tasks as lists read them: many at once."""
+        """The tasks as lists read them: many at a time."""
         return Records(boto3.client("dynamodb"), tasks_table=self.output("TasksTableName"))
 
     @cached_property
@@ -93,7 +96,7 @@ class DeployedStack:
 
     @cached_property
     def unreadable(self) -> list[UnreadableRecord]:
-        """What of the holds, marks, groups and leases could not be read so far, each time."""
+        """Each failure until now to read a hold, read mark, failure group or lease."""
         return []
 
     @cached_property
@@ -108,7 +111,7 @@ class DeployedStack:
 
     @cached_property
     def board(self) -> DynamoAgentBoard:
-        """What is known of the agents' queues."""
+        """The views of the agents' request queues."""
         return DynamoAgentBoard(
             boto3.client("dynamodb"),
             control_table=self.output("ControlTableName"),
@@ -118,7 +121,7 @@ class DeployedStack:
 
     @cached_property
     def groups(self) -> DynamoGroups:
-        """The failure groups that are open."""
+        """The open failure groups."""
         return DynamoGroups(
             boto3.client("dynamodb"),
             control_table=self.output("ControlTableName"),
@@ -142,7 +145,7 @@ class DeployedStack:
 
     @cached_property
     def cloudwatch(self) -> "CloudWatchClient":
-        """A client for what AWS has measured."""
+        """A client for CloudWatch metrics and alarms."""
         client: CloudWatchClient = boto3.client("cloudwatch")
         return client
 
@@ -154,7 +157,10 @@ class DeployedStack:
 
 
 def find_stack(name: str | None) -> DeployedStack:
-    """The stack of that name, or of samconfig.toml's. Raises ConsoleError where there is none."""
+    """Return the stack with this name; None selects the name in samconfig.toml.
+
+    Raises ConsoleError if there is no such stack, or if it is not a complete Roundsman stack.
+    """
     wanted, client = name or _configured_name(), _cloudformation()
     try:
         found = client.describe_stacks(StackName=wanted)["Stacks"]
@@ -190,9 +196,9 @@ _FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBA
 
 
 def _check_whole(stack: DeployedStack, status: str) -> None:
-    """That its outputs are those of Roundsman. Raises ConsoleError, saying what it is instead.
+    """Raise ConsoleError with the reason if the stack does not have Roundsman's outputs.
 
-    A stack has none before it was deployed whole once; while it is updated, it has them.
+    A stack has no outputs before its first deployment succeeds. It keeps them during an update.
     """
     if "TasksTableName" in stack.outputs:
         return
@@ -207,12 +213,12 @@ def _check_whole(stack: DeployedStack, status: str) -> None:
 
 
 def _cloudformation() -> "CloudFormationClient":
-    """The first client that a command makes: what is wrong with the environment shows here."""
+    """Create the first client of a command; here an error in the environment appears first."""
     try:
         client: CloudFormationClient = boto3.client(
             "cloudformation", config=Config(connect_timeout=CONNECT_WITHIN)
         )
-    except BotoCoreError:  # some are ValueErrors too, and have sentences of their own
+    except BotoCoreError:  # some are also ValueErrors, and are reported with their own messages
         raise
     except ValueError as error:
         raise ConsoleError(f"{error}: AWS_ENDPOINT_URL must be an address.") from error
@@ -220,7 +226,7 @@ def _cloudformation() -> "CloudFormationClient":
 
 
 def _configured_name() -> str:
-    """`stack_name` of the nearest samconfig.toml above this folder."""
+    """Return `stack_name` from samconfig.toml in this folder or the nearest parent that has one."""
     here = Path.cwd()
     for folder in (here, *here.parents):
         path = folder / "samconfig.toml"

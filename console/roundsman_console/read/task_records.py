@@ -1,6 +1,6 @@
-"""Reading many tasks at once: entries of an index by age, records by the hundred, bare counts.
+"""Reading many tasks: index entries page by page, records in batches of 100, and counts.
 
-The engine reads one task at a time, and the engine's store is kept to that. People read lists.
+The engine's store is separate, because the engine reads one task at a time.
 """
 
 from collections import Counter
@@ -26,23 +26,25 @@ if TYPE_CHECKING:
         QueryInputTypeDef,
     )
 
-AT_ONCE = 100  # what one BatchGetItem takes
-FIRST_PAGE = 20  # entries of a lane's shard: a list of fifty takes a few from each of sixteen
+AT_ONCE = 100  # the maximum number of items in one BatchGetItem
+FIRST_PAGE = 20  # entries of one shard; a list of 50 tasks needs a few from each of 16 shards
 END_OF_TIME = 2**53  # epoch ms; a DynamoDB number holds it exactly, and so does JSON
-_FIRST_PAUSE = 0.05  # seconds; doubled each time that nothing comes
-_TRIES = 8  # rounds without one record, of what DynamoDB leaves out when it is short of capacity
+_FIRST_PAUSE = 0.05  # seconds; doubled after each response without a record
+_TRIES = 8  # responses in a row without a record, before a throttled read is given up
 
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """The tasks by id, and of each record that cannot be read, why. What is over is in neither."""
+    """The result of `Records.load_many`. A task whose retention is over is in neither field."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
+    """The tasks by id."""
     unreadable: Mapping[str, str] = field(default_factory=dict)
+    """Why a record cannot be read, by task id."""
 
 
 class Records:
-    """The tasks table as lists need it. `page` is how many entries of an index are read at once."""
+    """The tasks table, for lists. `page` is the maximum number of index entries in one Query."""
 
     def __init__(self, client: "DynamoDBClient", *, tasks_table: str, page: int = AT_ONCE) -> None:
         self._client = client
@@ -54,8 +56,8 @@ class Records:
     ) -> Iterator[DueEntry]:
         """The entries of one lane shard (`archived#7`) from `since` (epoch ms) on, page by page.
 
-        The first page has `first` of them: as many as the caller thinks to need of this shard.
-        Raises TryAgain and CallRefused at any of the pages.
+        `first` is the size of the first page: the number of entries that the caller expects to
+        need from this shard. Each page may raise TryAgain or CallRefused.
         """
         query = self._query(lane, since, END_OF_TIME)
         query |= {"ScanIndexForward": not newest_first, "Limit": min(first, self._page)}
@@ -70,14 +72,18 @@ class Records:
             query |= {"ExclusiveStartKey": last, "Limit": self._page}
 
     def count(self, lane: str, most: int, *, since: int = 0, until: int = END_OF_TIME) -> int:
-        """How many entries the lane shard has between two instants; beyond `most` it stops.
+        """Count the entries of the lane shard from `since` to `until` (epoch ms), inclusive.
 
-        What is counted is not sent, so this costs a tenth of a listing's time.
+        Counting stops when the count exceeds `most`. DynamoDB sends no items for a count, so it
+        takes a tenth of the time of `entries`.
         """
         return self._count(self._query(lane, since, until), most, f"counting {lane}")
 
     def count_members(self, group: str, shard: int, most: int, at: int) -> int:
-        """How many stand in one shard of a failure group at `at` (epoch ms), in the same way."""
+        """Count the members in one shard of a failure group at `at` (epoch ms).
+
+        Counting stops when the count exceeds `most`.
+        """
         key = failure_key(group, shard)
         query: QueryInputTypeDef = {
             "TableName": self._table,
@@ -114,9 +120,10 @@ class Records:
         }
 
     def load_many(self, task_ids: Sequence[str], at: int) -> Loaded:
-        """The tasks of these ids as of `at` (epoch ms), read consistently, a hundred at a time.
+        """Load the tasks with these ids, with consistent reads in batches of 100.
 
-        Raises TryAgain where DynamoDB hands out none of what is left, however often it is asked.
+        A task whose retention is over at `at` (epoch ms) is left out. Raises TryAgain if DynamoDB
+        repeatedly returns no records because it is throttled, and CallRefused.
         """
         tasks: dict[str, Task] = {}
         unreadable: dict[str, str] = {}
@@ -132,7 +139,7 @@ class Records:
         return Loaded(tasks, unreadable)
 
     def states(self, task_ids: Sequence[str]) -> Counter[TaskState]:
-        """How many of these tasks are in each state, as of some moments ago. Raises TryAgain."""
+        """Count these tasks by state, with eventually consistent reads. Raises TryAgain."""
         only_that: KeysAndAttributesUnionTypeDef = {
             "Keys": [],
             "ProjectionExpression": "#state",

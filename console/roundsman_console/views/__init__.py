@@ -1,1 +1,1 @@
-"""What a task looks like to people and scripts; pure functions of what was read."""
+"""Presenting tasks, agents and alerts to people and scripts: pure functions of the data read."""

@@ -1,4 +1,4 @@
-"""An agent as people and scripts see it."""
+"""Presenting an agent and its holds to people (text) and scripts (JSON)."""
 
 from rich.table import Table
 
@@ -11,7 +11,7 @@ from roundsman_console.views.task_view import second
 
 
 def agent_document(agent: AgentNow) -> dict[str, Json]:
-    """The agent as scripts read it; lags in seconds."""
+    """Return the agent as JSON for scripts; lags are in seconds."""
     operator, breaker = agent.hold(OPERATOR), agent.hold(BREAKER)
     lags = agent.lags or {}
     return {
@@ -24,7 +24,7 @@ def agent_document(agent: AgentNow) -> dict[str, Json]:
 
 
 def hold_document(hold: Hold | None) -> Json:
-    """One hold as scripts read it."""
+    """Return a hold as JSON for scripts; None for no hold."""
     if hold is None:
         return None
     return {
@@ -36,14 +36,14 @@ def hold_document(hold: Hold | None) -> Json:
 
 
 def hold_words(hold: Hold) -> str:
-    """Why the agent takes no work, after its name: `is held by amy: maintenance`."""
+    """Return the reason for the hold, to follow the agent's name: `is held by amy: maintenance`."""
     if hold.kind == OPERATOR:
         return f"is held by {hold.by}: {hold.reason}"
     return f"has its circuit open: {hold.reason}"
 
 
 def agents_table(agents: list[AgentNow]) -> Table:
-    """A row for each agent, and for each reason why it takes no work."""
+    """Return a table with one row for each agent, or one for each hold on it."""
     table = Table(box=None, pad_edge=False)
     held = any(agent.holds for agent in agents)
     for heading in ("Agent", "Work", *(("Since", "Until") if held else ()), "Lag"):

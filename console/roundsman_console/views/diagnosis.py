@@ -1,9 +1,10 @@
-"""What a task waits for now: one sentence, what shows it, and the command to go on with. Pure.
+"""Diagnosing what a task waits for: one sentence, the evidence, and the next command. Pure.
 
-A task that is over waits for nothing, or for a person. An open one waits for that of its steps
-that is furthest from going on: one that is overdue before one that is held, that before one that
-waits for somebody outside, then what is at its agent, what waits for its next attempt, and what
-is ready. `roundsman.engine.machine` decides; nothing here does.
+An ended task waits for nothing, or for a person. An open task waits for the step that is the
+furthest from continuing, in this order: an overdue step, a step whose agent is on hold, a step that
+waits for a callback, a step at its agent, a step that waits for its next attempt, a ready step (see
+`views.step_waits.CASES`). This module decides nothing about the task; `roundsman.engine.machine`
+does.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,47 +27,53 @@ REASON = "--reason '...'"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TaskFacts:
-    """What is known beside the task's record, as of `at`. Instants are epoch ms.
-
-    `visited_at` is when a supervisor last went through the task's shard, None where none ever
-    did; `interval` (ms) the time from one of its passes to the next. `to_scheduler` counts the
-    messages that wait for the scheduler, None where that cannot be told.
-    """
+    """The facts outside the task's record that a diagnosis needs. Instants are epoch ms."""
 
     at: int
+    """The instant of the diagnosis."""
     holds: Sequence[Hold] = ()
+    """The holds in force on any agent."""
     agents: Agents = field(default_factory=dict)
     visited_at: int | None = None
+    """When a supervisor last visited the task's shard; None if none ever did."""
     interval: int = MINUTE
+    """The time in ms from one pass of the supervisor to the next."""
     to_scheduler: int | None = None
+    """The number of messages in the scheduler's queue; None if it is not known."""
     order_stored: bool = True
+    """Whether the orders table has the order's row."""
 
     @property
     def late(self) -> int:
-        """How long after its time something may be seen to without the supervisor being late:
-        two passes, and a minute since the timer ticks to the minute."""
+        """The time in ms within which a supervisor that works handles an overdue task.
+
+        Two passes, and one minute because the timer has a resolution of one minute.
+        """
         return 2 * self.interval + MINUTE
 
     def supervised(self) -> bool:
-        """Whether a supervisor went through the task's shard lately."""
+        """Whether a supervisor visited the task's shard within the last `late` ms."""
         return self.visited_at is not None and self.at - self.visited_at <= self.late
 
 
 @dataclass(frozen=True, slots=True)
 class Diagnosis:
-    """What a task waits for. `case` is one word for scripts; `next` is a command, or None where
-    there is nothing to do but to wait. `step` and `agent` are those that it hangs on."""
+    """What a task waits for."""
 
     case: str
+    """One word for scripts, for example `overdue` or `archived`."""
     sentence: str
     evidence: tuple[str, ...] = ()
     next: str | None = None
+    """The command to run next; None if there is nothing to do but wait."""
     step: str | None = None
+    """The step that the task waits for; None if it waits for no single step."""
     agent: str | None = None
+    """The agent that the task waits for; None if it waits for no agent."""
 
 
 def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
-    """What the task waits for at `facts.at`."""
+    """Return what the task waits for at `facts.at`."""
     if task.ended:
         return _of_ended(task, plan, facts)
     if plan is None:
@@ -86,7 +93,7 @@ def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
 
 
 def missing(order_id: str, row: OrderRow | None, stack: str) -> Diagnosis:
-    """What is known where there is no task of that id, or none any more."""
+    """Return the diagnosis of an order without a task: unknown, or its retention is over."""
     if row is None:
         return Diagnosis(
             "unknown",
@@ -103,7 +110,7 @@ def missing(order_id: str, row: OrderRow | None, stack: str) -> Diagnosis:
 
 
 def unreadable(order_id: str, problem: str) -> Diagnosis:
-    """Where the record is there, but this code cannot read it."""
+    """Return the diagnosis of a task whose record exists but cannot be read by this code."""
     return Diagnosis(
         "unreadable",
         f"{order_id} cannot go on with this code: {problem}.",
@@ -194,7 +201,7 @@ def _scheduled(task: Task, facts: TaskFacts) -> Diagnosis:
 
 
 def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
-    """Nothing is under way, and nothing waits for a time: it is the scheduler's turn."""
+    """Diagnose a task that waits for the scheduler: no step is under way or waits for a time."""
     ready = [
         name
         for name, step in plan.steps.items()
@@ -243,7 +250,7 @@ def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnos
 
 
 def _late(task: Task, case: str, sentence: str, since: int, facts: TaskFacts) -> Diagnosis:
-    """Something's time is over, and a supervisor is to see to it, or should have."""
+    """Diagnose a task that is overdue since `since`: a supervisor handles it, or is itself late."""
     by = since + facts.late
     if facts.at <= by and facts.supervised():
         said = f"a supervisor sees to it in its next pass, by {second(by)}"
@@ -256,7 +263,7 @@ def _late(task: Task, case: str, sentence: str, since: int, facts: TaskFacts) ->
 
 
 def _about(task: Task, facts: TaskFacts) -> Iterator[str]:
-    """What holds of every open task."""
+    """The evidence that is given for every open task."""
     if task.ending is not None:
         yield f"it goes no further: {task.ending.why}"
     yield f"it must be complete {_when(task.complete_by, facts)}"
@@ -281,6 +288,6 @@ def _passed(instant: int, facts: TaskFacts) -> str:
 
 
 def _when(instant: int, facts: TaskFacts) -> str:
-    """`at 08:10:00Z, in 10 min`; of what should have been, `by ..., 3 min ago`."""
+    """Return `at 08:10:00Z, in 10 min` for a future instant, `by ..., 3 min ago` for a past one."""
     by = "at" if instant > facts.at else "by"
     return f"{by} {second(instant)}, {_passed(instant, facts)}"

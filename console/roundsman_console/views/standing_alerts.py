@@ -1,8 +1,8 @@
-"""What has been alerted and still stands: since when, how bad, and what to run next. Pure.
+"""The problems that alerts reported and that are not over, with the next command for each. Pure.
 
-An alert is a message that went out once; what it was about stands in the stack itself: in open
-failure groups, in holds and circuits, in alarms that have not gone back, in queues that wait for a
-person.
+An alert is a message that is sent once. The problem behind it is visible in the stack: as an open
+failure group, a hold, an open circuit, a CloudWatch alarm in the state ALARM, a rejected message or
+a dead letter.
 """
 
 from collections.abc import Iterable, Mapping
@@ -18,21 +18,24 @@ SEVERITIES = ("critical", "error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class StandingAlert:
-    """One thing that stands. `since` is in epoch ms, None where nobody knows; `look` is typed next.
-
-    `kind` is group, circuit, hold, alarm, rejected or dead_letters.
-    """
+    """One problem that is not over."""
 
     kind: str
+    """`group`, `circuit`, `hold`, `alarm`, `rejected` or `dead_letters`."""
     about: str
+    """The id of the group, or the name of the agent, alarm or queue."""
     severity: str
+    """One of SEVERITIES."""
     sentence: str
     look: str
+    """The command to run next."""
     since: int | None = None
+    """When the problem began, in epoch ms; None if it is not known."""
     count: int | None = None
+    """The number of orders or messages; None for a circuit, hold or alarm."""
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the problem as JSON for scripts."""
         return {
             "kind": self.kind,
             "about": self.about,
@@ -46,24 +49,26 @@ class StandingAlert:
 
 @dataclass(frozen=True, slots=True)
 class Alarm:
-    """An alarm of the stack that is in ALARM; `name` is the template's (`MailErrorsAlarm`)."""
+    """A CloudWatch alarm of the stack in the state ALARM."""
 
     name: str
+    """The alarm's name in the template (`MailErrorsAlarm`)."""
     description: str
     since: int
+    """Epoch ms."""
 
 
 def newest_first(found: Iterable[StandingAlert]) -> list[StandingAlert]:
-    """What began last comes first; what nobody knows the beginning of comes last."""
+    """Sort by `since`, the newest first; problems with an unknown `since` come last."""
     return sorted(
         found, key=lambda one: (one.since is None, -(one.since or 0), one.kind, one.about)
     )
 
 
 def of_groups(groups: Iterable[Group]) -> list[StandingAlert]:
-    """The failure groups that are told of, or are yet to be, and have members.
+    """Return the open failure groups.
 
-    One of undone orders that nobody was told of is no trouble: too few were undone.
+    A group of undone orders without an alert is left out: it has too few members to be a problem.
     """
     found = []
     for group in groups:
@@ -90,7 +95,7 @@ def of_groups(groups: Iterable[Group]) -> list[StandingAlert]:
 
 
 def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
-    """Agents that take no work: circuits that are open, and holds by operators."""
+    """Return the agents on hold, by an operator or because their circuit is open."""
     return [
         StandingAlert(
             "hold",
@@ -113,7 +118,7 @@ def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
     ]
 
 
-# By the end of an alarm's name: how bad it is, and what to run.
+# The severity and the next command, by the suffix of the alarm's name. The first match counts.
 _ALARMS: Mapping[str, tuple[str, str]] = {
     "ArchivedTasksAlarm": ("error", "roundsman ls --state Archived"),
     "StepsWithoutHandlerAlarm": ("error", "roundsman doctor"),
@@ -126,7 +131,7 @@ _ALARMS: Mapping[str, tuple[str, str]] = {
 
 
 def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
-    """Alarms that have not gone back."""
+    """Return the alarms in the state ALARM."""
     found = []
     for alarm in alarms:
         known = (said for end, said in _ALARMS.items() if alarm.name.endswith(end))
@@ -140,7 +145,7 @@ def of_alarms(alarms: Iterable[Alarm]) -> list[StandingAlert]:
 
 
 def of_rejected(count: int) -> list[StandingAlert]:
-    """Messages in the RejectedQueue."""
+    """Return the problem of `count` rejected messages in the RejectedQueue, if there are any."""
     if not count:
         return []
     many = "1 message was" if count == 1 else f"{count} messages were"
@@ -150,7 +155,7 @@ def of_rejected(count: int) -> list[StandingAlert]:
 
 
 def of_dead_letters(counts: Mapping[str, int]) -> list[StandingAlert]:
-    """Dead letters, by the queue that they come from."""
+    """Return the queues with dead letters; `counts` is keyed by the source queue."""
     return [
         StandingAlert(
             "dead_letters",

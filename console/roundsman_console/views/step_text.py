@@ -1,4 +1,4 @@
-"""What a step waits for or has been through, in sentences for `roundsman show`; items in spans."""
+"""Sentences about a step's state for `roundsman show`; fan-out items are shown as ranges."""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -10,7 +10,7 @@ from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
 from roundsman_console.views.agents import hold_words
 from roundsman_console.views.task_view import second, step_names
 
-_LONGEST_SPAN = 40  # characters; beyond that the items are counted, not named
+_LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
 
 _NEXT = {
     AfterUndo.SKIPPED: "then skipped, as one of those that may fail",
@@ -20,7 +20,10 @@ _NEXT = {
 
 
 def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:
-    """A sentence for each thing that the table of steps has no column for, as of `at`."""
+    """Return sentences about facts at `at` (epoch ms) that are no column of the steps table.
+
+    Steps with the same fact share a sentence.
+    """
     names: dict[str, list[str]] = {}
     for name in step_names(task, plan):
         step = plan.steps.get(name) if plan else None
@@ -83,7 +86,7 @@ def _again(record: StepRecord) -> str:
 
 
 def agent_words(record: StepRecord, step: StepPlan | None) -> str:
-    """The agent, where it is not the first of the step's or others were tried before it."""
+    """Return the current and the tried agents; empty if it is the step's first agent."""
     if record.tried:
         now_at = f"{record.agent}, " if record.agent and record.agent not in record.tried else ""
         return f"{now_at}after {', '.join(record.tried)}"
@@ -93,7 +96,7 @@ def agent_words(record: StepRecord, step: StepPlan | None) -> str:
 
 
 def span(names: Sequence[str]) -> str:
-    """Steps by name, the items of one fan-out together: `pick[0-4,7], mail`."""
+    """Return the steps' names, with the items of a fan-out together: `pick[0-4,7], mail`."""
     found: dict[str, list[int]] = {}
     for name in names:
         item = item_place(name)
@@ -110,7 +113,7 @@ def _places(step: str, places: list[int]) -> str:
 
 
 def _runs(places: Iterable[int]) -> list[str]:
-    """Whole numbers that rise, as runs: `0-4`, `7`."""
+    """Return ascending integers as ranges: `0-4`, `7`."""
     runs: list[tuple[int, int]] = []
     for place in places:
         if runs and runs[-1][1] == place - 1:

@@ -1,4 +1,4 @@
-"""What each step that is not over waits for, the most telling first. Pure."""
+"""What each unfinished step waits for, the most important wait first. Pure."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -24,30 +24,32 @@ CASES = (
     "retry",
     "undo_waits",
 )
-"""From what is furthest from going on to what goes on by itself."""
+"""The values of `StepWait.case`, from the step that is the furthest from continuing to the step
+that continues by itself."""
 
 
 @dataclass(frozen=True, slots=True)
 class StepWait:
-    """What one step waits for. `what` follows the words "it waits for".
-
-    `late_since` (epoch ms) is set where its time is over and a supervisor is to see to it. `next`
-    is a command that helps, None where nothing need be done.
-    """
+    """What one step waits for."""
 
     case: str
+    """One of CASES."""
     step: str
     agent: str | None
     what: str
+    """A phrase that follows the words "it waits for"."""
     evidence: tuple[str, ...] = ()
     next: str | None = None
+    """A command that helps; None if nothing needs to be done."""
     late_since: int | None = None
+    """Since when the step is overdue, in epoch ms, so that a supervisor must handle it; None if it
+    is not overdue."""
 
 
 def waits_of(
     task: Task, plan: Plan, at: int, holds: Sequence[Hold], agents: Agents
 ) -> list[StepWait]:
-    """What the task's steps wait for at that instant; none where each is over or untouched."""
+    """Return the waits of the task's steps at `at` (epoch ms), in the order of CASES."""
     view = _View(task, at, tuple(holds), agents)
     found = [
         wait
@@ -65,7 +67,7 @@ class _View:
     agents: Agents
 
     def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
-        """What the step waits for; None where it is over, or not begun."""
+        """Return what the step waits for; None if it is finished or has not begun."""
         if record.under_way:
             return self._under_way(name, record, step)
         if record.process_state not in (ProcessState.PENDING, ProcessState.UNDOING):
@@ -160,7 +162,7 @@ class _View:
         return StepWait("undo_waits", name, agent, what, evidence)
 
     def _unread(self, record: StepRecord, agent: str) -> bool:
-        """Whether the request was sent after all that its agent has read."""
+        """Whether the request is newer than the agent's read mark, so that it was not read yet."""
         view = self.agents.get(f"{agent}/{self.task.priority}")
         if view is None or view.read_up_to is None or record.started_at is None:
             return False

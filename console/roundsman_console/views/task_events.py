@@ -1,5 +1,8 @@
-"""What happened to a task, in time: from its record, which has the last of each step, and its
-history, which has what went wrong, what was undone and what people asked."""
+"""The timeline of a task, from its record and its history.
+
+The record has the last attempt of each step. The history has failed attempts, recoveries, undos and
+commands.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +24,7 @@ SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
     "skipped",
     "ended",
 )
-"""What is told from the record; the history has kinds of its own."""
+"""The kinds of entries that come from the record. Entries from the history have the rows' kinds."""
 
 NO_HISTORY = (
     "A healthy order has no history: of each step the record has the start of its last attempt and "
@@ -38,20 +41,29 @@ NO_STARTS_BEFORE_UNDO = (
 
 @dataclass(frozen=True, slots=True)
 class Happening:
-    """One thing that happened, at an instant in epoch ms; `by` where a person asked for it."""
+    """One entry of the timeline."""
 
     at: int
+    """Epoch ms."""
     what: str
+    """The kind of the entry."""
     why: str
+    """The description, for people."""
     step: str | None = None
+    """The step; None if the entry is about the whole task."""
     attempt: int | None = None
+    """The number of the attempt, from 1; None if it is not known or the entry is about none."""
     by: str | None = None
+    """Who sent the command; None if the entry is about no command."""
 
 
 def happenings(
     task: Task, plan: Plan | None, history: Sequence[HistoryRow], at: int
 ) -> list[Happening]:
-    """All that is known to have happened until `at`, in time; of one instant, in causes' order."""
+    """Return the timeline until `at` (epoch ms), the oldest entry first.
+
+    Of two entries at the same ms, the cause comes before its effect.
+    """
     told = [
         *_beginnings(task),
         *(
@@ -62,12 +74,12 @@ def happenings(
         *(_of_row(row) for row in sorted(history, key=lambda row: row.seq)),
         *_end(task),
     ]
-    # The sort is stable: what happened at one instant keeps the order in which it stands above.
+    # The sort is stable: entries at the same ms keep the order above.
     return sorted((one for one in told if one.at <= at), key=lambda one: one.at)
 
 
 def not_known(task: Task, history: Sequence[HistoryRow]) -> list[str]:
-    """What the happenings leave out, each in a sentence."""
+    """Return sentences about the facts that the timeline does not contain."""
     if not history:
         return (
             [NO_HISTORY] if any(one.started_at is not None for one in task.steps.values()) else []
@@ -118,7 +130,7 @@ def _finish(record: StepRecord) -> tuple[str, str]:
 
 
 def _is_told(name: str, at: int, history: Sequence[HistoryRow]) -> bool:
-    """Whether the history tells of the step's end, and better."""
+    """Whether the history has a row for this end of the step; the row has more detail."""
     return any(row.step == name and row.at == at and row.by is None for row in history)
 
 

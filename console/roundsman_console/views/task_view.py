@@ -1,4 +1,4 @@
-"""A task as people and scripts see it: one JSON document, instants in ISO 8601."""
+"""Presenting a task as one JSON document, with instants in ISO 8601."""
 
 from collections.abc import Sequence
 
@@ -30,12 +30,12 @@ STEP_STYLES = {
 
 
 def step_names(task: Task, plan: Plan | None) -> list[str]:
-    """The steps in the plan's order; of a task whose plan is not stored, those in its record."""
+    """Return the steps in the plan's order; without a plan, those in the record, sorted by name."""
     return list(plan.steps) if plan else sorted(task.steps)
 
 
 def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> dict[str, Json]:
-    """The whole task, and what has been recorded of it, newest last."""
+    """Return the task with its steps and its history, in the order of `history`."""
     return {
         **task_summary(task),
         "plan": task.plan,
@@ -61,7 +61,7 @@ def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) 
 
 
 def next_command(task: Task) -> str | None:
-    """The command worth running next; None where all is well."""
+    """Return the command to run next; None if the task is Completed."""
     if task.state is TaskState.COMPLETED:
         return None
     if not task.ended:
@@ -71,19 +71,22 @@ def next_command(task: Task) -> str | None:
 
 
 def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
-    """The steps in that state."""
+    """Return the names of the steps in this state."""
     return [name for name in step_names(task, plan) if task.step(name).process_state is state]
 
 
 def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
-    """Of a task that ends in undo: the steps whose effect may stand and has no compensation."""
+    """Return the steps that have no compensation and whose effects may stand.
+
+    Empty unless the task ends in undo.
+    """
     if plan is None or task.ending is None or not task.ending.undo:
         return []
     return without_compensation(plan, task.steps)
 
 
 def task_summary(task: Task) -> dict[str, Json]:
-    """The task in a line."""
+    """Return the task's main fields, as a list of tasks shows them."""
     return {
         "orderId": task.task_id,
         "workflow": task.workflow,
@@ -139,7 +142,7 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
 
 
 def max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
-    """How often the step, or its undo, is tried at most; None where the plan is not stored."""
+    """Return the maximum number of attempts of the step or its undo; None without a plan."""
     if step is None:
         return None
     if operation_of(record) == UNDO and step.compensation:
@@ -167,7 +170,7 @@ def _error(record: StepRecord) -> Json:
 
 
 def second(instant: int) -> str:
-    """An instant for people, to the second, with its day: `2027-01-15T08:00:00Z`."""
+    """Return an instant (epoch ms) as text, to the second: `2027-01-15T08:00:00Z`."""
     return f"{iso(instant)[:19]}Z"
 
 
