@@ -80,7 +80,7 @@ def order_of(body: str) -> str | None:
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Predict what the function that reads `source` would do with the message.
 
-    `now` is epoch ms. The errors that the function would raise become the verdict.
+    `now` is epoch ms. A RoundsmanError becomes the verdict FAILS, also one of the reads made here.
     """
     try:
         return _judge(stack, source.kind, body, now)

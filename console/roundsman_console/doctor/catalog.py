@@ -11,9 +11,9 @@ from enum import StrEnum
 class Severity(StrEnum):
     """How soon a person must act, in the order in which findings are reported."""
 
-    CRITICAL = "critical"  # orders are stuck, or would get stuck without an alert
+    CRITICAL = "critical"  # orders are stuck, or nobody would be alerted if they were
     WARNING = "warning"  # orders are processed, but a safeguard does not work
-    NOTICE = "notice"  # no action is needed soon
+    NOTICE = "notice"  # for information
 
 
 class FindingKind(StrEnum):

@@ -52,7 +52,7 @@ def findings(facts: StackFacts) -> list[Finding]:
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
-    """Sort findings by severity, kind and place; keep one of several with the same kind and place."""
+    """Sort findings by severity, kind and place; keep one of those with equal kind and place."""
     kinds, severities = list(FindingKind), list(Severity)
     once = {(one.kind, one.where): one for one in found}
     return sorted(

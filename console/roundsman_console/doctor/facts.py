@@ -29,7 +29,7 @@ class InspectRepair:
 
 @dataclass(frozen=True, slots=True)
 class Rearm:
-    """Moves the due entry of the task, if the version of the stored task is still that of `task`."""
+    """Moves the due entry of the task, if the stored version is still that of `task`."""
 
     task: Task
     at: int
@@ -246,7 +246,7 @@ class StackFacts:
     interval: int
     """The time from one pass of the supervisor to the next, in ms."""
     shards: int
-    """The number of shards of each lane: the stack's parameter DueShards."""
+    """The number of shards of each lane for new tasks: the stack's parameter DueShards."""
     stack_created_at: int = 0
     """When the stack was created, in epoch ms; 0 if that could not be read."""
     parameters: Mapping[str, str] = field(default_factory=dict)

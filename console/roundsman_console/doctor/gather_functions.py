@@ -1,4 +1,4 @@
-"""Reads the stack's functions and event source mappings from Lambda, and metrics from CloudWatch."""
+"""Reads the stack's functions and their mappings from Lambda, and metrics from CloudWatch."""
 
 from collections.abc import Sequence
 from dataclasses import replace

@@ -60,7 +60,7 @@ def _inspect(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
     ids = list(dict.fromkeys(one.fix.task_id for one in findings if one.fix is not None))
     problem = None
     try:
-        # Delays of SQS are whole seconds. The first A_SECOND commands have no delay.
+        # SQS delays are whole seconds, rounded up: the first A_SECOND commands have none.
         outbox.send_inspects([(one, n // A_SECOND * SECOND) for n, one in enumerate(ids)])
     except RoundsmanError as failed:
         problem = str(failed)
