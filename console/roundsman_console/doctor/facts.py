@@ -55,7 +55,7 @@ class Finding:
 
     kind: FindingKind
     where: str
-    """What is wrong: the id of a task, the name of a queue, `shard 3`."""
+    """The part that is concerned: the id of a task, the name of a queue, `shard 3`."""
     evidence: str
     """The facts that show it, in words."""
     command: str | None = None

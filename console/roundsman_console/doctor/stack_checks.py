@@ -39,7 +39,7 @@ def supervisors(facts: StackFacts) -> Iterator[Finding]:
 
 
 def leases(facts: StackFacts) -> Iterator[Finding]:
-    """Find shards whose lease ended more than two passes ago and was neither freed nor taken over."""
+    """Find leases that ended more than two passes ago and were neither freed nor taken over."""
     if facts.leases is None:
         return
     by_owner: dict[str, list[int]] = {}

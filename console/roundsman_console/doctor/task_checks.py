@@ -195,7 +195,7 @@ def agents_without_queue(facts: StackFacts) -> Iterator[Finding]:
 
 
 def held_for_nothing(facts: StackFacts) -> Iterator[Finding]:
-    """Find parked steps without a hold on their agents that wait longer than any parked step may."""
+    """Find steps that are parked for longer than any may be, without a hold on their agents."""
     if facts.holds is None:
         return
     held = {hold.agent for hold in facts.holds if hold.until > facts.now}
