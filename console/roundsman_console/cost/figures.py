@@ -47,7 +47,7 @@ class Role:
     dynamodb_calls: float
     """Calls to DynamoDB, for a message alone."""
     sqs_calls: float
-    """Calls to SQS that send messages, for a message alone."""
+    """Calls to SQS by the function, for a message alone."""
 
 
 @dataclass(frozen=True, slots=True)

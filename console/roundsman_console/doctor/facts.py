@@ -102,7 +102,7 @@ class QueueFact:
     """One queue of the stack."""
 
     name: str
-    """The logical id in the template."""
+    """The logical id in the template; the name in SQS if the logical id is not known."""
     url: str
     arn: str
     waiting: int = 0

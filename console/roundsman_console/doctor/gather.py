@@ -84,7 +84,7 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         groups=_groups(stack, looking),
     )
     with looking.at("marks"):
-        stack.board.agents()  # only for the read marks that it adds to `stack.unreadable`
+        stack.board.agents()  # adds the unreadable read marks to `stack.unreadable`
     unreadable = {(each.record, each.field): each.problem for each in stack.unreadable}
     return Gathered(replace(facts, unreadable_parts=unreadable), walked)
 

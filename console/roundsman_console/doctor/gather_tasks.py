@@ -81,7 +81,7 @@ def _parts(entries: Iterable[tuple[int, DueEntry]]) -> Iterator[list[tuple[int, 
 
 
 def dynamodb_client() -> "DynamoDBClient":
-    """Return a new client. Create one per look: that takes longer than most reads."""
+    """Return a new client. Share it: to create one takes longer than most reads."""
     client: DynamoDBClient = boto3.client("dynamodb")
     return client
 

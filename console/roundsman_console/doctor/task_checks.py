@@ -248,7 +248,8 @@ def ungrouped(facts: StackFacts) -> Iterator[Finding]:
 def orphans(facts: StackFacts) -> Iterator[Finding]:
     """Find orders without a task and tasks without an order.
 
-    An order that is older than the shortest retention is no finding: its task may have expired.
+    An order that is older than the shortest retention is no finding: its task may have expired. If
+    the shortest retention is not known, no order is a finding.
     """
     shortest = facts.shortest_retention
     for order in facts.orphans:
