@@ -1,6 +1,7 @@
-"""What orders cost: from counts that were measured, and AWS's list prices.
+"""`roundsman cost`: computes the cost of orders from measured counts and AWS list prices.
 
-`prices.toml` holds the prices and what is assumed, `figures.json` what was counted
-(`python -m benchmarks record` writes it); `model` makes a bill of them, `rivals` the same order's
-elsewhere, `spent` a live stack's from its metrics, `command` is the CLI.
+`prices.toml` contains the prices and the assumptions. `figures.json` contains the counts, and is
+written by `python -m benchmarks record`. `model` computes a monthly bill from both, `alternatives`
+the cost of the same orders on other services, and `usage` the cost of a deployed stack from its
+metrics.
 """

@@ -1,8 +1,8 @@
-"""The same order on AWS's own orchestrators, at their list prices, and how it was counted.
+"""The cost of the same order on AWS's own orchestrators, at list prices.
 
-Both are given the best case: no retries, a state or an operation a step and none besides, one
-Lambda function a step at no duration. What their functions log and compute is not counted, while
-Roundsman's is.
+Both are calculated for their best case: no retries, one state or operation per step and no others,
+and one Lambda invocation per step without duration. The logs and the compute time of their
+functions are not counted; those of Roundsman are.
 """
 
 from dataclasses import dataclass
@@ -12,20 +12,22 @@ from roundsman_console.cost.model import DAYS, GB, Wanted
 from roundsman_console.cost.prices import Prices
 
 MILLION = 1_000_000
-RETAINED_DAYS = 14  # of a durable execution after its end, by default
+RETAINED_DAYS = 14  # the default retention of a durable execution after its end
 
 
 @dataclass(frozen=True, slots=True)
 class Rival:
-    """Another way to run the same order: its price for a million, and how that was counted."""
+    """Another service that can run the same order, and its cost."""
 
     name: str
     usd_per_million: float
+    """The cost of a million orders in USD."""
     counted: str
+    """What was counted, in words."""
 
 
 def rivals_of(wanted: Wanted, figures: Figures, prices: Prices) -> tuple[Rival, ...]:
-    """Step Functions Standard, and Lambda durable functions."""
+    """Return the costs on Step Functions Standard and on Lambda durable functions."""
     steps = wanted.steps
     invocations = prices.usd("lambda.request", steps * MILLION)
     transitions = prices.usd("stepfunctions.transition", steps * MILLION)

@@ -1,4 +1,4 @@
-"""What people ask the cost of, checked: a number that means nothing is one sentence."""
+"""Checks the options of `roundsman cost`; a value out of range becomes a one-sentence error."""
 
 from math import isfinite
 
@@ -6,18 +6,18 @@ from roundsman.engine.steps import RESULTS_LIMIT
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.cost.model import Wanted
 
-MOST_STEPS = 100  # records of one task
-LARGEST_ORDER = 200 * 1024
-LARGEST_RESULT = 32 * 1024
-MEMORY = (128, 10_240)
-MOST_ORDERS = 1e12  # a month: 380,000 a second
+MOST_STEPS = 100  # step records of one task
+LARGEST_ORDER = 200 * 1024  # bytes
+LARGEST_RESULT = 32 * 1024  # bytes
+MEMORY = (128, 10_240)  # MB, the limits of Lambda
+MOST_ORDERS = 1e12  # per month: 380,000 per second
 YEARS = 3_660.0  # days
 
 Bounds = tuple[str, float, float, float, str]
 
 
 def check(wanted: Wanted) -> Wanted:
-    """The same. Raises ConsoleError for the first number that nothing can be reckoned with."""
+    """Return `wanted` unchanged. Raises ConsoleError for the first value that is out of range."""
     for option, value, least, most, unit in _bounds(wanted):
         if not isfinite(value) or not least <= value <= most:
             raise ConsoleError(
@@ -56,5 +56,5 @@ def _bounds(wanted: Wanted) -> list[Bounds]:
 
 
 def _spoken(value: float) -> str:
-    """Whole numbers without a point, and with their thousands apart."""
+    """Format a whole number with separators between thousands and without a decimal point."""
     return f"{value:,.0f}" if isfinite(value) and value == round(value) else f"{value:g}"

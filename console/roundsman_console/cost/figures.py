@@ -1,7 +1,7 @@
-"""What an order was counted to ask for, as `figures.json` says it.
+"""Reads and writes `figures.json`: the measured counts of the AWS usage of an order.
 
-`python -m benchmarks record` counts and writes that file; tests/benchmarks hold it against what the
-code does today. Nothing of it is typed by hand.
+`python -m benchmarks record` measures the counts and writes the file; no value is entered by hand.
+The tests in tests/benchmarks compare the file with the current code.
 """
 
 import json
@@ -14,55 +14,64 @@ FILE = Path(__file__).with_name("figures.json")
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """One order of four steps in a row, counted from its sending to its end.
-
-    `sqs_requests` are without `statuses`; `log_bytes` without what Lambda itself logs.
-    """
+    """The usage of one order of four steps in sequence, from its submission to its end."""
 
     write_units: float
+    """DynamoDB write request units."""
     read_units: float
+    """DynamoDB read request units."""
     sqs_requests: float
+    """SQS requests, without those of `statuses`."""
     statuses: float
+    """Status messages sent."""
     invocations: float
+    """Lambda invocations."""
     log_bytes: float
+    """Bytes that the functions log, without the log of the Lambda platform."""
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What one message asks of the functions of one role, handled alone and ten in a batch.
+    """The usage of one message by the functions of one role: alone, and in a batch of ten.
 
-    Agents call their service besides. A batch makes the same
-    calls of DynamoDB, one after the other, and one of SQS for all.
+    Values are per message. A batch makes the same calls to DynamoDB as its messages alone, one
+    after the other, and one call to SQS for all. An agent's call to its service is not included.
     """
 
-    messages: int  # that an order of four steps sends there
+    messages: int
+    """The number of messages of an order of four steps that functions of this role handle."""
     log_bytes: float
     log_bytes_of_ten: float
     log_lines: float
     log_lines_of_ten: float
     dynamodb_calls: float
+    """Calls to DynamoDB, for a message alone."""
     sqs_calls: float
+    """Calls to SQS by the function, for a message alone."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordSize:
-    """Bytes of what is stored: `first`, after the first claim; `step`, what each done one adds
-    besides its result; `end`, what the end adds.
-    """
+    """The sizes of an order row and of a task record, in bytes."""
 
     order_row: int
     birth: int
+    """The task record when it is created."""
     first: int
+    """The task record after the first claim."""
     step: int
+    """What each completed step adds, without its result."""
     end: int
+    """What the last decision adds, without the result of the last step."""
 
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """What an order of another shape was counted to ask for, to hold the model against."""
+    """The usage of an order with other steps or results; tests compare the model with it."""
 
     steps: int
     result_bytes: int
+    """The size of each step's result in bytes."""
     write_units: float
     read_units: float
     sqs_requests: float
@@ -70,7 +79,7 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class Pass:
-    """One pass of the supervisor that finds nothing."""
+    """The usage of one pass of the supervisor that finds nothing to do."""
 
     write_units: float
     read_units: float
@@ -80,34 +89,43 @@ class Pass:
 
 @dataclass(frozen=True, slots=True)
 class IdleUse:
-    """What is there whether orders come or not. `metrics` are those that healthy orders make."""
+    """The resources of the stack that cost money even if no orders come."""
 
     event_sources: int
+    """Event source mappings."""
     alarms: int
     metrics: int
+    """The custom metrics that orders without failures produce."""
     keys: int
+    """KMS keys."""
 
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Processor time in ms a message, alone and of ten; of the machine that is named."""
+    """Measured processor times in ms."""
 
     machine: str
+    """The machine on which they were measured."""
     alone: Mapping[str, float]
+    """The time per message that is handled alone, by role."""
     of_ten: Mapping[str, float]
+    """The time per message in a batch of ten, by role."""
     supervisor: float
+    """The time of one pass of the supervisor."""
 
 
 @dataclass(frozen=True)
 class Figures:
-    """All of it. `orders` are in stacks that are `busy` (everything known), `quiet` (nobody came
-    for longer than anything is kept in mind), `cold` (new instances), by `batch_5` and `batch_10`,
-    and with three `statuses`. `roles` are submission, scheduler and agent.
-    """
+    """The contents of `figures.json`."""
 
     recorded_on: str
+    """The date of the measurement: `2026-11-22`."""
     orders: Mapping[str, Order]
+    """The usage of one order, by the condition of the stack: `busy` (all caches are fresh), `quiet`
+    (all caches have expired, because no order came for a while), `cold` (new instances), `batch_5`
+    and `batch_10` (batches of that size), `statuses` (an order with three statuses)."""
     roles: Mapping[str, Role]
+    """By role: `submission`, `scheduler` or `agent`."""
     record: RecordSize
     shapes: tuple[Shape, ...]
     idle_pass: Pass
@@ -116,7 +134,7 @@ class Figures:
 
 
 def load_figures(path: Path = FILE) -> Figures:
-    """The figures that come with this console."""
+    """Read the figures; by default those of this version of the console."""
     found = json.loads(path.read_text(encoding="utf-8"))
     return Figures(
         recorded_on=found["recorded_on"],
@@ -131,5 +149,5 @@ def load_figures(path: Path = FILE) -> Figures:
 
 
 def save_figures(figures: Figures, path: Path = FILE) -> None:
-    """Write them as they are read."""
+    """Write the figures in the format that `load_figures` reads."""
     path.write_text(json.dumps(asdict(figures), indent=2) + "\n", encoding="utf-8")

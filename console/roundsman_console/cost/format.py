@@ -1,4 +1,4 @@
-"""A bill as people read it, and as scripts do."""
+"""Formats a bill for people (text) and for scripts (JSON)."""
 
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -18,7 +18,7 @@ MILLION = 1_000_000
 def show_bill(
     bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
 ) -> None:
-    """Each part of it, then what the same order costs elsewhere."""
+    """Print the parts of the bill, then the cost of the same orders on other services."""
     console, wanted = Console(highlight=False), bill.wanted
     console.print(
         f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
@@ -59,14 +59,14 @@ def _table(bill: Bill) -> Table:
 
 
 def amount(value: float) -> str:
-    """Large ones whole; small ones as exact as they matter."""
+    """Format a number: from 100 on without decimals, below with at most two."""
     return f"{value:,.0f}" if value >= 100 else f"{value:,.2f}".rstrip("0").rstrip(".")
 
 
 def document_of(
     bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
 ) -> dict[str, Json]:
-    """The same as scripts read it. Amounts are a month's, but for `order`."""
+    """Return the bill as JSON for scripts. Amounts are per month; those in `order`, per order."""
     wanted = bill.wanted
     return {
         "region": prices.region,
@@ -90,7 +90,7 @@ def document_of(
 
 
 def line_document(line: Line) -> Json:
-    """One part of a bill."""
+    """Return one line of a bill as JSON for scripts."""
     return {
         "service": line.service,
         "what": line.what,
@@ -102,7 +102,7 @@ def line_document(line: Line) -> Json:
 
 
 def rounded(usd: float) -> float:
-    """To a hundredth of a cent."""
+    """Round an amount in USD to a hundredth of a cent."""
     return round(usd, 4)
 
 

@@ -1,4 +1,4 @@
-"""What a live stack has used, as people read it, and as scripts do."""
+"""Formats the cost of a deployed stack for people (text) and for scripts (JSON)."""
 
 from rich.console import Console
 from rich.table import Table
@@ -12,7 +12,7 @@ from roundsman_console.sanitize import plain
 
 
 def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
-    """Part by part, then workflow by workflow."""
+    """Print the cost by part, then by workflow. `stack` is the name of the stack."""
     console = Console(highlight=False)
     came = f"{spent.orders:,.0f} orders in {spent.days:.1f} days"
     if not spent.lines or not spent.usd():
@@ -57,7 +57,7 @@ def _workflows(spent: Spent) -> Table:
 
 
 def spent_document(spent: Spent, prices: Prices) -> dict[str, Json]:
-    """The same as scripts read it."""
+    """Return the cost as JSON for scripts."""
     return {
         "region": prices.region,
         "pricesDated": prices.dated,

@@ -1,7 +1,8 @@
-"""The bill of a month, from how many orders of which kind come. Pure: figures and prices come in.
+"""Computes the monthly bill for a number of orders of one kind, from figures and prices.
 
-A message is handled once: failed attempts and operators' acts are extra. A remote service's own
-time is `service_ms`; all other time is the functions' own.
+The functions are pure. The model assumes that each message is handled once: failed attempts and the
+actions of operators are extra. `service_ms` is the time of a remote service; all other time is that
+of the functions themselves.
 """
 
 from collections.abc import Iterator
@@ -14,65 +15,82 @@ from roundsman_console.cost.prices import Prices
 
 KB = 1024
 GB = 1024**3
-READ_AT_ONCE = 4 * KB  # bytes that one read unit reads consistently, or half a unit eventually
-KEPT_IN_MIND = 5  # seconds for which instances keep marks, holds and circuits
-DAYS = 365 / 12  # of a month
-TO_AND_FRO = 2  # messages that a step takes: its request and its reply
-AROUND = 2  # messages besides those of steps: the order's and its start
+READ_AT_ONCE = 4 * KB  # bytes per read unit; an eventually consistent read takes half a unit
+KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circuit breakers
+DAYS = 365 / 12  # days of a month
+TO_AND_FRO = 2  # messages of a step: its request and its reply
+AROUND = 2  # messages of an order without its steps: the order and the start command
 PER_ORDER, STANDING = "orders", "standing"
+"""The kinds of costs: those of the orders, and those of a stack that waits for orders."""
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is to be carried. Sizes in bytes, memory in MB, times in ms."""
+    """The orders and the stack whose bill is computed."""
 
     orders_per_month: float
     steps: int = 4
-    batch: float = 1.0  # messages that one invocation takes, on average
+    """The number of steps of an order; they run one after the other."""
+    batch: float = 1.0
+    """The average number of messages per invocation, 1 to 10."""
     statuses: int = 0
-    order_bytes: int | None = None  # None: as the order that was counted
+    """The number of status messages that are sent for an order."""
+    order_bytes: int | None = None
+    """The size of the stored order in bytes; None for the size of the order that was measured."""
     result_bytes: int = 40
+    """The size of each step's result in bytes."""
     service_ms: float = 0.0
+    """How long a remote service takes to answer an agent, in ms."""
     memory: int = 256
+    """The memory of each function in MB."""
     architecture: str = "arm64"
+    """The processor architecture of the functions: `x86_64` or `arm64`."""
     task_days: float = 7.0
+    """How long the task of an ended order is stored, in days."""
     order_days: float = 30.0
+    """How long an order is stored, in days."""
     log_days: float = 30.0
-    interval: int = 60  # seconds between two passes of the supervisor
+    """How long logs are stored, in days."""
+    interval: int = 60
+    """The time from one pass of the supervisor to the next, in seconds."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One part of the bill: so many units of what, for orders or for standing ready."""
+    """One line of a bill."""
 
     service: str
+    """The AWS service: `DynamoDB`."""
     what: str
+    """What is paid for: `writes`."""
     amount: float
+    """The number of units."""
     unit: str
     usd: float
     kind: str
+    """PER_ORDER or STANDING."""
 
 
 @dataclass(frozen=True)
 class Bill:
-    """A month's bill."""
+    """The bill of one month."""
 
     wanted: Wanted
     lines: tuple[Line, ...]
 
     def usd(self, kind: str | None = None) -> float:
-        """The sum, of one kind or of all."""
+        """Return the sum in USD of the lines of one kind; of all lines if `kind` is None."""
         return sum(line.usd for line in self.lines if kind in (None, line.kind))
 
     @property
     def usd_per_million(self) -> float:
-        """What a million orders add; what stands there anyway is not among it."""
+        """The cost of a million orders in USD, without the STANDING lines."""
         return self.usd(PER_ORDER) / self.wanted.orders_per_month * 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Units:
-    """What one order asks for."""
+    """The AWS usage of one order."""
 
     write_units: float
     read_units: float
@@ -83,7 +101,7 @@ class Units:
 
 
 def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
-    """What one order of this kind asks for, while its stack has this much to do."""
+    """Return the usage of one order, at the rate of `wanted.orders_per_month`."""
     messages = _messages(wanted)
     count = sum(messages.values())
     busy, quiet = figures.orders["busy"], figures.orders["quiet"]
@@ -103,7 +121,7 @@ def units_of(wanted: Wanted, figures: Figures, prices: Prices) -> Units:
 
 
 def bill_of(wanted: Wanted, figures: Figures, prices: Prices) -> Bill:
-    """A month of such orders."""
+    """Return the bill of one month."""
     return Bill(
         wanted, (*_for_orders(wanted, figures, prices), *_standing(wanted, figures, prices))
     )
@@ -162,24 +180,26 @@ def _line(prices: Prices, kind: str, service: str, what: str, price: str, amount
 
 
 def _messages(wanted: Wanted) -> dict[str, int]:
-    """How many messages functions of each role handle for an order."""
+    """Return how many messages of an order the functions of each role handle."""
     return {"submission": 1, "scheduler": 1 + wanted.steps, "agent": wanted.steps}
 
 
 def _sqs_requests(wanted: Wanted, messages: int) -> float:
-    """A batch is sent, received and deleted at once, the application's orders too.
+    """Return the SQS requests of an order.
 
-    Each status goes alone, and replies as `_sends_of_a_reply` says.
+    A batch is sent, received and deleted with one request each, also the orders of the application.
+    Each status is one request. For the replies, see `_sends_of_a_reply`.
     """
     apart = wanted.steps * (_sends_of_a_reply(wanted) - 1 / wanted.batch)
     return 3 * messages / wanted.batch + apart + wanted.statuses
 
 
 def _sends_of_a_reply(wanted: Wanted) -> float:
-    """An agent's replies wait for its next attempts only as long as the oldest is young.
+    """Return the number of SQS send requests per reply, at most 1.
 
-    So of a batch whose service takes WAITS_FOR or more, no more than two go together. Taken as
-    given is that its requests were claimed within three quarters of a second of each other.
+    An agent sends the replies of a batch together, but the oldest reply waits for at most
+    WAITS_FOR. So if the service takes WAITS_FOR or longer, one request sends at most two replies.
+    The model assumes that the requests of the batch were claimed within 0.75 s of each other.
     """
     if not wanted.service_ms:
         return 1 / wanted.batch
@@ -188,7 +208,7 @@ def _sends_of_a_reply(wanted: Wanted) -> float:
 
 
 def record_sizes(wanted: Wanted, figures: Figures) -> list[int]:
-    """Bytes of the task's record: at its birth, then after each decision, to its end."""
+    """Return the size of the task record in bytes: at its creation and after each decision."""
     record = figures.record
     step = record.step + wanted.result_bytes
     open_ones = [record.first + done * step for done in range(wanted.steps)]
@@ -200,7 +220,11 @@ def _order_row(wanted: Wanted, figures: Figures) -> int:
 
 
 def _writes(wanted: Wanted, figures: Figures) -> float:
-    """A transaction counts twice, its index too; the index is written again at the end."""
+    """Return the write units of an order.
+
+    A write in a transaction takes twice the units, also in the index. The index is written when the
+    task is created and when it ends. Each status adds a write of the task record.
+    """
     birth, *decided = record_sizes(wanted, figures)
     row = _order_row(wanted, figures)
     created = 2 * ceil(row / KB) + 2 * ceil(birth / KB) + 2
@@ -209,10 +233,11 @@ def _writes(wanted: Wanted, figures: Figures) -> float:
 
 
 def _reads(wanted: Wanted, figures: Figures) -> float:
-    """Each decision reads the record, the first request the order; neither must be consistent.
+    """Return the read units of an order: all reads are eventually consistent (half a unit).
 
-    As it was counted, on one instance, which keeps the order. Where messages are spread over many,
-    each request may read it: of four, 0.19 USD more for a million orders.
+    Each decision reads the task record, and the first request reads the order, as measured on one
+    instance, which caches the order. With many instances, each request may read the order: with
+    four requests, this costs 0.19 USD more per million orders.
     """
     *seen, _ = record_sizes(wanted, figures)
     order = ceil(_order_row(wanted, figures) / READ_AT_ONCE)
@@ -220,14 +245,14 @@ def _reads(wanted: Wanted, figures: Figures) -> float:
 
 
 def _stored_gb(wanted: Wanted, figures: Figures) -> float:
-    """What lies there once as many are removed as come."""
+    """Return the stored GB in the steady state, when as many orders expire as come."""
     per_day = wanted.orders_per_month / DAYS
     record = record_sizes(wanted, figures)[-1] * wanted.task_days
     return per_day * (record + _order_row(wanted, figures) * wanted.order_days) / GB
 
 
 def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, float]:
-    """Of the functions of each role for one order, agents' with what their services take."""
+    """Return the billed ms of one order by role; those of agents include `service_ms`."""
     return {
         role: number * message_ms(role, wanted, figures, prices)
         for role, number in _messages(wanted).items()
@@ -235,10 +260,10 @@ def billed_ms(wanted: Wanted, figures: Figures, prices: Prices) -> dict[str, flo
 
 
 def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> float:
-    """What one message takes: own work at the function's share of a processor, and waiting."""
+    """Return the ms that one message takes: processor time at the function's share, and waiting."""
     assumed, times, calls = prices.assumed, figures.times, figures.roles[role]
     share = _sends_of_a_reply(wanted) if role == "agent" else 1 / wanted.batch
-    sends = calls.sqs_calls * share  # of a whole batch in one request
+    sends = calls.sqs_calls * share  # a batch sends its messages in one request
     waits = calls.dynamodb_calls * assumed.dynamodb_ms + sends * assumed.sqs_ms
     own = between(times.alone[role], times.of_ten[role], wanted.batch)
     service = wanted.service_ms if role == "agent" else 0.0
@@ -246,9 +271,10 @@ def message_ms(role: str, wanted: Wanted, figures: Figures, prices: Prices) -> f
 
 
 def _first_of_an_instance(wanted: Wanted, figures: Figures, prices: Prices) -> float:
-    """The part of all orders that an instance of an agent meets first after KEPT_IN_MIND.
+    """Return the fraction of orders that an agent's instance handles after its caches expired.
 
-    There are as many instances as a rate keeps busy (Little's law), and one at least.
+    Caches expire after KEPT_IN_MIND. The number of instances is that which the rate of orders keeps
+    busy (Little's law), and at least one.
     """
     between_orders = prices.assumed.month_seconds / wanted.orders_per_month
     busy_for = message_ms("agent", wanted, figures, prices) / 1000
@@ -256,12 +282,12 @@ def _first_of_an_instance(wanted: Wanted, figures: Figures, prices: Prices) -> f
 
 
 def _share(memory: float, prices: Prices) -> float:
-    """The part of a processor that goes with that memory; one thread uses no more than one."""
+    """Return the share of a processor at this memory; one thread uses at most one processor."""
     return min(1.0, memory / prices.assumed.processor_mb)
 
 
 def _log_bytes(wanted: Wanted, role: Role, prices: Prices) -> float:
-    """Of one message: its lines, and its part of what is logged for each invocation."""
+    """Return the log bytes of one message, with its share of the platform log per invocation."""
     lines = between(role.log_lines, role.log_lines_of_ten, wanted.batch)
     written = between(role.log_bytes, role.log_bytes_of_ten, wanted.batch)
     around = prices.assumed.platform_log_bytes / wanted.batch
@@ -269,6 +295,10 @@ def _log_bytes(wanted: Wanted, role: Role, prices: Prices) -> float:
 
 
 def between(alone: float, of_ten: float, batch: float) -> float:
-    """What a message takes in a batch of that size: a part of its own, and one that all share."""
+    """Interpolate the value per message for a batch of `batch` messages.
+
+    The value is a part per message plus a part per batch, both derived from `alone` (a batch of
+    one) and `of_ten` (a batch of ten).
+    """
     shared = (alone - of_ten) / (1 - 1 / 10)
     return alone - shared + shared / batch

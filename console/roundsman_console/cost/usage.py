@@ -1,4 +1,7 @@
-"""The bill of what a live stack has used, by part and by workflow. Pure: the sums come in."""
+"""Computes the bill of a deployed stack, by part and by workflow, from sums of its metrics.
+
+The functions are pure; `usage_metrics` reads the sums.
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,55 +15,62 @@ DEFAULT_MEMORY = 256
 
 @dataclass(frozen=True, slots=True)
 class OfWorkflow:
-    """What the ended orders of one workflow have cost, by their part of all decisions."""
+    """The cost of the orders of one workflow: its share of the decisions, applied to all costs."""
 
     workflow: str
     orders: float
+    """The number of orders that have ended."""
     decisions: float
+    """The number of decisions on these orders."""
     usd: float
 
     @property
     def usd_per_million(self) -> float:
-        """Of its orders; 0 where none has ended."""
+        """The cost of a million orders in USD; 0 if no order has ended."""
         return self.usd / self.orders * 1_000_000 if self.orders else 0.0
 
 
 @dataclass(frozen=True)
 class Spent:
-    """What was used in so many days, at list prices. `orders` are those that were accepted."""
+    """The cost of a stack over a period, at list prices."""
 
     days: float
+    """The length of the period."""
     orders: float
+    """The number of orders that were accepted."""
     lines: tuple[Line, ...]
     workflows: tuple[OfWorkflow, ...]
+    """The workflow with the most decisions is first."""
 
     def usd(self, kind: str | None = None) -> float:
-        """The sum, of one kind or of all."""
+        """Return the sum in USD of the lines of one kind; of all lines if `kind` is None."""
         return sum(line.usd for line in self.lines if kind in (None, line.kind))
 
     @property
     def usd_per_million(self) -> float:
-        """For each million orders, what stands there left out; 0 where none came."""
+        """The cost of a million orders in USD, without the STANDING lines; 0 without orders."""
         return self.usd(PER_ORDER) / self.orders * 1_000_000 if self.orders else 0.0
 
 
 @dataclass(frozen=True)
 class Sizes:
-    """Of the functions: MB by logical id, and their processors."""
+    """The memory and the processor architecture of the functions."""
 
     memory: Mapping[str, int]
+    """The memory in MB of functions that have a parameter of their own, by logical id."""
     of_agents: int = DEFAULT_MEMORY
+    """The memory in MB of every other function, which is an agent's."""
     architecture: str = "x86_64"
 
     def gb_seconds(self, function: str, ms: float) -> float:
-        """Of a function that ran so long."""
+        """Return the GB-seconds of a function (its logical id) that ran for `ms`."""
         return ms / 1000 * self.memory.get(function, self.of_agents) / KB
 
 
 def sizes_of(parameters: Mapping[str, str]) -> Sizes:
-    """As the stack's parameters say; every function that has none of its own is an agent's.
+    """Read the sizes from the stack's parameters.
 
-    Where a template has no Architecture, Lambda's own default is what runs.
+    Without a parameter Architecture, the default of Lambda applies: x86_64.
     """
     memory = {
         name: int(parameters.get(f"{name}Memory", DEFAULT_MEMORY))
@@ -71,7 +81,11 @@ def sizes_of(parameters: Mapping[str, str]) -> Sizes:
 
 
 def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Prices) -> Spent:
-    """The bill. `used` is as watched.sums says: a name's first word says what it counts."""
+    """Return the cost of a period of `days`.
+
+    `used` is the result of `usage_metrics.sums`. The first word of a name is the kind of the
+    metric, the second the part or the workflow.
+    """
     lines = tuple(_lines(used, sizes, prices))
     orders_usd = sum(line.usd for line in lines if line.kind == PER_ORDER)
     decisions = {k.partition(" ")[2]: v for k, v in used.items() if k.startswith("decisions ")}
@@ -90,7 +104,11 @@ def spent_of(used: Mapping[str, float], days: float, sizes: Sizes, prices: Price
 
 
 def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Line]:
-    """Receives and deletes are not counted by AWS as requests; each invocation is one of both."""
+    """Return the lines of the bill.
+
+    CloudWatch has no metric of the receive and delete requests; each invocation that a queue
+    triggers counts as one of each.
+    """
     invocations = _by_part(used, "invocations")
     durations = _by_part(used, "duration")
     woken = sum(v for k, v in invocations.items() if k not in ACTS_OF_NO_ORDER)

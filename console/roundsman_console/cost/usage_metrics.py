@@ -1,8 +1,8 @@
-"""What a live stack has used, from CloudWatch's metrics of its parts.
+"""Reads the usage of a deployed stack from CloudWatch metrics.
 
-AWS counts these without being asked and for nothing; only how many decisions the orders of each
-workflow took is a metric of the scheduler's own (`TaskDecisions`). Reading them costs a cent for a
-thousand metrics.
+Most are metrics that AWS publishes for every resource, free of charge. The accepted orders and the
+decisions by workflow (`OrdersAccepted`, `TaskDecisions`) are custom metrics of the functions. AWS
+charges 0.01 USD per thousand metrics that are read.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
     from mypy_boto3_dynamodb import DynamoDBClient
 
-OWN = "Roundsman"  # the namespace of the functions' own metrics
-AT_ONCE = 500  # metrics of one GetMetricData
-PERIOD = 3_600  # seconds; CloudWatch keeps an hour's sums for fifteen months
+OWN = "Roundsman"  # the namespace of the functions' custom metrics
+AT_ONCE = 500  # the maximum of metrics in one GetMetricData request
+PERIOD = 3_600  # seconds; CloudWatch keeps hourly sums for 15 months
 KINDS = {
     "AWS::Lambda::Function": "functions",
     "AWS::DynamoDB::Table": "tables",
@@ -32,9 +32,10 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class Metric:
-    """One metric, and the name that what it says goes by."""
+    """One CloudWatch metric."""
 
     name: str
+    """The key of the metric in `sums`: `invocations SchedulerFunction`."""
     namespace: str
     metric: str
     dimensions: tuple[tuple[str, str], ...]
@@ -43,7 +44,7 @@ class Metric:
 
 @dataclass(frozen=True)
 class StackParts:
-    """The stack's parts: physical ids by logical id."""
+    """The stack's resources that have metrics: physical ids by logical id."""
 
     functions: Mapping[str, str] = field(default_factory=dict)
     tables: Mapping[str, str] = field(default_factory=dict)
@@ -52,7 +53,7 @@ class StackParts:
 
 
 def parts_of(stack_name: str) -> StackParts:
-    """The functions, tables, queues and log groups of a stack."""
+    """Read the functions, tables, queues and log groups of a stack from CloudFormation."""
     client: CloudFormationClient = boto3.client("cloudformation")
     found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS.values()}
     pages = client.get_paginator("list_stack_resources").paginate(StackName=stack_name)
@@ -60,7 +61,7 @@ def parts_of(stack_name: str) -> StackParts:
         for resource in page["StackResourceSummaries"]:
             kind = KINDS.get(resource["ResourceType"])
             if kind is not None and "PhysicalResourceId" in resource:
-                # A queue's is its URL, of which metrics say the last part; other names have none.
+                # The physical id of a queue is its URL; its metrics have the queue's name.
                 name = resource["PhysicalResourceId"]
                 found[kind][resource["LogicalResourceId"]] = (
                     name.rpartition("/")[2] if kind == "queues" else name
@@ -69,7 +70,7 @@ def parts_of(stack_name: str) -> StackParts:
 
 
 def metrics_of(parts: StackParts) -> Iterator[Metric]:
-    """All that the bill is made from."""
+    """Yield the metrics that the bill needs."""
     for logical, function in parts.functions.items():
         of = (("FunctionName", function),)
         yield Metric(f"invocations {logical}", "AWS/Lambda", "Invocations", of)
@@ -102,7 +103,10 @@ def _indexes(table: str) -> list[str]:
 
 
 def _workflows() -> list[str]:
-    """Those of which an order has ended lately; CloudWatch forgets a name after two weeks."""
+    """Return the workflows of which an order has ended in the last two weeks.
+
+    ListMetrics does not return a metric that has had no data for two weeks.
+    """
     client: CloudWatchClient = boto3.client("cloudwatch")
     pages = client.get_paginator("list_metrics").paginate(Namespace=OWN, MetricName="TaskDecisions")
     return sorted(
@@ -117,7 +121,7 @@ def _workflows() -> list[str]:
 
 
 def sums(metrics: Iterable[Metric], since: "datetime", until: "datetime") -> dict[str, float]:
-    """What each has summed up to in that time, by its name; what said nothing is left out."""
+    """Return the sum of each metric over a period, by `Metric.name`; zero sums are left out."""
     client: CloudWatchClient = boto3.client("cloudwatch")
     wanted = list(metrics)
     found: dict[str, float] = {}

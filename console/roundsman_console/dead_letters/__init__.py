@@ -1,1 +1,1 @@
-"""Dead letters and rejected messages: read, assess, correct and send again."""
+"""Dead letters and rejected messages: read, assess, correct and resend them."""

@@ -1,6 +1,7 @@
-"""What a message is, and what would come of it if it were sent again now.
+"""Describes a message, and predicts the effect of sending it again now.
 
-Read by the code that reads it in the functions, so that what is said here is what they will do.
+The message is parsed and checked with the code of the functions, so that the prediction agrees with
+what they will do.
 """
 
 from dataclasses import dataclass
@@ -26,16 +27,20 @@ _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
 
 class Verdict(StrEnum):
-    """What would come of it."""
+    """The predicted effect of a message that is sent again. Scripts read the values."""
 
     ACTS = "acts"
+    """The message has an effect."""
     PASSED_OVER = "passed_over"
+    """The message is ignored: its task does not need it any more, or does not exist."""
     REJECTED = "rejected"
+    """The message is invalid, and is put in the RejectedQueue."""
     FAILS = "fails"
+    """The function fails, for example because a record cannot be read."""
 
     @property
     def words(self) -> str:
-        """As people read it: `it would act`."""
+        """The verdict as text for people: `it would act`."""
         return _WORDS[self]
 
 
@@ -49,16 +54,19 @@ _WORDS = {
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a message is (`start of ord-1`), and what would come of it, with the reason."""
+    """A message, and the predicted effect of sending it again."""
 
     what: str
+    """The kind and the subject of the message: `start of ord-1`."""
     verdict: Verdict
     why: str
+    """The reason of the verdict, in words."""
     problems: tuple[Problem, ...] = ()
+    """Why the message is invalid; empty unless the verdict is REJECTED."""
 
 
 def order_of(body: str) -> str | None:
-    """The id of the order that a message is about, where it can be known."""
+    """Return the id of the message's order; None if the body does not contain a valid one."""
     try:
         value = parse_json(body)
     except ValueError:
@@ -70,7 +78,10 @@ def order_of(body: str) -> str | None:
 
 
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
-    """Judge a message of that queue as the function behind it would, at that instant."""
+    """Predict what the function that reads `source` would do with the message.
+
+    `now` is epoch ms. A RoundsmanError becomes the verdict FAILS, also one of the reads made here.
+    """
     try:
         return _judge(stack, source.kind, body, now)
     except InvalidMessage as invalid:
@@ -102,7 +113,7 @@ def _judge(stack: DeployedStack, kind: MessageKind, body: str, now: int) -> Judg
 
 
 def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
-    """Raises InvalidMessage where submission would."""
+    """Predict the effect of an event. Raises InvalidMessage if submission would reject it."""
 
     def problem_of(url: str) -> str | None:
         return usable_reply_queue(
@@ -145,7 +156,10 @@ _GONE = "there is no such task (any more)"
 
 
 def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
-    """Whether a step still waits for this reply."""
+    """Return whether a step still waits for this reply (ACTS or PASSED_OVER), and why.
+
+    `task` is None if the task does not exist.
+    """
     if task is None:
         return Verdict.PASSED_OVER, _GONE
     if reply.step not in task.steps:
@@ -162,7 +176,10 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
 
 
 def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple[Verdict, str]:
-    """Whether an agent would still act on this request, and its task hear of it."""
+    """Return whether the agent would act on this request and its task accept the reply, and why.
+
+    The verdict is ACTS or PASSED_OVER. `task` is None if it does not exist; `now` is epoch ms.
+    """
     if request.complete_by <= now:
         return Verdict.PASSED_OVER, "its time is over: the agent stays silent"
     if task is None or request.step not in task.steps:

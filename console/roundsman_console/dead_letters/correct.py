@@ -1,6 +1,7 @@
-"""A message's text, corrected: replaced as a whole, or field by field. Pure but for reading a file.
+"""Corrects the text of a message: replaces all of it, or sets and removes fields.
 
-A path is spelled as the problems of a rejection spell it: `lines[0].quantity`.
+The syntax of a path is that of the problems of a rejected message: `lines[0].quantity`. The only
+input from outside is the file or the standard input that `--body @` names.
 """
 
 import re
@@ -18,9 +19,11 @@ Key = str | int
 
 
 def corrected(body: str, *, whole: str | None, sets: Sequence[str], removes: Sequence[str]) -> str:
-    """The body with these corrections. `whole` is a text, or `@` and a file (`@-`: stdin).
+    """Return the body with the corrections; without any, the body unchanged.
 
-    Raises ConsoleError, in a sentence that says which correction cannot be made.
+    `whole` replaces the body: a text, `@` and the name of a file, or `@-` for the standard input.
+    `sets` are `path=value`; `removes` are paths. Raises ConsoleError if `whole` is combined with
+    the others, or if a correction cannot be made.
     """
     if whole is not None and (sets or removes):
         raise ConsoleError("Say either --body, or --set and --remove.", USAGE)
@@ -68,7 +71,7 @@ def _object(body: str) -> Json:
 
 
 def _value(text: str) -> Json:
-    """JSON where it is JSON; else the text itself, so that most text needs no quotes."""
+    """Parse JSON; text that is not JSON is the value itself, so that it needs no quotes."""
     try:
         return parse_json(text)
     except ValueError:

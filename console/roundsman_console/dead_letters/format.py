@@ -1,4 +1,7 @@
-"""How messages are shown: ages, sizes, problems, and their text, which is somebody else's."""
+"""Formats messages for the terminal: ages, sizes, problems and bodies.
+
+Bodies come from other systems, so control characters are made harmless.
+"""
 
 import json
 from contextlib import AbstractContextManager
@@ -11,32 +14,35 @@ from roundsman.model.json import Json, parse_json
 from roundsman_console.dead_letters.queues import Counts
 from roundsman_console.sanitize import inert
 
-SHORT_ID = 8  # characters of a message id; a thousand of them hardly ever begin alike
+SHORT_ID = 8  # characters of a message id; enough to tell a thousand messages apart
 
 
 def age(since: int, now: int) -> str:
-    """How long ago, in words."""
+    """Format the time from `since` to `now` (both epoch ms) as a duration."""
     return format_duration(max(0, now - since))
 
 
 def size_words(size: int) -> str:
-    """A number of bytes, in three digits or so."""
+    """Format a number of bytes: `512 B`, `12 KB`."""
     return f"{size} B" if size < 1024 else f"{size / 1024:.0f} KB"
 
 
 def first_problem(problems: tuple[Problem, ...]) -> str:
-    """The first, and how many more there are."""
+    """Format the first problem and the number of further ones. `problems` must not be empty."""
     first, *more = problems
     return f"{first} (and {len(more)} more)" if more else str(first)
 
 
 def problem_documents(problems: tuple[Problem, ...]) -> list[Json]:
-    """As scripts read them."""
+    """Return the problems as JSON for scripts."""
     return [{"path": problem.path, "message": problem.message} for problem in problems]
 
 
 def pretty(body: str) -> list[str]:
-    """A message's text in lines: JSON laid out, anything else as it is; nothing in it acts."""
+    """Return the lines of a message's body: JSON is indented, other text is unchanged.
+
+    Control characters are made harmless.
+    """
     try:
         laid_out = json.dumps(parse_json(body), indent=2, ensure_ascii=False)
     except ValueError:
@@ -45,7 +51,7 @@ def pretty(body: str) -> list[str]:
 
 
 def hidden_words(found: Counts) -> str | None:
-    """That somebody else has some of them in hand, where that is so."""
+    """Return a sentence about the messages that are not visible; None if all are visible."""
     if not found.hidden:
         return None
     are = "1 message is" if found.hidden == 1 else f"{found.hidden} messages are"
@@ -53,12 +59,15 @@ def hidden_words(found: Counts) -> str | None:
 
 
 def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:
-    """Show at a terminal that something is being done; on standard error."""
+    """Show a spinner with the text `what` on standard error, if that is a terminal."""
     return Console(stderr=True, quiet=quiet).status(what)
 
 
 def say(*lines: str | None) -> None:
-    """Print lines as they are, but for what a terminal could act on."""
+    """Print lines without markup or line wrapping; control characters are made harmless.
+
+    None is not printed.
+    """
     console = Console(highlight=False, soft_wrap=True)
     for line in lines:
         if line is not None:

@@ -1,4 +1,4 @@
-"""Dead letters as they lie there, each with what is known of why."""
+"""Reads the dead letters of a queue, with the reason of each as far as it is known."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,48 +13,55 @@ from roundsman_console.dead_letters.send import times_sent_back
 
 NO_REASON = "the function ended before it could say why: crash, time-out or memory"
 CRASHES = '?"platform.runtimeDone" ?"Task timed out" ?"Runtime exited" ?"MemoryError"'
-"""What Lambda logs of a function that ended so, as a filter of CloudWatch Logs.
+"""A filter pattern of CloudWatch Logs for functions that crashed, timed out or ran out of memory.
 
-The first is logged of each failed invocation, with its status (`timeout`, `error`, `failure`), and
-of others only at SystemLogLevel DEBUG; the second where the log's format is not JSON.
+Lambda logs `platform.runtimeDone` for each failed invocation, with its status (`timeout`, `error`,
+`failure`); for other invocations only at SystemLogLevel DEBUG. It logs `Task timed out` if the log
+format is not JSON.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Dead:
-    """One dead letter. `said` is what its function said of it; None where SQS moved it.
-
-    `copies` are further letters of the same message: the function died after it had sent the
-    first, and SQS moved the message as well.
-    """
+    """One dead letter."""
 
     source: Source
+    """The queue whose function failed."""
     letter: Letter
     said: DeadLetter | None
+    """The reason that the function attached; None if SQS moved the message."""
     copies: tuple[Letter, ...] = ()
+    """Further letters of the same message. The function can end after it has sent the first letter
+    and before it deletes the message; then SQS moves the message too."""
 
     @property
     def reason(self) -> str:
-        """Why it is here, in a sentence."""
+        """Why the message is a dead letter, in words."""
         return self.said.reason if self.said else NO_REASON
 
     @property
     def sent_at(self) -> int:
-        """When it was first sent, in epoch ms."""
+        """When the message was first sent, in epoch ms."""
         return self.said.sent_at if self.said else self.letter.sent_at
 
     @property
     def receives(self) -> int:
-        """How often its function received it; SQS's own count has every look in it too."""
+        """How often the function received the message.
+
+        The receive count of SQS is not used: it also counts each look into the dead-letter queue.
+        """
         return self.said.receives if self.said else self.source.policy.most_receives
 
     @property
     def sent_back(self) -> int:
-        """How often an operator has sent it back before."""
+        """How often an operator has redriven the message so far."""
         return times_sent_back(self.letter.attributes)
 
     def log_query(self, stack: str) -> str:
-        """The command that finds in the log what happened to it."""
+        """Return the `aws logs` command that finds the failure in the function's log.
+
+        `stack` is the name of the stack.
+        """
         group = f"/aws/lambda/{stack}/{self.source.function}"
         found = f"'\"{self.said.message_id}\"'" if self.said else f"'{CRASHES}'"
         if self.said and self.said.log_group:
@@ -65,7 +72,7 @@ class Dead:
         )
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it, without its text."""
+        """Return the dead letter as JSON for scripts, without its body."""
         said = self.said
         return {
             "messageId": self.letter.message_id,
@@ -84,7 +91,10 @@ class Dead:
 
 
 def dead_letters(source: Source, letters: Sequence[Letter]) -> list[Dead]:
-    """What these letters of its dead-letter queue are, oldest first; copies are put together."""
+    """Return the dead letters in `letters`, oldest first; copies of a message are combined.
+
+    `letters` come from the dead-letter queue of `source`.
+    """
     by_sqs: dict[str, Letter] = {}
     found: dict[str, Dead] = {}
     for letter in letters:

@@ -1,9 +1,9 @@
-"""Looking into a queue that nobody works off, without taking anything from it.
+"""Reads the messages of a queue that has no consumer, and leaves them in the queue.
 
-SQS knows no other way to look than to receive. What is received is hidden from everybody else until
-it is let go, at the end of the look, or by itself, usually within a minute, where the process dies.
-The receive count grows, which matters to no queue without a redrive policy; into others
-`queues.counts` does not let anybody look.
+The only way to read a message of SQS is to receive it. A received message is hidden from other
+consumers until the look ends. If the process ends before that, the message becomes visible after
+its visibility timeout, usually a minute. Each receive increases the receive count; this has no
+effect in a queue without a redrive policy. `queues.counts` refuses a queue that has one.
 """
 
 from collections.abc import Iterator, Mapping
@@ -24,48 +24,59 @@ if TYPE_CHECKING:
         MessageTypeDef,
     )
 
-HIDDEN_FOR = 60  # seconds; a thousand messages are read, and one is sent on, in far less
-WHILE_ASKED = 300  # seconds; what a person is asked about is held while they think
-LONG_POLL = 1  # seconds; a shorter look asks only some of SQS's hosts and may miss messages
-MOST = 1_000  # messages that one look takes; SQS allows 120,000 to be hidden at once
-AT_ONCE = 10  # SQS's most in one receive, and in one batch
+HIDDEN_FOR = 60
+"""The visibility timeout in seconds: far more than it takes to read a thousand messages and send
+one."""
+WHILE_ASKED = 300
+"""The visibility timeout in seconds while a person is asked to confirm."""
+LONG_POLL = 1  # seconds; a short poll (0) asks only some of the SQS servers and may miss messages
+MOST = 1_000  # messages of one look; SQS allows 120,000 in flight
+AT_ONCE = 10  # SQS's maximum in one receive, and in one batch
 
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A message as it lies there. `sent_at` is in epoch ms, `attributes` are its sender's."""
+    """A received message."""
 
     message_id: str
     receipt: str
+    """The receipt handle of this receive."""
     body: str
     sent_at: int
+    """When the message was sent to this queue, in epoch ms."""
     receives: int
+    """The receive count of SQS, which includes each look."""
     attributes: "Mapping[str, MessageAttributeValueOutputTypeDef]"
+    """The message attributes of the sender."""
     group: str | None = None
+    """The message group id; None if the sender set none."""
 
     @property
     def size(self) -> int:
-        """Of the body, in bytes."""
+        """The size of the body in bytes."""
         return len(self.body.encode("utf-8", "surrogatepass"))
 
     def attribute(self, name: str) -> str:
-        """The text of one attribute; empty where it has none."""
+        """Return the text of a message attribute; empty if the message does not have it."""
         found = self.attributes.get(name)
         return found.get("StringValue", "") if found else ""
 
 
 class QueuePeek:
-    """One look into a queue: what it has received is let go at its end.
+    """One look into a queue: a context manager that makes the messages visible again at its end.
 
-    with Look(sqs, url) as look:
+    with QueuePeek(sqs, url) as look:
         for letter in look.letters(50): ...
+
+    `hidden_for` is the visibility timeout in seconds. The class does not extend it, so the look
+    must end before that.
     """
 
     def __init__(self, sqs: "SQSClient", url: str, *, hidden_for: int = HIDDEN_FOR) -> None:
         self._sqs = sqs
         self._url = url
         self._hidden_for = hidden_for
-        self._held: dict[str, str] = {}  # receipts by message id
+        self._held: dict[str, str] = {}  # receipt handles by message id
 
     def __enter__(self) -> "QueuePeek":
         return self
@@ -79,7 +90,10 @@ class QueuePeek:
         self.let_go()
 
     def letters(self, limit: int) -> Iterator[Letter]:
-        """The messages, each once, as SQS gives them: in no order, at most so many."""
+        """Yield each message once, at most `limit`, in the order in which SQS returns them.
+
+        SQS guarantees no order. The look holds the messages until it ends.
+        """
         seen = 0
         while seen < limit:
             fresh = [one for one in self._receive(min(AT_ONCE, limit - seen)) if self._hold(one)]
@@ -89,12 +103,15 @@ class QueuePeek:
             yield from fresh
 
     def delete(self, letter: Letter) -> None:
-        """It was sent on, or is not wanted: take it away for good."""
+        """Delete a message that this look holds."""
         self._sqs.delete_message(QueueUrl=self._url, ReceiptHandle=self._held[letter.message_id])
         del self._held[letter.message_id]
 
     def let_go(self) -> None:
-        """Let others see what is held. Where that fails, they see it a minute later."""
+        """Make the held messages visible to others.
+
+        If the call fails, they become visible after their visibility timeout.
+        """
         held = list(self._held.values())
         self._held = {}
         for first in range(0, len(held), AT_ONCE):
@@ -119,7 +136,10 @@ class QueuePeek:
         return [_letter(message) for message in answer.get("Messages", [])]
 
     def _hold(self, letter: Letter) -> bool:
-        """Whether it is a new one; of a copy the later receipt counts."""
+        """Hold a message, and return whether this look receives it for the first time.
+
+        A message that is received again is held by its newer receipt handle.
+        """
         new = letter.message_id not in self._held
         self._held[letter.message_id] = letter.receipt
         return new
@@ -139,9 +159,10 @@ def _letter(message: "MessageTypeDef") -> Letter:
 
 
 def find_letter(look: QueuePeek, asked: str, where: str) -> Letter:
-    """The message of that id, or the one whose id begins so; it stays held by the look.
+    """Return the message whose id is `asked`, or the only one whose id begins with `asked`.
 
-    Raises ConsoleError where there is none, or more than one.
+    The look holds the message until it ends. `where` is the name of the queue, for the error.
+    Raises ConsoleError if no message matches, or more than one.
     """
     found: list[Letter] = []
     for letter in look.letters(MOST):

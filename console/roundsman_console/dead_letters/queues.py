@@ -1,4 +1,4 @@
-"""The queues that functions read, each with its dead-letter queue, found in the stack's outputs."""
+"""Finds the queues that functions read, and their dead-letter queues, in the stack's outputs."""
 
 import re
 from collections.abc import Sequence
@@ -25,7 +25,7 @@ _ASKED: "Sequence[QueueAttributeNameType]" = (
 
 
 class MessageKind(StrEnum):
-    """What the messages of a queue are."""
+    """The kind of the messages of a queue."""
 
     ORDER = "order"
     COMMAND = "command"
@@ -35,31 +35,30 @@ class MessageKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Counts:
-    """How many messages a queue holds, as SQS knows it: about, and up to a minute late.
-
-    `hidden` ones are being handled, or looked at by somebody else.
-    """
+    """The number of messages in a queue: the approximate values of SQS, up to a minute old."""
 
     visible: int
     hidden: int
+    """Messages in flight: received by a function or by another look, and not deleted."""
 
     @property
     def all(self) -> int:
-        """Both together."""
+        """The number of all messages, visible or hidden."""
         return self.visible + self.hidden
 
 
 @dataclass(frozen=True)
 class Source:
-    """One queue that a function reads, under the name that the template gives it."""
+    """A queue that a function reads."""
 
     name: str
+    """The name of the queue in the template: `SchedulerQueue`."""
     url: str
     sqs: "SQSClient"
 
     @property
     def kind(self) -> MessageKind:
-        """What its messages are, by the template's names."""
+        """The kind of the queue's messages, which follows from its name in the template."""
         if self.name == "SubmissionQueue":
             return MessageKind.ORDER
         if self.name.endswith("RequestQueue"):
@@ -68,7 +67,7 @@ class Source:
 
     @property
     def function(self) -> str:
-        """The name of the function that reads it, as its log knows it."""
+        """The name of the function that reads the queue, as in the name of its log group."""
         match self.kind:
             case MessageKind.ORDER:
                 return "submission"
@@ -80,28 +79,28 @@ class Source:
 
     @property
     def physical(self) -> str:
-        """Its name in SQS."""
+        """The name of the queue in SQS."""
         return self.url.rpartition("/")[2]
 
     @cached_property
     def policy(self) -> RedrivePolicy:
-        """How often it delivers a message, and where the dead ones go."""
+        """The queue's redrive policy, read once."""
         found = self.sqs.get_queue_attributes(QueueUrl=self.url, AttributeNames=["RedrivePolicy"])
         return read_redrive_policy(found.get("Attributes", {}).get("RedrivePolicy"), self.url)
 
     @property
     def dead_url(self) -> str:
-        """Where its dead letters go. Raises ConsoleError where they go nowhere."""
+        """The URL of the dead-letter queue. Raises ConsoleError if the queue has none."""
         if self.policy.url is None:
             raise ConsoleError(f"{self.name} has no dead-letter queue.")
         return self.policy.url
 
 
 def counts(sqs: "SQSClient", url: str) -> Counts:
-    """How many messages a queue holds that may be looked into.
+    """Count the messages of a queue that a `QueuePeek` may read.
 
-    Raises ConsoleError for one with a redrive policy: to look at its messages would use up their
-    receives, and move them in the end.
+    Raises ConsoleError for a queue with a redrive policy: each look increases the receive count,
+    and at `maxReceiveCount` SQS would move the messages to the dead-letter queue.
     """
     found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=_ASKED).get("Attributes", {})
     if "RedrivePolicy" in found:
@@ -117,7 +116,7 @@ def counts(sqs: "SQSClient", url: str) -> Counts:
 
 
 def sources(stack: DeployedStack) -> list[Source]:
-    """The queues that functions read: orders, commands, then each agent's."""
+    """Return the queues that functions read: SubmissionQueue, SchedulerQueue, the rest by name."""
     first = ("SubmissionQueue", "SchedulerQueue")
     found = {
         name: Source(name, url, stack.sqs)
@@ -133,7 +132,11 @@ def sources(stack: DeployedStack) -> list[Source]:
 
 
 def named_source(stack: DeployedStack, asked: str) -> Source | None:
-    """The queue of that name: the template's, SQS's, or that of its dead-letter queue."""
+    """Return the queue with the name `asked`; None if there is none.
+
+    The name is that in the template (with or without `Queue`), that in SQS, or that of the
+    dead-letter queue. Upper and lower case are the same.
+    """
     wanted = asked.lower().replace("deadletterqueue", "queue")
     for source in sources(stack):
         short = source.name.removesuffix("Queue").lower()
@@ -143,7 +146,10 @@ def named_source(stack: DeployedStack, asked: str) -> Source | None:
 
 
 def find_source(stack: DeployedStack, asked: str) -> Source:
-    """The same. Raises ConsoleError where there is none, with those that there are."""
+    """Return the queue as `named_source` does.
+
+    Raises ConsoleError if there is none; the error lists the names that exist.
+    """
     found = named_source(stack, asked)
     if found is None:
         names = ", ".join(source.name for source in sources(stack))

@@ -1,7 +1,8 @@
-"""Sending dead letters back: what they are and what would come of each, then one by one.
+"""Redrives dead letters: assesses them, and sends them back to their queue one by one.
 
-Each is sent before it is deleted: a death between the two leaves it in both queues, and what it
-asks is done once. What is interrupted leaves the rest where it is.
+A letter is sent before it is deleted. If the process ends in between, the message is in both
+queues; it takes effect once, because the functions are idempotent. An interruption leaves the other
+letters in the dead-letter queue.
 """
 
 import json
@@ -33,31 +34,39 @@ from roundsman_console.read.stack import DeployedStack
 from roundsman_console.sanitize import inert
 
 EACH = 0.25
-"""Seconds that one letter takes beside the rate, far from AWS: read, judged, sent and deleted."""
+"""Seconds that one letter takes in addition to the pause of the rate, on a slow connection to AWS:
+to read, assess, send and delete it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Redrive:
-    """What is to be sent back, at `rate` a second; `dry`: one at most, more are only told."""
+    """The options of a redrive."""
 
     source: Source
+    """The queue whose dead letters are sent back to it."""
     only: str | None
+    """The id of one message, or the beginning of it; None for all messages."""
     limit: int
+    """The maximum number of letters that are read; without effect if `only` is set."""
     rate: float
+    """The maximum number of letters that are sent per second."""
     anyway: bool
+    """Whether letters are sent that would fail again."""
     dry: bool
+    """Whether nothing is sent if there is more than one letter (the user did not confirm)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A dead letter and what would come of it."""
+    """A dead letter, and the predicted effect of sending it back."""
 
     dead: Dead
     judged: Judged
     goes: bool
+    """Whether the letter is sent: it would not fail again, or `anyway` is set."""
 
     def document(self, sent: bool) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the candidate as JSON for scripts."""
         return {
             **self.dead.document(),
             "what": self.judged.what,
@@ -68,12 +77,13 @@ class Candidate:
 
 
 def redrive(stack: DeployedStack, wanted: Redrive, *, as_json: bool) -> None:
-    """Tell what would go, and send it unless there is more than one and that was not confirmed.
+    """Print the dead letters and their predicted effect, and send them (see `Redrive.dry`).
 
-    All is one look, so that what is sent is what was judged, however many more there are.
+    All letters are read and sent within one look, so that exactly the assessed letters are sent.
+    Raises ConsoleError if sending was interrupted or failed, and typer.Exit if none could be sent.
     """
     url = wanted.source.dead_url
-    counts(stack.sqs, url)  # refuses to look where that would move messages
+    counts(stack.sqs, url)  # raises if a look could move messages
     longest = HIDDEN_FOR + int(wanted.limit * (1 / wanted.rate + EACH))
     sent: list[str] = []
     broken: ConsoleError | None = None
@@ -108,7 +118,7 @@ def redrive(stack: DeployedStack, wanted: Redrive, *, as_json: bool) -> None:
 def _candidates(
     stack: DeployedStack, wanted: Redrive, look: QueuePeek
 ) -> tuple[list[Candidate], bool]:
-    """What may go, and whether there is more than was looked at."""
+    """Return the letters with their predicted effect, and whether the queue has more letters."""
     most = MOST if wanted.only is not None else wanted.limit
     letters = list(look.letters(most + 1))
     found = dead_letters(wanted.source, letters[:most])
@@ -138,7 +148,10 @@ def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
 def _send(
     stack: DeployedStack, wanted: Redrive, look: QueuePeek, going: Sequence[Dead], sent: list[str]
 ) -> ConsoleError | None:
-    """Send what goes, noting each in `sent`; what broke it off, with the code to end with."""
+    """Send the letters, and append the id of each to `sent`.
+
+    Return the error that ended the sending early; None if all letters were sent.
+    """
     try:
         for dead in going:
             if sent:

@@ -1,4 +1,4 @@
-"""What the RejectedQueue keeps of a message, read again. Pure."""
+"""Reads the rejected messages in the RejectedQueue."""
 
 from dataclasses import dataclass
 
@@ -10,18 +10,22 @@ from roundsman_console.dead_letters.peek import Letter
 
 @dataclass(frozen=True, slots=True)
 class Rejection:
-    """A rejected message: the name (in SQS) of its queue, what was wrong, and its text."""
+    """A rejected message."""
 
     letter: Letter
+    """The message in the RejectedQueue."""
     queue: str
+    """The name in SQS of the queue that the message came from; empty if it is unknown."""
     problems: tuple[Problem, ...]
+    """Why the message was rejected; never empty."""
     body: str
+    """The body of the rejected message."""
 
 
 def read_rejection(letter: Letter) -> Rejection:
-    """The rejection that a letter of the RejectedQueue is.
+    """Read a letter of the RejectedQueue.
 
-    What nobody of the stack put there is one too: of no queue, with that as its problem.
+    A letter that no function of the stack wrote has an empty `queue`, and a problem that says so.
     """
     try:
         fields = Fields(read_object(letter.body))

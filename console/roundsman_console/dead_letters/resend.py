@@ -1,4 +1,4 @@
-"""Sending rejected messages again: judged first, sent, and only then taken out of the queue."""
+"""Resends rejected messages: assesses a message, sends it, then deletes it from RejectedQueue."""
 
 import json
 from collections.abc import Sequence
@@ -22,21 +22,24 @@ from roundsman_console.read.stack import DeployedStack
 
 @dataclass(frozen=True, slots=True)
 class Resent:
-    """What became of one message. `new_id` is None where it was not sent."""
+    """The result of resending one message."""
 
     rejection: Rejection
     source: Source
+    """The queue that the message came from."""
     body: str = field(repr=False)
+    """The body after the corrections."""
     judged: Judged
     new_id: str | None
+    """The message id of the sent message; None if it was not sent."""
 
     @property
     def sent(self) -> bool:
-        """Whether it was sent, and taken out of the RejectedQueue."""
+        """Whether the message was sent and deleted from the RejectedQueue."""
         return self.new_id is not None
 
     def lines(self) -> list[str]:
-        """As people read it."""
+        """Return the result as lines of text for people."""
         which = self.rejection.letter.message_id[:SHORT_ID]
         if not self.sent:
             return [
@@ -48,7 +51,7 @@ class Resent:
         return [f"Done: {which} is sent to {self.source.name} ({self.judged.why}).{follow}"]
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the result as JSON for scripts."""
         return {
             "messageId": self.rejection.letter.message_id,
             "sentAs": self.new_id,
@@ -70,10 +73,12 @@ def resend(
     removes: Sequence[str] | None,
     anyway: bool,
 ) -> Resent:
-    """Send one message, which the look holds, with its corrections.
+    """Send one rejected message, which `look` holds, back to its queue with corrections.
 
-    It is sent before it is deleted: a death between the two leaves it in both queues, and what it
-    asks is done once. Raises ConsoleError where it came from no queue of this stack.
+    `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
+    again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
+    in between, it is in both queues, and takes effect once. Raises ConsoleError if the message did
+    not come from a queue of this stack, or if a correction cannot be made.
     """
     source = _source_of(stack, rejection)
     body = corrected(rejection.body, whole=whole, sets=sets or (), removes=removes or ())
@@ -86,7 +91,10 @@ def resend(
 
 
 def resent_document(tried: Sequence[Resent], *, left: int) -> dict[str, Json]:
-    """What was tried, as scripts read it; `left` messages stay where they are."""
+    """Return the results as JSON for scripts.
+
+    `left` is the number of messages that stay in the RejectedQueue.
+    """
     return {
         "command": "resend",
         "outcome": "done" if all(one.sent for one in tried) else "refused",
@@ -105,9 +113,13 @@ def _source_of(stack: DeployedStack, rejection: Rejection) -> Source:
 
 
 def resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
-    """Send every message that would be taken now as it is, of so many that are looked at."""
+    """Send every message that would now be accepted without corrections, and print the result.
+
+    At most `limit` messages are read. Asks for confirmation unless `yes` is set. Raises
+    ConsoleError if the user does not confirm, or if sending was interrupted or failed.
+    """
     url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # refuses to look where that would move messages
+    counts(stack.sqs, url)  # raises if a look could move messages
     known = {source.physical: source for source in sources(stack)}
     sent: list[Resent] = []
     broken: ConsoleError | None = None
@@ -142,7 +154,10 @@ def resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) ->
 def _send_all(
     stack: DeployedStack, look: QueuePeek, takeable: Sequence[Rejection], sent: list[Resent]
 ) -> ConsoleError | None:
-    """Send each, noting it in `sent`; what broke it off, with the code to end with."""
+    """Send the messages, and append the result of each to `sent`.
+
+    Return the error that ended the sending early; None if all were tried.
+    """
     try:
         for one in takeable:
             made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)

@@ -1,4 +1,4 @@
-"""Sending a message again to the queue that it came from."""
+"""Sends a message to the queue that it came from."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
@@ -17,7 +17,10 @@ if TYPE_CHECKING:
 
 
 def send_again(sqs: "SQSClient", url: str, body: str) -> str:
-    """Send this text; the message's new id. Raises ConsoleError for one that SQS cannot take."""
+    """Send a message with this body, and return its message id.
+
+    Raises ConsoleError if the body is empty or larger than SQS allows.
+    """
     text = wire_text(body)
     size = len(text.encode("utf-8", "surrogatepass"))
     if not text.strip() or size > MESSAGE_LIMIT:
@@ -26,9 +29,10 @@ def send_again(sqs: "SQSClient", url: str, body: str) -> str:
 
 
 def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
-    """Send a dead letter to its queue as its sender sent it; the message's new id.
+    """Send a dead letter to its queue, and return the new message id.
 
-    It goes with its sender's attributes and in its group, and with how often it was sent back.
+    The message keeps its body, message group and attributes, except the reason of the failure.
+    Its attribute `Redriven` counts how often it was sent back.
     """
     attributes = {
         name: _as_sent(value) for name, value in letter.attributes.items() if name != ATTRIBUTE
@@ -50,7 +54,7 @@ def send_back(sqs: "SQSClient", url: str, letter: Letter) -> str:
 
 
 def times_sent_back(attributes: Mapping[str, "MessageAttributeValueOutputTypeDef"]) -> int:
-    """How often an operator has sent this message back."""
+    """Return how often an operator has redriven the message with these attributes."""
     said = attributes[REDRIVEN].get("StringValue", "") if REDRIVEN in attributes else ""
     return int(said) if said.isdecimal() else 0
 

@@ -1,6 +1,6 @@
-"""`roundsman doctor`: whether tasks, index, queues, leases, plans and alarms agree.
+"""`roundsman doctor`: checks that tasks, index, queues, leases, plans and alarms are consistent.
 
-`gather_*` ask AWS for the facts, a few at a time; `*_checks` are pure and find what is wrong with
-them; `kinds` says of each kind of finding what it means and what mends it; `repair` does what is
-safe to do; `report` prints it.
+`gather*` and `deep` read the facts from AWS; `*_checks` are pure functions that find what is wrong
+with them; `catalog` says for each kind of finding what it means and how to repair it; `repair`
+makes the safe repairs; `report` prints the result.
 """

@@ -1,6 +1,6 @@
-"""The kinds of findings: how bad each is, what it means, and what mends it.
+"""The kinds of findings: the severity of each, what it means, and how to repair it.
 
-docs/runbook/findings.md has an entry for each; a test holds that.
+A test checks that docs/runbook/findings.md has an entry for each kind.
 """
 
 from collections.abc import Mapping
@@ -9,15 +9,15 @@ from enum import StrEnum
 
 
 class Severity(StrEnum):
-    """How soon somebody must act; in the order in which findings are told."""
+    """How soon a person must act, in the order in which findings are reported."""
 
-    CRITICAL = "critical"  # orders stand still, or nobody would be told that they do
-    WARNING = "warning"  # orders go on, but something that keeps them safe does not work
-    NOTICE = "notice"  # good to know
+    CRITICAL = "critical"  # orders are stuck, or nobody would be alerted if they were
+    WARNING = "warning"  # orders are processed, but a safeguard does not work
+    NOTICE = "notice"  # for information
 
 
 class FindingKind(StrEnum):
-    """What a finding is of; scripts read it."""
+    """The kind of a finding. Scripts read the values."""
 
     TASK_STUCK = "task-stuck"
     DUE_LATE = "due-late"
@@ -68,7 +68,7 @@ class FindingKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """What is the same of all findings of a kind."""
+    """The properties that all findings of a kind share."""
 
     severity: Severity
     means: str
@@ -331,4 +331,4 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "Subscribe to it, or confirm the subscription that waits.",
     ),
 }
-"""Every kind, told."""
+"""The entry of every kind."""

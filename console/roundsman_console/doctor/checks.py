@@ -1,4 +1,4 @@
-"""All checks, and what they find: the worst first, and each kind together."""
+"""Runs all checks, and orders their findings by severity and kind."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain
@@ -47,12 +47,12 @@ OF_THE_STACK: Sequence[Check] = (
 
 
 def findings(facts: StackFacts) -> list[Finding]:
-    """What is wrong."""
+    """Run all checks, and return the findings in the order of `in_order`."""
     return in_order(chain.from_iterable(check(facts) for check in (*OF_THE_STACK, *OF_TASKS)))
 
 
 def in_order(found: Iterable[Finding]) -> list[Finding]:
-    """The worst first, each kind together; what was found twice is told once."""
+    """Sort findings by severity, kind and place; keep one of those with equal kind and place."""
     kinds, severities = list(FindingKind), list(Severity)
     once = {(one.kind, one.where): one for one in found}
     return sorted(
@@ -62,5 +62,5 @@ def in_order(found: Iterable[Finding]) -> list[Finding]:
 
 
 def findings_of_tasks(facts: StackFacts) -> list[Finding]:
-    """What is wrong with the tasks that were read."""
+    """Run the checks of tasks, plans and orders, and return the findings unsorted."""
     return list(chain.from_iterable(check(facts) for check in OF_TASKS))

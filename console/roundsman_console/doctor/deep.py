@@ -1,7 +1,7 @@
-"""The deep look: every row of the tasks and orders tables, page by page, at a bounded rate.
+"""The deep look: reads every row of the tasks and orders tables, page by page, at a bounded rate.
 
-It finds what no lane of the index shows: tasks that stand in none, orders without task and tasks
-without order. It costs a read of both tables, so it is made only where somebody asks for it.
+It finds what the lanes of the index do not show: tasks in no lane, orders without a task and tasks
+without an order. It scans both tables and is charged for that, so it is made only on request.
 """
 
 import time
@@ -32,15 +32,20 @@ if TYPE_CHECKING:
 
 @dataclass(slots=True)
 class Deep:
-    """What the deep look found, and at how many rows. `shortest` is the shortest retention."""
+    """The result of the deep look."""
 
     findings: list[Finding] = field(default_factory=list)
     rows: int = 0
+    """The number of rows that were read, of both tables."""
     shortest: int | None = None
+    """The shortest retention of a task, in ms; None if no task was read."""
 
 
 def look_deep(stack: DeployedStack, facts: StackFacts, rate: int, looking: Looking) -> Deep:
-    """Read both tables, at most `rate` rows a second. What is found by the lanes is found again."""
+    """Read both tables, at most `rate` rows per second, and run the checks of tasks on them.
+
+    The findings include those of the tasks that were read by lane.
+    """
     found = Deep()
     plans, broken = dict(facts.plans), dict(facts.unreadable_plans)
     client = dynamodb_client()
@@ -69,7 +74,10 @@ def look_deep(stack: DeployedStack, facts: StackFacts, rate: int, looking: Looki
 def _pages(
     client: "DynamoDBClient", table: str, only: str | None, rate: int
 ) -> "Iterator[list[Mapping[str, Value]]]":
-    """The table's items, a page after the other; each waits until its share of time is over."""
+    """Yield the pages of a table's items; sleep between pages so that `rate` is not exceeded.
+
+    `only` is the projection; None for all attributes.
+    """
     wanted: ScanInputTypeDef = {"TableName": table, "Limit": AT_ONCE}
     if only is not None:
         wanted["ProjectionExpression"] = only
@@ -88,7 +96,7 @@ def _pages(
 def _with_orders(
     client: "DynamoDBClient", stack: DeployedStack, tasks: list[TaskSeen]
 ) -> list[TaskSeen]:
-    """The same, each with whether its order row is there."""
+    """Return the tasks with `ordered` set: whether their order row exists."""
     ids = [seen.task_id for seen in tasks]
     rows = _there(client, stack.output("OrdersTableName"), "OrderID", ids)
     return [replace(seen, ordered=seen.task_id in rows) for seen in tasks]

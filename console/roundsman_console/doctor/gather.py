@@ -1,4 +1,4 @@
-"""All facts of a stack, as far as they can be had."""
+"""Reads the facts of a stack from AWS. Parts that cannot be read are noted and left out."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -27,19 +27,19 @@ from roundsman_console.doctor.readings import Looking
 from roundsman_console.read.agents import agent_names
 from roundsman_console.read.stack import DeployedStack
 
-LAST_RUNS = 20
+LAST_RUNS = 20  # bulk runs that are read, the newest first
 
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """The facts, and how far the walk came."""
+    """The facts, and which tasks were read for them."""
 
     facts: StackFacts
     walk: Walk
 
 
 def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
-    """Look at everything, and at the first `limit` tasks of each lane that is watched."""
+    """Read all facts, with the first `limit` tasks of the open and of the archived lane."""
     at = now()
     looking.tell("looking at the stack")
     resources = find_resources(stack, looking)
@@ -84,7 +84,7 @@ def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
         groups=_groups(stack, looking),
     )
     with looking.at("marks"):
-        stack.board.agents()
+        stack.board.agents()  # adds the unreadable read marks to `stack.unreadable`
     unreadable = {(each.record, each.field): each.problem for each in stack.unreadable}
     return Gathered(replace(facts, unreadable_parts=unreadable), walked)
 
@@ -108,7 +108,7 @@ def _groups(stack: DeployedStack, looking: Looking) -> Sequence[Group] | None:
 
 
 def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
-    """The runs over many orders that say they are running, among the last that began."""
+    """Return the newest runs over many orders, if their stored state is running."""
     with looking.at("bulk runs"):
         return [
             BulkFact(
@@ -125,13 +125,13 @@ def _bulk(stack: DeployedStack, looking: Looking) -> list[BulkFact]:
 
 
 def _interval(stack: DeployedStack) -> int:
-    """The time from one round to the next, in ms."""
+    """Return the time from one pass of the supervisor to the next, in ms; by default a minute."""
     said = stack.parameters.get("SupervisorIntervalSeconds", "")
     return int(said) * SECOND if said.isdecimal() else MINUTE
 
 
 def _named(plans: Mapping[str, Plan | None]) -> set[str]:
-    """The agents that these plans name."""
+    """Return the names of the agents in these plans."""
     return {
         agent
         for plan in plans.values()
@@ -143,7 +143,7 @@ def _named(plans: Mapping[str, Plan | None]) -> set[str]:
 def _agent_queues(
     queues: Sequence[QueueFact], plans: Mapping[str, Plan | None]
 ) -> dict[str, list[str]]:
-    """The ARNs of each agent's request queues."""
+    """Return the ARNs of each agent's request queues."""
     found: dict[str, list[str]] = {}
     for queue in queues:
         output = {f"{queue.name}Url": queue.url}

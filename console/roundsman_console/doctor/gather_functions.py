@@ -1,4 +1,4 @@
-"""Asking Lambda about the stack's functions and what wakes them; CloudWatch about how they fare."""
+"""Reads the stack's functions and their mappings from Lambda, and metrics from CloudWatch."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -19,15 +19,16 @@ if TYPE_CHECKING:
 
 SUFFIX = "FunctionName"
 LOOK_BACK = 15  # minutes
-QUERIES = 500  # GetMetricData's most
+QUERIES = 500  # the maximum of GetMetricData
 
 
 def find_functions(
     stack: DeployedStack, looking: Looking
 ) -> tuple[list[FunctionFact], list[MappingFact] | None]:
-    """The functions that the outputs name, and their mappings; None where not all could be seen.
+    """Return the functions that the stack's outputs name, and their event source mappings.
 
-    A mapping that was not seen must not be taken for one that is not there.
+    The mappings are None if those of a function could not be read: a mapping that was not read must
+    not count as missing.
     """
     client: LambdaClient = boto3.client("lambda")
     functions: list[FunctionFact] = []
@@ -84,9 +85,10 @@ def _mappings(client: "LambdaClient", physical: str) -> list[MappingFact]:
 def with_metrics(
     functions: Sequence[FunctionFact], queues: Sequence[QueueFact], now: int, looking: Looking
 ) -> tuple[list[FunctionFact], list[QueueFact]]:
-    """The same with how often calls were throttled, and how old the oldest message is.
+    """Return the functions with `throttles` and the queues with `oldest`, read from CloudWatch.
 
-    Asked of CloudWatch in one request; of an empty queue nothing is asked.
+    `now` is epoch ms. One request per 500 metrics; the age is not read for a queue without visible
+    messages.
     """
     asked = [("AWS/Lambda", "Throttles", "Sum", "FunctionName", f.physical) for f in functions]
     asked += [
@@ -116,7 +118,7 @@ def _called(queue: QueueFact) -> str:
 def _metrics(
     asked: Sequence[tuple[str, str, str, str, str]], now: int
 ) -> dict[tuple[str, str], float]:
-    """By metric and dimension: a sum of the last minutes, or a maximum's latest."""
+    """Return the values by metric and dimension: the sum of LOOK_BACK, or the latest maximum."""
     client: CloudWatchClient = boto3.client("cloudwatch")
     end = datetime.fromtimestamp(now / 1000, tz=UTC)
     found: dict[tuple[str, str], float] = {}

@@ -1,4 +1,4 @@
-"""Asking SQS about the stack's queues, and their dead-letter queues."""
+"""Reads the stack's queues and their dead-letter queues from SQS."""
 
 import json
 from collections.abc import Mapping
@@ -21,16 +21,23 @@ GONE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"
 
 @dataclass(slots=True)
 class StackQueues:
-    """The queues that the stack's outputs name, their dead-letter queues, and what is gone."""
+    """The queues of a stack."""
 
     work: list[QueueFact] = field(default_factory=list)
+    """The queues that functions read."""
     dead: list[QueueFact] = field(default_factory=list)
+    """The dead-letter queues."""
     rejected: QueueFact | None = None
+    """The RejectedQueue; None if it could not be read."""
     missing: list[str] = field(default_factory=list)
+    """The names of queues that do not exist."""
 
 
 def find_queues(stack: DeployedStack, names: Mapping[str, str], looking: Looking) -> StackQueues:
-    """All of them; `names` are logical ids by URL, for queues that no output names."""
+    """Return the queues that the stack's outputs name, and their dead-letter queues.
+
+    `names` are the logical ids by URL; no output names the dead-letter queues.
+    """
     found = StackQueues()
     urls = {name: url for name, url in stack.outputs.items() if name.endswith(SUFFIX)}
     for output, url in sorted(urls.items()):
@@ -87,6 +94,9 @@ def _queue(name: str, url: str, said: Mapping[str, str]) -> QueueFact:
 
 
 def _redrive(policy: str) -> dict[str, str]:
-    """The policy's fields as text; SQS keeps a count as a number or as text, as it was given."""
+    """Return the fields of a redrive policy as text.
+
+    SQS returns `maxReceiveCount` as it was set: as a number or as text.
+    """
     found = json.loads(policy) if policy else {}
     return {str(key): str(value) for key, value in found.items()}

@@ -1,4 +1,4 @@
-"""Asking AWS about the stack itself: its resources, tables, alarms, schedules and AlertTopic."""
+"""Reads the stack's resources, tables, alarms, schedules and AlertTopic from AWS."""
 
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -21,24 +21,26 @@ ALARM, SCHEDULE, QUEUE = (
     "AWS::Scheduler::Schedule",
     "AWS::SQS::Queue",
 )
-ALARMS_AT_ONCE = 100  # DescribeAlarms' most
+ALARMS_AT_ONCE = 100  # the maximum of DescribeAlarms
 DUE = "due"
 
 
 @dataclass(slots=True)
 class Resources:
-    """What the stack consists of: physical ids by logical ids, of each type; since when."""
+    """The resources of the stack."""
 
     by_type: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each resource type, the physical ids by logical id."""
     created_at: int = 0
+    """When the stack was created, in epoch ms; 0 if that could not be read."""
 
     def of(self, kind: str) -> dict[str, str]:
-        """Those of one type."""
+        """Return the physical ids by logical id of the resources of one type."""
         return self.by_type.get(kind, {})
 
 
 def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
-    """Everything that CloudFormation made of the template."""
+    """Read the stack's resources and creation time from CloudFormation."""
     client: CloudFormationClient = boto3.client("cloudformation")
     found = Resources()
     with looking.at("the stack's age"):
@@ -55,7 +57,7 @@ def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
 
 
 def find_tables(stack: DeployedStack, looking: Looking) -> list[TableFact]:
-    """The tables that the outputs name."""
+    """Read the tables that the stack's outputs name."""
     client: DynamoDBClient = boto3.client("dynamodb")
     found = []
     for output, physical in sorted(stack.outputs.items()):
@@ -91,7 +93,7 @@ def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking)
 
 
 def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:
-    """The alarms that the stack made."""
+    """Read the alarms among the stack's resources."""
     named = resources.of(ALARM)
     if not named:
         looking.missed("alarms", "the stack lists none", lacking=True)
@@ -123,7 +125,7 @@ def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:
 
 
 def find_schedules(resources: Resources, looking: Looking) -> list[ScheduleFact]:
-    """The schedules that the stack made."""
+    """Read the schedules among the stack's resources."""
     named = resources.of(SCHEDULE)
     if not named:
         looking.missed("schedules", "the stack lists none", lacking=True)
@@ -144,7 +146,7 @@ def find_schedules(resources: Resources, looking: Looking) -> list[ScheduleFact]
 
 
 def find_topic(stack: DeployedStack, looking: Looking) -> TopicFact | None:
-    """Who listens to the AlertTopic."""
+    """Count the AlertTopic's subscriptions; None if they could not be read."""
     arn = stack.output("AlertTopicArn")
     with looking.at("the AlertTopic's subscriptions"):
         pages = stack.sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)

@@ -1,4 +1,4 @@
-"""Reading tasks for the doctor: by the lanes of the due index, a hundred records a request."""
+"""Reads tasks by the lanes of the due index, a hundred records per request, and their plans."""
 
 import heapq
 import itertools
@@ -25,25 +25,28 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
     from mypy_boto3_dynamodb.type_defs import KeysAndAttributesTypeDef
 
-AT_ONCE = 100  # BatchGetItem's most
-TRIES = 8  # of what a batch left out, since its answer would have been too large
+AT_ONCE = 100  # the maximum of BatchGetItem
+TRIES = 8  # reads of the keys that a batch left unprocessed because its answer was too large
 
 LANES = (Lane.OPEN, Lane.ARCHIVED)
-"""What is done needs no watching, and may be a million; `--deep` reads it."""
+"""The lanes that are read. Ended tasks need no check and may be a million; `--deep` reads them."""
 
 
 @dataclass(slots=True)
 class Walk:
-    """What a walk through the lanes found; of those in `cut` there was more than was read."""
+    """The tasks that were read by lane."""
 
     tasks: list[TaskSeen] = field(default_factory=list)
     by_shard: Counter[int] = field(default_factory=Counter)
+    """The number of index entries of the open lane that were read, by shard."""
     entries: Counter[str] = field(default_factory=Counter)
+    """The number of index entries that were read, by lane."""
     cut: list[str] = field(default_factory=list)
+    """The lanes that have more entries than were read."""
 
 
 def walk(stack: DeployedStack, shards: int, limit: int, now: int, looking: Looking) -> Walk:
-    """Read the first `limit` tasks of each of the lanes, those that are due first."""
+    """Read the `limit` tasks of each of LANES that are due first. `now` is epoch ms."""
     found, client = Walk(), dynamodb_client()
     for lane in LANES:
         with looking.at(f"{lane} tasks"):
@@ -62,7 +65,7 @@ def walk(stack: DeployedStack, shards: int, limit: int, now: int, looking: Looki
 def _entries(
     stack: DeployedStack, lane: Lane, shards: int, limit: int
 ) -> Iterator[tuple[int, DueEntry]]:
-    """Each with its shard, the earliest first."""
+    """Return the first `limit` entries of a lane with their shards, the earliest first."""
 
     def of(shard: int) -> Iterator[tuple[int, DueEntry]]:
         return ((shard, e) for e in stack.tasks.due(lane_key(lane, shard), END_OF_TIME))
@@ -78,7 +81,7 @@ def _parts(entries: Iterable[tuple[int, DueEntry]]) -> Iterator[list[tuple[int, 
 
 
 def dynamodb_client() -> "DynamoDBClient":
-    """One for all of a look: to make one takes longer than most reads."""
+    """Return a new client. Share it: to create one takes longer than most reads."""
     client: DynamoDBClient = boto3.client("dynamodb")
     return client
 
@@ -86,7 +89,10 @@ def dynamodb_client() -> "DynamoDBClient":
 def read_tasks(
     client: "DynamoDBClient", stack: DeployedStack, ids: Sequence[str], now: int
 ) -> list[TaskSeen]:
-    """The tasks of these ids, read consistently; without those that are gone or past retention."""
+    """Return the tasks with these ids, by consistent reads.
+
+    Tasks that do not exist or are past their retention at `now` (epoch ms) are left out.
+    """
     table = stack.output("TasksTableName")
     found = []
     for first in range(0, len(ids), AT_ONCE):
@@ -99,13 +105,13 @@ def read_tasks(
 
 
 def is_over(seen: TaskSeen, now: int) -> bool:
-    """Whether its retention is over: readers treat it as gone."""
+    """Whether the task's retention has ended at `now` (epoch ms); readers treat it as deleted."""
     expires_at = seen.task.expires_at if seen.task else None
     return expires_at is not None and expires_at <= now
 
 
 def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
-    """One item of the tasks table, whatever it holds."""
+    """Parse an item of the tasks table; a record that cannot be read becomes a `problem`."""
     task_id = item["TaskId"]["S"]
     trouble = int(item.get("Trouble", {}).get("N", "0"))
     try:
@@ -119,9 +125,10 @@ def task_seen(item: "Mapping[str, Value]") -> TaskSeen:
 def batch_get(
     client: "DynamoDBClient", table: str, key: str, ids: Sequence[str], *, only: str | None = None
 ) -> "list[Mapping[str, Value]]":
-    """The items of these ids (at most AT_ONCE), of each only that attribute where one is named.
+    """Return the items with these ids (at most AT_ONCE), by consistent reads.
 
-    Raises TryAgain where DynamoDB leaves some out again and again.
+    `key` is the name of the hash key. `only` is the one attribute to read; None for all. Raises
+    TryAgain if DynamoDB still leaves keys unprocessed after TRIES reads.
     """
     wanted: KeysAndAttributesTypeDef = {
         "Keys": [{key: text(one)} for one in ids],
@@ -146,7 +153,10 @@ def batch_get(
 def read_plans(
     stack: DeployedStack, tasks: Iterable[TaskSeen], looking: Looking
 ) -> tuple[dict[str, Plan | None], dict[str, str]]:
-    """The plans that these tasks name; None for one that is not stored. And those unreadable."""
+    """Return the plans that these tasks name, and why plans cannot be read, each by hash.
+
+    A plan is None if it is not stored.
+    """
     plans: dict[str, Plan | None] = {}
     broken: dict[str, str] = {}
     for name in sorted({seen.task.plan for seen in tasks if seen.task is not None}):

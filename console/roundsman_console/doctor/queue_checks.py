@@ -1,4 +1,4 @@
-"""What may be wrong with queues, their readers and the times between them; all pure."""
+"""The checks of queues, their functions, and the order of their times. Each is a pure function."""
 
 from collections.abc import Iterator
 
@@ -7,17 +7,18 @@ from roundsman_console.doctor.catalog import FindingKind
 from roundsman_console.doctor.facts import Finding, FunctionFact, QueueFact, StackFacts
 
 LEAST_RECEIVES = 2
-"""Fewer, and the first failure sends a message to its dead-letter queue."""
+"""The minimum of `maxReceiveCount`: with 1, the first failure makes a message a dead letter."""
 
 TIMES_THE_TIMEOUT = 6
-"""The visibility timeout that AWS advises for a function that may be throttled (decision 0014)."""
+"""AWS recommends a visibility timeout of six times the function's timeout (decision 0014)."""
 
 BEHIND_AFTER = 1200
-"""Seconds; the stack's own OldestMessageAlarmSeconds where it says so."""
+"""The age in seconds from which a message counts as late, if the stack has no parameter
+OldestMessageAlarmSeconds."""
 
 
 def put_aside(facts: StackFacts) -> Iterator[Finding]:
-    """Messages in dead-letter queues and in the RejectedQueue."""
+    """Find messages in dead-letter queues and in the RejectedQueue."""
     for queue in facts.dead_letter_queues:
         if number := queue.waiting + queue.in_flight:
             lost = any(
@@ -34,13 +35,13 @@ def put_aside(facts: StackFacts) -> Iterator[Finding]:
 
 
 def missing(facts: StackFacts) -> Iterator[Finding]:
-    """Queues that the stack names and that are not there."""
+    """Find queues that the stack's outputs name and that do not exist."""
     for name in facts.missing_queues:
         yield Finding(FindingKind.QUEUE_MISSING, name, "is not there")
 
 
 def readers(facts: StackFacts) -> Iterator[Finding]:
-    """Queues that no function reads."""
+    """Find queues that no function reads."""
     if facts.mappings is None:
         return
     for queue in facts.work_queues:
@@ -61,7 +62,7 @@ _READS = frozenset({"Enabled", "Enabling", "Updating", "Creating"})
 
 
 def backlogs(facts: StackFacts) -> Iterator[Finding]:
-    """Queues whose oldest message is older than the stack's own alarm allows."""
+    """Find queues whose oldest message is older than the stack's alarm allows."""
     given = facts.parameters.get("OldestMessageAlarmSeconds", "")
     most = int(given) if given.isdecimal() else BEHIND_AFTER
     for queue in facts.work_queues:
@@ -72,7 +73,7 @@ def backlogs(facts: StackFacts) -> Iterator[Finding]:
 
 
 def delays(facts: StackFacts) -> Iterator[Finding]:
-    """Queues that delay every message."""
+    """Find queues that delay every message."""
     for queue in facts.work_queues:
         if queue.delay:
             command = _set(queue, "DelaySeconds", 0)
@@ -80,7 +81,7 @@ def delays(facts: StackFacts) -> Iterator[Finding]:
 
 
 def redrives(facts: StackFacts) -> Iterator[Finding]:
-    """Queues without a dead-letter queue, or with one that is too near."""
+    """Find queues without a dead-letter queue, or whose `maxReceiveCount` is too low."""
     for queue in facts.work_queues:
         if queue.dead_letters_to is None:
             yield Finding(FindingKind.NO_REDRIVE, queue.name, "it has no redrive policy")
@@ -90,7 +91,7 @@ def redrives(facts: StackFacts) -> Iterator[Finding]:
 
 
 def visibilities(facts: StackFacts) -> Iterator[Finding]:
-    """Queues whose messages come again too soon for their function."""
+    """Find queues whose visibility timeout is too short for the timeout of their function."""
     for queue, function in _read_by(facts):
         evidence = (
             f"visible again after {queue.visibility} s; {function.name} has {function.timeout} s"
@@ -103,7 +104,11 @@ def visibilities(facts: StackFacts) -> Iterator[Finding]:
 
 
 def retentions(facts: StackFacts) -> Iterator[Finding]:
-    """Queues that drop messages before those can be put aside, or as soon as they are."""
+    """Find queues whose retention period is too short.
+
+    A queue must keep a message for all its deliveries, and a dead-letter queue for longer than its
+    queue: SQS counts the retention of a dead letter from when the message was first sent.
+    """
     dead = {queue.arn: queue for queue in facts.dead_letter_queues}
     for queue in facts.work_queues:
         wait = queue.visibility * (queue.max_receives or 1)

@@ -1,4 +1,4 @@
-"""Looking at many things, each by itself: what cannot be seen is said, and fails nothing else."""
+"""Makes many independent reads of AWS: one that fails is noted and does not stop the others."""
 
 import sys
 from collections import defaultdict
@@ -22,13 +22,16 @@ NOT_MADE = frozenset(
         "UnsupportedOperation",
     }
 )
-"""What an emulator answers that does not have the action at all."""
+"""The error codes of an emulator that does not implement an action."""
 
-NAMED = 3
+NAMED = 3  # names that are listed for one reason; the rest are counted
 
 
 class Looking:
-    """What could not be looked at so far, and how far the looking has come."""
+    """Notes which reads failed, and shows progress.
+
+    `quiet` turns off the progress; it is also off if standard error is not a terminal.
+    """
 
     def __init__(self, *, quiet: bool) -> None:
         self._missed: list[tuple[str, str, bool]] = []
@@ -36,21 +39,21 @@ class Looking:
         self._quiet = quiet or not sys.stderr.isatty()
 
     def at(self, what: str) -> "Reading":
-        """Around one look; `what` is its name. Whatever AWS refuses is noted, and that is all."""
+        """Return a context manager for one read, which notes an AWS error under the name `what`."""
         return Reading(self, what)
 
     def missed(self, what: str, why: str, *, lacking: bool = False) -> None:
-        """This could not be looked at."""
+        """Note that `what` could not be read. `lacking` is as in `Unseen`."""
         self._missed.append((what, why, lacking))
 
     def tell(self, doing: str) -> None:
-        """Say on standard error how far it is, where a person looks on."""
+        """Print the progress on standard error, unless this is quiet."""
         if not self._quiet:
             self._console.print(inert(f"{doing} ..."), style="dim", markup=False)
 
     @property
     def unseen(self) -> Sequence[Unseen]:
-        """What was missed; what was missed for the same reason together."""
+        """The parts that could not be read, one entry per reason."""
         by_reason: dict[tuple[str, bool], list[str]] = defaultdict(list)
         for what, why, lacking in self._missed:
             by_reason[why, lacking].append(what)
@@ -58,7 +61,7 @@ class Looking:
 
 
 class Reading:
-    """One look, which may fail by itself."""
+    """A context manager for one read, which may fail without effect on others."""
 
     def __init__(self, looking: Looking, what: str) -> None:
         self._looking = looking
@@ -73,7 +76,7 @@ class Reading:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> bool:
-        """What AWS refused is noted and goes no further; any other error does."""
+        """Note and suppress an error of AWS or of Roundsman; let any other error pass."""
         match error:
             case ClientError():
                 code = error.response.get("Error", {}).get("Code", "")

@@ -1,7 +1,7 @@
-"""What the doctor may mend by itself: only what is conditional, and harmless where it is wrong.
+"""Makes the repairs of `roundsman doctor --fix`: only those that are harmless if they are wrong.
 
-It has the scheduler look at a task, and moves a due entry on the version that was seen. It never
-deletes, and stores no record.
+A repair sends an inspect command for a task, or moves a due entry if the version of the task is
+unchanged. No repair deletes anything or stores a record.
 """
 
 from collections.abc import Sequence
@@ -15,27 +15,29 @@ from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm
 from roundsman_console.read.stack import DeployedStack
 
 A_SECOND = 10
-"""How many tasks are inspected in a second: what stood still does not run the agents over."""
+"""How many inspect commands take effect per second, so that the agents are not overloaded."""
 
 MOST_AT_ONCE = 5_000
-"""What ten a second come to within SQS's longest delay, and less; the rest is mended next time."""
+"""The maximum number of repairs in one run. At A_SECOND, the last one is delayed by less than SQS's
+maximum of 15 minutes. The next run makes the rest."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repair:
-    """One thing that was done, or could not be; `problem` says why not."""
+    """A repair that was made, or failed."""
 
     finding: Finding
     problem: str | None = None
+    """Why the repair failed; None if it was made."""
 
 
 def to_do(findings: Sequence[Finding]) -> list[Finding]:
-    """Those that can be mended here, as many as at once."""
+    """Return the findings that have a fix, at most MOST_AT_ONCE."""
     return [one for one in findings if one.fix is not None][:MOST_AT_ONCE]
 
 
 def repair(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
-    """Do what each finding's fix says. Entries are moved first."""
+    """Apply the fix of each finding. Due entries are moved before inspect commands are sent."""
     done = [_rearm(stack, one, one.fix) for one in findings if isinstance(one.fix, Rearm)]
     return done + _inspect(stack, [one for one in findings if isinstance(one.fix, InspectRepair)])
 
@@ -58,7 +60,7 @@ def _inspect(stack: DeployedStack, findings: Sequence[Finding]) -> list[Repair]:
     ids = list(dict.fromkeys(one.fix.task_id for one in findings if one.fix is not None))
     problem = None
     try:
-        # SQS counts delays in whole seconds, rounded up: the first ones have none.
+        # SQS delays are whole seconds, rounded up: the first A_SECOND commands have none.
         outbox.send_inspects([(one, n // A_SECOND * SECOND) for n, one in enumerate(ids)])
     except RoundsmanError as failed:
         problem = str(failed)

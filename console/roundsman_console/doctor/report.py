@@ -1,4 +1,4 @@
-"""The doctor's findings as people and scripts read them."""
+"""Formats the doctor's findings for people (text) and for scripts (JSON)."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,41 +16,44 @@ from roundsman_console.doctor.repair import Repair
 from roundsman_console.sanitize import plain
 
 SHOWN = 5
-"""Findings of one kind that a person is shown; `--json` has all."""
+"""The number of findings of one kind in the text; the JSON has all."""
 
 STYLES = {Severity.CRITICAL: "bold red", Severity.WARNING: "yellow", Severity.NOTICE: "cyan"}
 
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """How far the doctor looked: tasks by lane, lanes of which there was more, and rows of a deep
-    look, None without one.
-    """
+    """What the doctor has read."""
 
     stack: str
+    """The name of the stack."""
     at: int
+    """When it was read, in epoch ms."""
     tasks: dict[str, int]
+    """The number of tasks, by lane."""
     cut: Sequence[str]
+    """The lanes that have more tasks than were read."""
     rows: int | None = None
+    """The number of rows that the deep look read; None without a deep look."""
 
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What was found, what could not be looked at, and what was repaired (None: not asked)."""
+    """The result of `roundsman doctor`."""
 
     looked: Looked
     findings: Sequence[Finding]
     unseen: Sequence[Unseen]
     repairs: Sequence[tuple[Repair, bool]] | None = None
-    """Each with whether it is mended."""
+    """The repairs, each with whether its finding is gone; None without `--fix`."""
 
     @property
     def well(self) -> bool:
-        """Whether nothing is wrong, and all that this deployment has was seen."""
+        """Whether there is no finding, and every part that the deployment has was read."""
         return not self.findings and all(one.lacking for one in self.unseen)
 
     def document(self) -> dict[str, Json]:
-        """As scripts read it."""
+        """Return the report as JSON for scripts."""
         looked = self.looked
         repairs = self.repairs
         return {
@@ -96,7 +99,11 @@ def _repair(repair: Repair, mended: bool) -> dict[str, Json]:
 
 
 def print_report(report: Report, console: Console) -> None:
-    """For a person: each kind once, the worst first, with what it means and what to type."""
+    """Print the report for people.
+
+    The findings must be sorted by kind (`checks.in_order`). Each kind is printed once, with its
+    meaning, its first findings, the repair and the commands.
+    """
     if report.repairs is not None:
         _print_repairs(report.repairs, console)
     for _, group in groupby(report.findings, key=lambda one: one.kind):
@@ -157,7 +164,7 @@ def _summary(report: Report) -> str:
 
 
 def print_plan(findings: Sequence[Finding], console: Console) -> None:
-    """What `--fix` would do, before it asks."""
+    """Print the repairs that `--fix` will make, before it asks for confirmation."""
     console.print(plain("To mend:"))
     for one in findings[: 4 * SHOWN]:
         does = one.fix.does if one.fix else ""

@@ -1,4 +1,4 @@
-"""What may be wrong with supervisors, functions, tables, alarms and schedules; all pure."""
+"""The checks of supervisors, functions, tables, alarms and schedules. Each is a pure function."""
 
 from collections.abc import Iterable, Iterator
 
@@ -11,14 +11,15 @@ from roundsman_console.doctor.task_checks import late_by
 from roundsman_console.doctor.text import when
 
 BULK_QUIET_FOR = 5 * MINUTE
-"""How long a run over many orders may be silent: whoever carries it on writes every minute."""
+"""How old the saved progress of a run over many orders may be, in ms. The process that carries it
+on saves it much more often."""
 
 LONGEST_RUN = 15 * MINUTE
-"""The longest that Lambda lets a function run."""
+"""The maximum timeout of a Lambda function, in ms."""
 
 
 def supervisors(facts: StackFacts) -> Iterator[Finding]:
-    """Shards that no supervisor has been through for more than two rounds."""
+    """Find shards that no supervisor has visited for more than two passes."""
     leases = facts.leases
     if leases is None or facts.now - facts.stack_created_at <= late_by(facts):
         return
@@ -38,7 +39,7 @@ def supervisors(facts: StackFacts) -> Iterator[Finding]:
 
 
 def leases(facts: StackFacts) -> Iterator[Finding]:
-    """Shards whose lease ended long ago, and that nobody has taken since."""
+    """Find leases that ended more than two passes ago and were neither freed nor taken over."""
     if facts.leases is None:
         return
     by_owner: dict[str, list[int]] = {}
@@ -52,7 +53,7 @@ def leases(facts: StackFacts) -> Iterator[Finding]:
 
 
 def shards_beyond(facts: StackFacts) -> Iterator[Finding]:
-    """Open tasks in shards that the stack's parameter does not reach."""
+    """Find open tasks in shards at or above the stack's parameter DueShards."""
     beyond = {shard: n for shard, n in facts.by_shard.items() if shard >= facts.shards and n}
     if beyond:
         evidence = f"{sum(beyond.values())} open tasks; DueShards is {facts.shards}"
@@ -60,7 +61,7 @@ def shards_beyond(facts: StackFacts) -> Iterator[Finding]:
 
 
 def control_rows(facts: StackFacts) -> Iterator[Finding]:
-    """Attributes of the ControlTable's rows that cannot be read."""
+    """Find attributes of the ControlTable that cannot be read."""
     for (row, attribute), problem in sorted(facts.unreadable_parts.items()):
         agent, _, kind = attribute.partition("/")
         is_hold = row == HOLDS and kind.partition(".")[0] in (OPERATOR, BREAKER)
@@ -69,7 +70,7 @@ def control_rows(facts: StackFacts) -> Iterator[Finding]:
 
 
 def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
-    """Commands for many orders that were begun, and of which nothing was heard for long."""
+    """Find runs over many orders that are running and have not saved their progress recently."""
     for run in facts.bulk:
         quiet = facts.now - run.saved_at
         if quiet > BULK_QUIET_FOR:
@@ -82,7 +83,7 @@ def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
 
 
 def functions(facts: StackFacts) -> Iterator[Finding]:
-    """Functions that cannot be called, are not, or are refused."""
+    """Find functions that are not ready, have a reserved concurrency of 0, or are throttled."""
     for one in facts.functions:
         if "Failed" in (one.state, one.update):
             evidence = f"state {one.state}, last update {one.update}"
@@ -99,14 +100,14 @@ def functions(facts: StackFacts) -> Iterator[Finding]:
 
 
 def timeouts(facts: StackFacts) -> Iterator[Finding]:
-    """Agents' functions that end before the complete-by of a step of theirs."""
+    """Find agents' functions whose timeout is not longer than the complete-by of their steps."""
     longest: dict[str, tuple[int, str]] = {}
     for plan in facts.plans.values():
         for step in plan.steps.values() if plan else ():
             undo = step.compensation.complete_within if step.compensation else 0
             within = max(step.complete_within, undo)
             if within > LONGEST_RUN:
-                continue  # waits for an answer from outside; no function waits with it
+                continue  # the step waits for a callback, and no function runs meanwhile
             for agent in step.agents:
                 longest[agent] = max(longest.get(agent, (0, "")), (within, step.name))
     for agent, (within, name) in sorted(longest.items()):
@@ -123,7 +124,7 @@ def _functions_of(facts: StackFacts, agent: str) -> Iterator[FunctionFact]:
 
 
 def schedules(facts: StackFacts) -> Iterator[Finding]:
-    """Schedules that are disabled or gone."""
+    """Find schedules that are disabled or do not exist."""
     for one in facts.schedules:
         if one.state != "ENABLED":
             evidence = "is not there" if one.state is None else f"is {one.state}"
@@ -131,7 +132,10 @@ def schedules(facts: StackFacts) -> Iterator[Finding]:
 
 
 def tables(facts: StackFacts) -> Iterator[Finding]:
-    """Tables that cannot be used, forget nothing, or cannot be restored."""
+    """Find tables and indexes that are not active, and tables without TTL or recovery.
+
+    Point-in-time recovery is checked only if the stack's parameter asks for it.
+    """
     wanted = facts.parameters.get("PointInTimeRecovery", "true") == "true"
     for one in facts.tables:
         states = {one.name: one.status} | {
@@ -156,7 +160,7 @@ def tables(facts: StackFacts) -> Iterator[Finding]:
 
 
 def alarms(facts: StackFacts) -> Iterator[Finding]:
-    """Alarms that are gone, silent or ringing."""
+    """Find alarms that do not exist, have no enabled actions, or are in the state ALARM."""
     for one in facts.alarms:
         if one.state is None:
             yield Finding(FindingKind.ALARM_MISSING, one.name, "is not there")
@@ -172,7 +176,7 @@ def alarms(facts: StackFacts) -> Iterator[Finding]:
 
 
 def topic(facts: StackFacts) -> Iterator[Finding]:
-    """An AlertTopic that nobody listens to."""
+    """Find an AlertTopic without a confirmed subscription."""
     if facts.topic is not None and not facts.topic.confirmed:
         pending = facts.topic.pending
         waiting = f"{pending} to be confirmed" if pending else "no subscription"
@@ -186,7 +190,7 @@ def topic(facts: StackFacts) -> Iterator[Finding]:
 
 
 def spans(numbers: Iterable[int]) -> str:
-    """`0-3, 7`."""
+    """Format numbers as ranges: `0-3, 7`."""
     runs: list[list[int]] = []
     for number in sorted(numbers):
         if runs and number == runs[-1][-1] + 1:

@@ -1,4 +1,4 @@
-"""What may be wrong with tasks: each check looks at all that were read, and is pure."""
+"""The checks of tasks, plans and orders. Each is a pure function of all facts."""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -18,31 +18,35 @@ from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, StackF
 from roundsman_console.doctor.text import clock, when
 
 OWED_FOR = 5 * MINUTE
-"""How long something may be owed before it counts as not going out: several rounds have tried."""
+"""How long a status or alert may be owed, in ms; several passes have tried to send it by then."""
 
 MOST_ITEMS = 1_000
-"""Far more than a task can have, which is 100 step records."""
+"""The maximum number of items of a fan-out that is checked; a task can have only 100 step
+records."""
 
 
 def late_by(facts: StackFacts) -> int:
-    """How long (ms) something may be overdue: two rounds; the timer ticks once a minute at most."""
+    """Return how long something may be overdue, in ms: two passes, and at least two minutes.
+
+    The timer starts the supervisor at most once a minute.
+    """
     return 2 * max(facts.interval, MINUTE)
 
 
 def overdue_since(task: Task, now: int) -> int | None:
-    """Since when something about an open task is overdue (epoch ms); None where nothing is.
+    """Return since when something about an open task is overdue (epoch ms); None if nothing is.
 
-    What the record says counts. Where nothing in it has an instant of its own (a start that was
-    lost, something owed), that is the stored entry.
+    The instant follows from the record. If nothing in the record has an instant of its own (a lost
+    start, an owed status or alert), it is that of the stored due entry.
     """
     at = due(task, now)
-    if at > now and due(task, now + 1) > at:  # counted from the present, and so always ahead
+    if at > now and due(task, now + 1) > at:  # relative to `now`, and so never reached
         at = task.due_at
     return at if at <= now else None
 
 
 def stuck_tasks(facts: StackFacts) -> Iterator[Finding]:
-    """Open tasks that no supervisor has moved on for more than two rounds."""
+    """Find open tasks that have been overdue for more than two passes."""
     for seen, task in _open(facts):
         since = overdue_since(task, facts.now)
         if since is None or facts.now - since <= late_by(facts):
@@ -81,17 +85,17 @@ def _visited(leases: Leases | None, shard: int) -> str:
 
 
 def late_entries(facts: StackFacts) -> Iterator[Finding]:
-    """Open tasks whose due entry is later than their record says."""
+    """Find open tasks whose due entry is later than follows from their record."""
     for seen, task in _open(facts):
         at = due(task, facts.now)
         if seen.trouble or task.due_at <= at + SKEW:
-            continue  # what cannot be handled is put off on purpose
+            continue  # the supervisor postpones a record that it cannot handle
         evidence = f"entry at {when(task.due_at)}, due at {when(at)}"
         yield Finding(FindingKind.DUE_LATE, task.task_id, evidence, _show(task), Rearm(task, at))
 
 
 def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
-    """Tasks that owe a status or an alert for minutes."""
+    """Find tasks that have owed a status or an alert for longer than OWED_FOR."""
     for seen, task in _readable(facts):
         old = [owed for owed in task.owed if facts.now - owed.at > OWED_FOR]
         if not old:
@@ -104,7 +108,7 @@ def unsent_owed(facts: StackFacts) -> Iterator[Finding]:
 
 
 def lanes(facts: StackFacts) -> Iterator[Finding]:
-    """Tasks in another lane than their record says."""
+    """Find tasks in another lane than follows from their record."""
     for _, task in _readable(facts):
         wanted = _lane(task)
         if task.lane == wanted:
@@ -123,7 +127,10 @@ def _lane(task: Task) -> str:
 
 
 def shapes(facts: StackFacts) -> Iterator[Finding]:
-    """Records that break an invariant of the machine, but for their place in the index."""
+    """Find records that break an invariant of the engine.
+
+    The lane and the due entry are not checked here: `lanes` and `late_entries` do that.
+    """
     for _, task in _readable(facts):
         placed = replace(task, lane=_lane(task), due_at=0)
         if broken := _broken(placed, facts.plans.get(task.plan), facts.now):
@@ -133,14 +140,14 @@ def shapes(facts: StackFacts) -> Iterator[Finding]:
 
 def _broken(task: Task, plan: Plan | None, now: int) -> list[str]:
     many = {step: count for step, count in task.fan_outs.items() if count > MOST_ITEMS}
-    if many:  # to go through them all might take for ever
+    if many:  # to check every item could take too long
         return [f"{step} runs for {count} items" for step, count in many.items()]
     found = of_record(task, now) if plan is None else of_change(plan, None, task, now)
     return [one.what for one in found]
 
 
 def unreadable(facts: StackFacts) -> Iterator[Finding]:
-    """Records that cannot be read, or that the supervisor could not handle."""
+    """Find records that cannot be read, or that the supervisor failed to handle."""
     for seen in facts.tasks:
         if seen.problem is not None:
             kind = FindingKind.RECORD_NEWER if seen.newer else FindingKind.RECORD_UNREADABLE
@@ -152,7 +159,7 @@ def unreadable(facts: StackFacts) -> Iterator[Finding]:
 
 
 def lost_plans(facts: StackFacts) -> Iterator[Finding]:
-    """Plans that tasks name and that are not stored, or cannot be read."""
+    """Find plans that tasks name and that are not stored or cannot be read."""
     by_plan: dict[str, list[Task]] = defaultdict(list)
     for _, task in _readable(facts):
         by_plan[task.plan].append(task)
@@ -169,7 +176,7 @@ def lost_plans(facts: StackFacts) -> Iterator[Finding]:
 
 
 def agents_without_queue(facts: StackFacts) -> Iterator[Finding]:
-    """Agents that steps of open tasks are for and that the stack has no queue for."""
+    """Find agents of unfinished steps of open tasks that have no request queue."""
     if facts.agents is None:
         return
     wanting: dict[str, list[tuple[str, Task]]] = defaultdict(list)
@@ -188,7 +195,7 @@ def agents_without_queue(facts: StackFacts) -> Iterator[Finding]:
 
 
 def held_for_nothing(facts: StackFacts) -> Iterator[Finding]:
-    """Steps that wait longer for an agent than any that is held does, with no hold in force."""
+    """Find steps that are parked for longer than any may be, without a hold on their agents."""
     if facts.holds is None:
         return
     held = {hold.agent for hold in facts.holds if hold.until > facts.now}
@@ -208,16 +215,16 @@ def held_for_nothing(facts: StackFacts) -> Iterator[Finding]:
 
 
 def _agents(plan: dict[str, StepPlan], name: str, record: StepRecord) -> set[str]:
-    """Those that may take the step."""
+    """Return the agents that may perform the step."""
     if record.agent:
         return {record.agent}
     return set(plan[name].agents) if name in plan else set()
 
 
 def ungrouped(facts: StackFacts) -> Iterator[Finding]:
-    """Tasks that need a person and that no open failure group counts.
+    """Find archived tasks that no open failure group counts.
 
-    What no group was left for is counted by its workflow's overflow group.
+    The overflow group of a workflow counts the tasks whose own group could not be opened.
     """
     if facts.groups is None:
         return
@@ -226,7 +233,7 @@ def ungrouped(facts: StackFacts) -> Iterator[Finding]:
     lost: dict[str, list[Task]] = defaultdict(list)
     for _, task in _readable(facts):
         if task.state is not TaskState.ARCHIVED or not settled(task):
-            continue  # who has still to alert opens the group
+            continue  # a task that still owes its alert opens the group with it
         if task.failure is None:
             evidence = f"archived at {when(task.ended_at or task.due_at)}"
             yield Finding(FindingKind.UNGROUPED, task.task_id, evidence, _show(task))
@@ -239,7 +246,11 @@ def ungrouped(facts: StackFacts) -> Iterator[Finding]:
 
 
 def orphans(facts: StackFacts) -> Iterator[Finding]:
-    """Orders without task, as far as no retention explains it, and tasks without order."""
+    """Find orders without a task and tasks without an order.
+
+    An order that is older than the shortest retention is no finding: its task may have expired. If
+    the shortest retention is not known, no order is a finding.
+    """
     shortest = facts.shortest_retention
     for order in facts.orphans:
         age = facts.now - order.created_at
@@ -264,7 +275,7 @@ def _readable(facts: StackFacts) -> Iterator[tuple[TaskSeen, Task]]:
 
 
 def _open(facts: StackFacts) -> Iterator[tuple[TaskSeen, Task]]:
-    """What supervisors watch, or should."""
+    """Yield the tasks that belong in the open lane, whatever lane they are in."""
     for seen, task in _readable(facts):
         if not settled(task):
             yield seen, task

@@ -1,10 +1,10 @@
-"""Instants as people read them, also those that no calendar has: a record may hold anything."""
+"""Formats instants for people. A broken record may hold an instant that is no valid date."""
 
 from roundsman.model.instants import clock_time, iso
 
 
 def when(instant: int) -> str:
-    """With its day; a number of ms where there is no such day."""
+    """Format an instant (epoch ms) with its date, or as a number of ms if it is no valid date."""
     try:
         return iso(instant)
     except OverflowError:
@@ -12,7 +12,7 @@ def when(instant: int) -> str:
 
 
 def clock(instant: int) -> str:
-    """The time of day, of an instant that is near."""
+    """Format the time of day of a recent instant (epoch ms), or a number of ms as in `when`."""
     try:
         return clock_time(instant)
     except OverflowError:
