@@ -112,7 +112,10 @@ class Tree:
             self._write(path, before)
 
     def _write(self, path: Path, text: str) -> None:
-        """Write the file with a unique time; Python compares bytecode by the time in s and the size."""
+        """Write the file with a unique modification time.
+
+        Python decides by this time in s and the file size whether bytecode is up to date.
+        """
         at = path.stat().st_mtime + next(self._moments)
         path.write_text(text, encoding="utf-8")
         os.utime(path, (at, at))
@@ -122,8 +125,8 @@ class Tree:
         paths = os.pathsep.join(str(self.folder / part) for part in SOURCES)
         plain = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
         plain.pop("PYTHONDONTWRITEBYTECODE", None)
-        # Wide, because pytest cuts its summary to the terminal's width. Only the test kit's plugin is
-        # loaded.
+        # Wide, because pytest cuts its summary to the terminal's width. No plugin is loaded except
+        # that of the test kit.
         settings = {"COLUMNS": "2000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment = {**plain, **settings, "PYTHONPATH": paths}
         quiet = ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--no-header"]

@@ -183,7 +183,7 @@ def _syntax_tree(file: File) -> ast.Module:
 
 
 def _is_about_testing(node: ast.AST) -> bool:
-    """Whether `node` is an attribute of pytest, unittest, self or mark, and not of another object."""
+    """Whether `node` is an attribute of pytest, unittest, self or mark, or an import."""
     if isinstance(node, ast.alias):
         return True
     while isinstance(node, ast.Attribute):
