@@ -129,7 +129,10 @@ def _run(name: str, setting: Setting) -> None:
 
 
 def merged(latest: Mapping[str, Json], said: Mapping[str, Json]) -> dict[str, Json]:
-    """Return the document of a part; `order`, to which several parts add, is merged with `latest`."""
+    """Return the document of a part, with its `order` merged into that of `latest`.
+
+    Several parts write different keys of `order`.
+    """
     before, now = latest.get("order"), said.get("order")
     if isinstance(before, dict) and isinstance(now, dict):
         return {**said, "order": {**before, **now}}

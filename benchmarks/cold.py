@@ -44,7 +44,7 @@ sys.path[:0] = {path!r}
 print('took', time.process_time() - began)
 """
 ENVIRONMENT = {
-    "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda, where a start differs from that of a command line
+    "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda; the code checks it
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_REGION": "us-east-1",
     "AWS_CONFIG_FILE": "",
@@ -85,7 +85,10 @@ class Start:
 
 
 def measure(setting: Setting) -> Report:
-    """Return the medians of `runs` starts each; they alternate, so that load affects all equally."""
+    """Return the medians of `runs` starts each.
+
+    The starts alternate, so that the load of the machine affects all of them equally.
+    """
     setting.say("laying out the import paths")
     with TemporaryDirectory() as folder:
         starts = _starts(Path(folder))

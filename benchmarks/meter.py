@@ -60,7 +60,7 @@ class Counts:
     births: list[int] = field(default_factory=list)
     """The size in bytes of each task record at its creation."""
     exchanges: Counter[str] = field(default_factory=Counter)
-    """The part of `processor` in ns from sending a DynamoDB request to receiving its response."""
+    """The part of `processor` from sending a DynamoDB request to its parsed response, in ns."""
 
     @property
     def write_units(self) -> float:
@@ -126,9 +126,7 @@ class Meter:
             for name, index in indexes.items():
                 into[model.name, f"{table}/{name}"] += _twice(index)
             if model.name == "Query" and not each["CapacityUnits"]:
-                into[model.name, table] += (
-                    1  # DynamoDB Local does not charge an empty page; AWS does
-                )
+                into[model.name, table] += 1  # DynamoDB Local charges no empty page, AWS does
 
     def _weigh(self, params: Mapping[str, object], **_rest: object) -> None:
         if not self.stack.running:
@@ -180,7 +178,7 @@ class Meter:
         event: dict[str, object],
         context: object,
     ) -> object:
-        """Call the stack's `invoke`, and count the invocation and its event source mapping's requests."""
+        """Call the stack's `invoke`, and count the invocation and the requests of its mapping."""
         records = cast("list[dict[str, object]]", event.get("Records", []))
         out = io.StringIO()
         not_ours_before, started_at = self._not_ours, thread_time_ns()
@@ -204,13 +202,11 @@ class Meter:
         if records:
             size = sum(len(str(record["body"]).encode()) for record in records)
             counts.receives[function] += billed(size)
-            counts.deletes[function] += (
-                1  # one request deletes up to ten messages, which is one batch
-            )
+            counts.deletes[function] += 1  # one request deletes a batch of up to ten messages
 
 
 def metrics_of(line: str) -> set[tuple[str, ...]]:
-    """Return the metrics in a line of CloudWatch's embedded metric format; empty for other lines."""
+    """Return the metrics in a line of CloudWatch's embedded metric format; none for other lines."""
     if '"_aws"' not in line:
         return set()
     said = json.loads(line)

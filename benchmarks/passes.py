@@ -78,7 +78,10 @@ def measure(setting: Setting) -> Report:
 
 
 def passed(setting: Setting, stored: int) -> Passed:
-    """Store the tasks, run a pass that takes the leases, make 100 tasks overdue, and count a pass."""
+    """Run a pass that takes the leases, make 100 tasks overdue, and count the next pass.
+
+    `stored` is the number of stored tasks.
+    """
     with stack_on_the_engine(setting.engine()) as stack, metered(stack) as meter:
         ended, stopped = _samples(meter)
         _store(meter, setting, stored, _others(ended, stopped, stack.clock(), stored - OVERDUE))

@@ -46,7 +46,7 @@ class Shape:
         return self.steps * self.width
 
     def workflow(self) -> Workflow:
-        """Return the workflow; all step names have the same length, and the four agents alternate."""
+        """Return the workflow; all step names have one length, and the four agents alternate."""
         made: list[Step] = []
         before: tuple[Step, ...] = ()
         for stage in range(self.steps):

@@ -1,4 +1,4 @@
-"""Counts the DynamoDB units, SQS requests, invocations and log bytes of one order, by source."""
+"""Counts DynamoDB units, SQS requests, invocations and log bytes of one order, by source."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -35,7 +35,7 @@ def measure(setting: Setting) -> Report:
 
 
 def report(found: Everything) -> Report:
-    """Return the tables: each kind of order, then the units and requests of a busy one by source."""
+    """Return the tables: each kind of order, and a busy one's units and requests by source."""
     orders, busy = found.orders, found.counted["busy"]
     document: dict[str, Json] = {
         "order": {
