@@ -183,7 +183,10 @@ def _syntax_tree(file: File) -> ast.Module:
 
 
 def _is_about_testing(node: ast.AST) -> bool:
-    """Whether `node` is an attribute of pytest, unittest, self or mark, or an import."""
+    """Whether `node` is an import or an attribute of pytest, unittest, self or mark.
+
+    A `skip()` of another object, for example a JSON parser, does not skip a test.
+    """
     if isinstance(node, ast.alias):
         return True
     while isinstance(node, ast.Attribute):

@@ -3,7 +3,7 @@
 This module adapts the emulator in two points. template.yaml stays unchanged:
 
 - The policies of the stack's queues and topic deny requests without TLS. So the emulator uses TLS,
-  with a self-signed certificate.
+  with a certificate that it creates.
 - AWS authorizes a batch of messages by `sqs:SendMessage`; it has no IAM action SendMessageBatch.
   The emulator requires one. So each role that may send single messages to a queue is allowed to
   send batches to it.

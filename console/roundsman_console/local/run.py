@@ -87,7 +87,10 @@ def last_error(log: Path) -> str:
 
 
 def plain_environment() -> dict[str, str]:
-    """Return this process's environment without the variables of AWS, SAM and Python paths."""
+    """Return this process's environment without the variables of AWS, the SAM CLI and Python paths.
+
+    So a program that uses it cannot reach the user's AWS account.
+    """
     return {
         name: value
         for name, value in os.environ.items()
