@@ -1,19 +1,19 @@
-"""What an order costs and how fast it goes. `make bench` runs `__main__.py`, part by part:
+"""The benchmarks: the cost and the speed of an order. `make bench` runs `__main__.py`, in parts:
 
-units        units.py, by counting.py, which the guard in CI goes by too (guard.py)
-money        money.py; prices and the reckoning are those of `roundsman cost`
+units        units.py, with counting.py, which the guard in CI (guard.py) also uses
+money        money.py, with the prices and the calculation of `roundsman cost`
 growth       growth.py, with workflows of any shape (stand_ins.py)
 machine      decisions.py
 cold         cold.py
 supervisor   passes.py
-scale        scale/: plan.py is arithmetic, hot.py and rounds.py simulate, measure.py makes tables
+scale        scale/: plan.py calculates, hot.py and rounds.py simulate, measure.py makes the tables
 overload     scale/overload.py
-throughput   throughput.py, with the application (shop.py), SIGKILL of all workers (killing.py),
-             and Step Functions beside it (step_functions.py, step_function_task.py)
+throughput   throughput.py, with an application (shop.py), SIGKILL of all workers (killing.py),
+             and a comparison with Step Functions (step_functions.py, step_function_task.py)
 
-What is counted runs the deployed handlers on DynamoDB Local (stack.py) under a meter (meter.py,
-sizes.py); orders.py says which order. timing.py takes what functions use of a processor,
-processor.py what other processes do. recording.py writes counts and times to where
-`roundsman cost` reads them. report.py, plot.py and page.py make tables, drawings, and blocks of
+The counts come from the deployed handlers on DynamoDB Local (stack.py) with a meter (meter.py,
+sizes.py); orders.py contains the order. timing.py measures the processor time of the functions, and
+processor.py that of other processes. recording.py writes the counts and times to the file that
+`roundsman cost` reads. report.py, plot.py and page.py make tables, plots, and blocks of
 docs/explanation/cost.md and docs/explanation/scale.md.
 """

@@ -1,8 +1,8 @@
-"""`make bench`: what an order costs and how fast it goes: tables, JSON, plots and pages.
+"""Runs the benchmarks (`make bench`) and writes tables, JSON, plots and blocks of pages.
 
-python -m benchmarks                 # all but what needs a machine of its own
-python -m benchmarks units cold      # these parts; `--help` lists them
-python -m benchmarks record          # what the guard in CI and `roundsman cost` go by
+python -m benchmarks                 # all parts
+python -m benchmarks units cold      # only these parts; `--help` lists all
+python -m benchmarks record          # write the figures for the guard in CI and `roundsman cost`
 """
 
 import argparse
@@ -42,7 +42,7 @@ PARTS: Mapping[str, tuple[Callable[[Setting], Report], str]] = {
 
 
 def main() -> int:
-    """Run what is asked for; 1 where something could not be had, in a sentence."""
+    """Run the command line and return the exit code: 1 if a required tool is not available."""
     arguments = wanted()
     try:
         with _engine() as engine:
@@ -60,7 +60,10 @@ def main() -> int:
 
 
 def wanted(arguments: Sequence[str] | None = None) -> argparse.Namespace:
-    """What is asked for, `parts` being all where none is named. Exits with 2 for what is wrong."""
+    """Parse the command line; `parts` contains all parts if none is named.
+
+    Exits with 2 if the command line is not valid.
+    """
     parser = _parser()
     found = parser.parse_args(arguments)
     if RECORD in found.parts and found.parts != [RECORD]:
@@ -70,7 +73,7 @@ def wanted(arguments: Sequence[str] | None = None) -> argparse.Namespace:
 
 
 def _part(name: str) -> str:
-    # Not argparse's own `choices`: those refuse that there is none.
+    # Not with argparse's `choices`, which would reject an empty list.
     if name in (*PARTS, RECORD):
         return name
     raise argparse.ArgumentTypeError(f"there is no part {name}; there are {', '.join(PARTS)}")
@@ -99,7 +102,7 @@ def _parser() -> argparse.ArgumentParser:
 
 @contextmanager
 def _engine() -> Iterator[Callable[[], str]]:
-    """DynamoDB Local, once it is asked for, to the end."""
+    """Yield a function that starts DynamoDB Local on its first call and returns the endpoint."""
     with ExitStack() as until_the_end:
 
         @cache
@@ -111,7 +114,7 @@ def _engine() -> Iterator[Callable[[], str]]:
 
 
 def _run(name: str, setting: Setting) -> None:
-    """Print a part's tables, and merge what it says into the latest results."""
+    """Run a part, print its tables, and merge its document into the latest results."""
     found = PARTS[name][0](setting)
     print(found.text() + "\n", flush=True)
     latest: dict[str, Json] = json.loads(LATEST.read_text("utf-8")) if LATEST.is_file() else {}
@@ -126,7 +129,10 @@ def _run(name: str, setting: Setting) -> None:
 
 
 def merged(latest: Mapping[str, Json], said: Mapping[str, Json]) -> dict[str, Json]:
-    """What a part says; of `order` several parts say something, and each its own."""
+    """Return the document of a part, with its `order` merged into that of `latest`.
+
+    Several parts write different keys of `order`.
+    """
     before, now = latest.get("order"), said.get("order")
     if isinstance(before, dict) and isinstance(now, dict):
         return {**said, "order": {**before, **now}}

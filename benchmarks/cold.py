@@ -1,11 +1,12 @@
-"""Cold starts: a fresh interpreter up to the first message, against a function that does nothing.
+"""Measures cold starts: a new interpreter up to the first message, compared with a baseline.
 
-The import path is what Lambda has: the runtime's boto3, and the layers' own libraries, not this
-machine's. boto3 comes with bytecode, as on Lambda, and so do the layers where the Python that
-builds them is the runtime's; they are tried without it too. Processor time, since that is what a
-small function has too little of; the baseline imports boto3 and makes a client of SQS and one of
-DynamoDB, as anybody would: Python's garbage collector takes an eighth of it, which the functions
-keep out of their own start (`roundsman.aws.cold_start`).
+The import path is that of Lambda: boto3 of the runtime and the libraries of the layers, not those
+of this machine. boto3 has bytecode, as on Lambda. The layers have bytecode if the Python that
+builds them is that of the runtime, so they are measured with and without it.
+
+The unit is processor time, which is scarce in a small function. The baseline does nothing but
+import boto3 and create a client for SQS and one for DynamoDB. Python's garbage collector uses an
+eighth of that time; the functions disable it during their start (`roundsman.aws.cold_start`).
 """
 
 import compileall
@@ -28,7 +29,7 @@ from roundsman.testing.stack.template import FunctionCode
 
 ROOT = TEMPLATE.parent
 BASELINE = "import boto3; boto3.client('sqs'); boto3.client('dynamodb')"
-# The first call makes the function's parts, as far as its handler needs them for any message.
+# The first call creates the objects that the handler needs for every message.
 FIRST_CALL = """
 import app
 class Context:
@@ -43,7 +44,7 @@ sys.path[:0] = {path!r}
 print('took', time.process_time() - began)
 """
 ENVIRONMENT = {
-    "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda: a start differs from a command line's
+    "AWS_LAMBDA_FUNCTION_NAME": "measured",  # as on Lambda; the code checks it
     "AWS_DEFAULT_REGION": "us-east-1",
     "AWS_REGION": "us-east-1",
     "AWS_CONFIG_FILE": "",
@@ -56,7 +57,7 @@ LARGEST = 12
 
 @dataclass(frozen=True)
 class Start:
-    """One way to start: the code, its import path and its environment."""
+    """A way to start: the code, its import path and its environment variables."""
 
     code: str
     path: Sequence[str]
@@ -66,7 +67,7 @@ class Start:
         return float(re.findall(r"^took (\S+)", self._run().stdout, re.MULTILINE)[-1]) * 1000
 
     def imports(self) -> Counter[str]:
-        """us of its own that each module's import takes, by its package."""
+        """Return the import time in us of each package, without nested imports."""
         found: Counter[str] = Counter()
         for spent, module in IMPORT.findall(self._run("-X", "importtime").stderr):
             found[_package(module)] += int(spent)
@@ -84,7 +85,10 @@ class Start:
 
 
 def measure(setting: Setting) -> Report:
-    """Medians of `runs` starts each, in turn, so that all meet the same machine."""
+    """Return the medians of `runs` starts each.
+
+    The starts alternate, so that the load of the machine affects all of them equally.
+    """
     setting.say("laying out the import paths")
     with TemporaryDirectory() as folder:
         starts = _starts(Path(folder))
@@ -94,7 +98,7 @@ def measure(setting: Setting) -> Report:
             for name, start in starts.items():
                 taken[name].append(start.processor_ms())
         imports = starts["SchedulerFunction"].imports()
-        # What the baseline imports too is in no function's power.
+        # Imports of the baseline are outside the control of the functions.
         imports.subtract(starts["baseline"].imports())
     ms = {name: median(each) for name, each in taken.items()}
     ratios = {name: each / ms["baseline"] for name, each in ms.items()}
@@ -120,7 +124,7 @@ def measure(setting: Setting) -> Report:
 
 
 def _starts(folder: Path) -> dict[str, Start]:
-    """By name: the baseline, then each function, then each without its layers' bytecode."""
+    """Return by name the baseline, each function, and each function without bytecode."""
     with deployed(TEMPLATE, dict.fromkeys(SERVICES, "http://127.0.0.1:9")) as stack:
         functions, environments = stack.stack.functions, stack.stack.function_environments
     runtime = _packages(folder / "runtime", ROOT / "requirements" / "lambda-runtime.txt")
@@ -137,7 +141,7 @@ def _starts(folder: Path) -> dict[str, Start]:
 
 
 def _layers(folder: Path) -> Path:
-    """What the layers hold, libraries and packages, without bytecode."""
+    """Copy the libraries and packages of the layers, without bytecode."""
     for layer, package in (("core", "roundsman"), ("workflows", "workflows")):
         source = ROOT / "layers" / layer
         _packages(folder, source / "requirements.txt")
@@ -147,7 +151,7 @@ def _layers(folder: Path) -> Path:
 
 
 def _packages(folder: Path, lock: Path) -> Path:
-    """Copies of the locked libraries, as they are installed here; bytecode only for a runtime."""
+    """Copy the installed libraries of a lock file; with bytecode only for the Lambda runtime."""
     folder.mkdir(parents=True, exist_ok=True)
     bytecode = lock.name == "lambda-runtime.txt"
     ignored = shutil.ignore_patterns(*(() if bytecode else ("__pycache__",)), "tests")
@@ -159,7 +163,7 @@ def _packages(folder: Path, lock: Path) -> Path:
                 shutil.copytree(source, target, ignore=ignored)
             elif source.is_file():
                 shutil.copy2(source, target)
-        # Libraries ask for their own version here.
+        # Libraries read their own version from these folders.
         for info in {file.parts[0] for file in found.files or () if ".dist-info" in file.parts[0]}:
             source = Path(str(found.locate_file(info)))
             shutil.copytree(source, folder / info, dirs_exist_ok=True)
@@ -174,7 +178,7 @@ def _copied(code: FunctionCode, folder: Path, *, bytecode: bool) -> Path:
 
 
 def _package(module: str) -> str:
-    """`roundsman.aws.sqs.batch` by itself; of others the package, and Powertools' parts apart."""
+    """Return the package of a module; three levels for Roundsman and Powertools, else one."""
     parts = module.split(".")
     depth = {"roundsman": 3, "aws_lambda_powertools": 3}.get(parts[0], 1)
     return ".".join(parts[:depth])

@@ -1,4 +1,4 @@
-"""Counts what `roundsman cost` reckons with, through the real handlers; the same on each run."""
+"""Counts the inputs of `roundsman cost` with the real handlers; the counts are deterministic."""
 
 from collections import Counter
 from collections.abc import Callable, Mapping
@@ -14,8 +14,8 @@ from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import IdleUse, Order, Pass, RecordSize, Role
 
-AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances keep marks, holds and circuits for five
-BATCHES = {"AgentBatchSize": "10"}  # one order alone still comes one message at a time
+AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances cache read marks, holds and circuits for 5 s
+BATCHES = {"AgentBatchSize": "10"}  # a single order still sends one message at a time
 STEPS = 4
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"
@@ -25,10 +25,11 @@ Say = Callable[[str], None]
 
 @dataclass(frozen=True)
 class Counted:
-    """The counts of one order, or of each of several that came together."""
+    """The counts of one order, or of several orders that were sent together."""
 
     counts: Counts
     orders: int = 1
+    """The number of orders in `counts`."""
 
     def order(self) -> Order:
         counts, orders = self.counts, self.orders
@@ -44,20 +45,21 @@ class Counted:
 
 @dataclass(frozen=True)
 class Everything:
-    """What one run counts: orders by name (see Figures), and the rest."""
+    """All counts of one run."""
 
     counted: dict[str, Counted]
+    """By the names of `Figures.orders`."""
     idle_pass: Pass
     standing: IdleUse
 
     @property
     def orders(self) -> dict[str, Order]:
-        """Each as one order's share."""
+        """The counts for one order, by name."""
         return {name: each.order() for name, each in self.counted.items()}
 
     @property
     def roles(self) -> dict[str, Role]:
-        """What a message asks of the functions of a role."""
+        """The requests and log lines for a message, by the role of the function."""
         alone, ten = self.counted["busy"], self.counted["batch_10"]
         messages = by_role(alone.counts.receives)
         calls = by_role(alone.counts.dynamodb_calls), by_role(alone.counts.sqs_calls)
@@ -78,8 +80,9 @@ class Everything:
 
 
 def by_role(counts: Mapping[str, int]) -> Counter[str]:
-    """Sums over the functions of each role; every function with a queue that is no other is an
-    agent's.
+    """Return the sum over the functions of each role.
+
+    Every function that is neither submission nor the scheduler is an agent's.
     """
     found: Counter[str] = Counter()
     for function, count in counts.items():
@@ -89,7 +92,7 @@ def by_role(counts: Mapping[str, int]) -> Counter[str]:
 
 
 def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
-    """All counts, at the DynamoDB Local that answers at `endpoint`."""
+    """Return all counts, measured with the DynamoDB Local at `endpoint`."""
     orders: dict[str, Counted] = {}
     say("orders one at a time")
     with stack_on_the_engine(endpoint, BATCHES) as stack, metered(stack) as meter:
@@ -107,7 +110,7 @@ def count_everything(endpoint: str, say: Say = lambda _: None) -> Everything:
 
 
 def weigh_records(endpoint: str) -> RecordSize:
-    """How a task's record grows, with stand-ins whose results are of one size."""
+    """Return how a task record grows; the results of the stand-in agents have one size."""
     shape = Shape(STEPS)
     with (
         stack_on_the_engine(endpoint) as stack,
@@ -133,7 +136,7 @@ def _order_row(meter: Meter, order_id: str) -> int:
 
 
 def _idle_pass(meter: Meter) -> Pass:
-    """The second pass of an instance: the first one takes the leases."""
+    """Count the second pass of an instance; the first pass takes the leases."""
     meter.counts = Counts()
     meter.stack.supervise()
     meter.stack.clock.now += 60 * SECOND

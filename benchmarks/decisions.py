@@ -1,4 +1,4 @@
-"""How long the pure machine takes for a decision, and how big the record is, by number of steps."""
+"""Measures the time of a decision and the size of the task record, by the number of steps."""
 
 from collections.abc import Iterator
 from statistics import median
@@ -22,7 +22,7 @@ US = 1_000  # ns
 
 
 def measure(setting: Setting) -> Report:
-    """Medians over all decisions of several orders, of this machine."""
+    """Return the medians over all decisions of several orders on this machine."""
     rows, document = [], {}
     for steps in STEPS:
         setting.say(f"decisions over {steps} steps")
@@ -41,7 +41,7 @@ def measure(setting: Setting) -> Report:
 
 
 class _Run:
-    """One order, carried through by hand. Times in ns."""
+    """The measured times of one order, in ns, and the size of its record in bytes."""
 
     def __init__(self) -> None:
         self.deciding: list[int] = []
@@ -76,7 +76,7 @@ def _decided(run: _Run, plan: Plan, task: Task, event: Start | Replied) -> Task:
 
 
 def _replies(task: Task) -> Iterator[Replied]:
-    """What the agents of all that is Processing answer."""
+    """Yield the replies of the agents to all steps that are Processing."""
     for name, step in task.steps.items():
         if step.process_state is ProcessState.PROCESSING and step.locked_by is not None:
             yield Replied(

@@ -1,4 +1,4 @@
-"""How cost and item size grow with the number of steps, the size of results and parallel width."""
+"""Measures how cost and item size grow with the steps, the size of results and the width."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -26,14 +26,14 @@ TABLES = {
 
 @dataclass(frozen=True)
 class Grown:
-    """What one order of a shape took in a busy stack."""
+    """The counts of one order of a shape in a busy stack."""
 
     shape: Shape
     counts: Counts
 
 
 def grown(endpoint: str, shapes: Sequence[Shape] = SHAPES) -> Iterable[Grown]:
-    """Measure each; the second order of its kind, so that all is known that instances keep."""
+    """Count the second order of each shape, so that the caches of the instances are filled."""
     with (
         stack_on_the_engine(endpoint) as stack,
         metered(stack) as meter,
@@ -45,7 +45,7 @@ def grown(endpoint: str, shapes: Sequence[Shape] = SHAPES) -> Iterable[Grown]:
 
 
 def measure(setting: Setting) -> Report:
-    """Each shape once, in a busy stack."""
+    """Return the counts of each shape in a busy stack."""
     found: dict[str, Grown] = {}
     for each in grown(setting.engine()):
         setting.say(f"{each.shape.operations} steps, results of {each.shape.result_bytes} bytes")

@@ -1,4 +1,4 @@
-"""Compares what orders ask for now with what was recorded. Counts only, never times."""
+"""Compares the current counts of orders with the recorded ones; it does not compare times."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict
@@ -7,7 +7,7 @@ from benchmarks.counting import Everything
 from roundsman_console.cost.figures import Figures, Order
 
 SLACK = {"log_bytes": 0.01}
-"""Of what may differ by a little: how much of it. A few bytes of a log line are no news."""
+"""The allowed relative difference of a figure; a few bytes in a log line are not relevant."""
 
 RISEN = (
     "Is that what was meant? Then say in the change what each order gets for it, and record it: "
@@ -16,7 +16,10 @@ RISEN = (
 
 
 def complaints(recorded: Mapping[str, Order], now: Mapping[str, Order]) -> Iterator[str]:
-    """A sentence for each figure that differs. What fell is told too: else it may rise unseen."""
+    """Yield a sentence for each figure that differs from the recorded one.
+
+    Decreases are reported too, because a later increase would otherwise stay unnoticed.
+    """
     for name, order in now.items():
         if name not in recorded:
             yield f"{name}: was never recorded"
@@ -25,7 +28,7 @@ def complaints(recorded: Mapping[str, Order], now: Mapping[str, Order]) -> Itera
 
 
 def standing_complaints(recorded: Figures, now: Everything) -> Iterator[str]:
-    """The same of what costs whether orders come or not: idle passes, alarms, metrics, polls."""
+    """Yield a sentence for each fixed cost that differs: idle passes, alarms, metrics, polls."""
     idle = asdict(recorded.idle_pass), asdict(now.idle_pass)
     yield from _differ("the supervisor", *idle, "a pass that finds nothing")
     yield from _differ("the stack", asdict(recorded.standing), asdict(now.standing), "in all")

@@ -1,4 +1,4 @@
-"""SIGKILL of every worker while orders are under way: how long until all of them have ended."""
+"""Measures the time until all orders have ended after SIGKILL of all workers."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -9,24 +9,24 @@ from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman_console.local.process import end_each
 
-GRACE = timedelta(seconds=2)  # on top of the longest complete-by
-GIVEN_UP_AFTER = 3  # times the bound
+GRACE = timedelta(seconds=2)  # added to the longest complete-by
+GIVEN_UP_AFTER = 3  # multiples of the bound
 SAID_EVERY = 15.0  # s
 
 
 @dataclass(frozen=True)
 class AfterSigkill:
-    """Seconds from the kill; `last_after` and `half_after` are of the orders that ended.
-
-    `bound` is the longest complete-by that their records had then, and `GRACE`.
-    """
+    """The recovery after the kill; times are in seconds from the kill."""
 
     orders: int
     finished: int
     workers_killed: int
     half_after: float
+    """When half of the finished orders had ended."""
     last_after: float
+    """When the last of the finished orders ended."""
     bound: float
+    """The latest complete-by in the task records at the kill, plus `GRACE`."""
 
     @property
     def stuck(self) -> int:
@@ -41,9 +41,10 @@ def kill_all(
     say: Callable[[str], None],
     end: Callable[[list[int]], None] = end_each,
 ) -> AfterSigkill:
-    """Kill all of `workers()` with so many orders under way, spread over their steps.
+    """Kill all `workers()` while `in_flight` orders are under way, and wait for the orders' ends.
 
-    `longest_complete_by` is asked right after it: of these orders, in seconds from now.
+    The orders are in different steps. `longest_complete_by` is called after the kill and returns
+    the latest complete-by of these orders, in seconds from now.
     """
     shop.carry(2 * in_flight, in_flight, leave=in_flight)
     shop.top_up(in_flight)
@@ -69,9 +70,9 @@ def kill_all(
 
 
 def seconds_to_complete_by(tasks: Sequence[Task], now: int) -> float:
-    """From `now` (epoch ms) to the last instant at which one of their attempts may still act.
+    """Return the seconds from `now` (epoch ms) to the latest complete-by of an attempt.
 
-    0 where none is under way.
+    Returns 0 if no attempt is under way.
     """
     ends = [
         record.complete_by

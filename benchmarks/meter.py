@@ -1,9 +1,9 @@
-"""Counts what orders ask of AWS while a stack carries them.
+"""Counts the AWS requests and capacity units of orders while a stack processes them.
 
-Capacity units are what the engine itself says it consumed (ReturnConsumedCapacity). SQS requests
-are those that AWS bills: what functions and applications send, and what event source mappings
-receive and delete, each of 64 KiB at most. Processor time is the calling thread's, without what
-moto spends on answering in this process.
+DynamoDB Local reports the capacity units (ReturnConsumedCapacity). SQS requests are those that AWS
+bills: the sends of functions and applications, and the receives and deletes of event source
+mappings, in units of 64 KiB. Processor time is that of the calling thread, without the time of
+moto, which answers in this process.
 """
 
 import io
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from botocore.model import OperationModel
 
 BILLED_PART = 64 * 1024
-"""Bytes of one SQS request, as billed: a longer one is several."""
+"""AWS bills each 64 KiB of an SQS request as one request; in bytes."""
 
 WRITES = ("PutItem", "UpdateItem", "DeleteItem", "TransactWriteItems")
 Where = tuple[str, str]
@@ -34,13 +34,18 @@ Where = tuple[str, str]
 
 @dataclass
 class Counts:
-    """What so many orders have asked for. Processor time in ns, by function."""
+    """The counts of one or more orders; mappings with one name as the key are by function."""
 
-    writes: Counter[Where] = field(default_factory=Counter)  # in units, twice the number
+    writes: Counter[Where] = field(default_factory=Counter)
+    """Write units times two, because units come in halves."""
     reads: Counter[Where] = field(default_factory=Counter)
-    sends: Counter[str] = field(default_factory=Counter)  # by who sends, in billed requests
+    """Read units times two."""
+    sends: Counter[str] = field(default_factory=Counter)
+    """Billed requests, by sender: a function or the application."""
     statuses: int = 0
-    receives: Counter[str] = field(default_factory=Counter)  # by who is woken
+    """Statuses sent to reply queues; they are not in `sends`."""
+    receives: Counter[str] = field(default_factory=Counter)
+    """Billed requests, by the function that is invoked."""
     deletes: Counter[str] = field(default_factory=Counter)
     invocations: Counter[str] = field(default_factory=Counter)
     log_bytes: Counter[str] = field(default_factory=Counter)
@@ -49,11 +54,13 @@ class Counts:
     sqs_calls: Counter[str] = field(default_factory=Counter)
     other_calls: Counter[str] = field(default_factory=Counter)
     processor: Counter[str] = field(default_factory=Counter)
+    """Processor time in ns."""
     records: list[int] = field(default_factory=list)
-    """The size in bytes of each task record that was written after its birth."""
+    """The size in bytes of each task record at each write after its creation."""
     births: list[int] = field(default_factory=list)
+    """The size in bytes of each task record at its creation."""
     exchanges: Counter[str] = field(default_factory=Counter)
-    """Of `processor`, what calls of DynamoDB took from the wire to their answer, read."""
+    """The part of `processor` from sending a DynamoDB request to its parsed response, in ns."""
 
     @property
     def write_units(self) -> float:
@@ -65,24 +72,27 @@ class Counts:
 
     @property
     def sqs_requests(self) -> int:
-        """All but the statuses, which an order may ask for."""
+        """All billed requests except the statuses, which are optional."""
         return sum(map(sum, (x.values() for x in (self.sends, self.receives, self.deletes))))
 
 
 @dataclass
 class Meter:
-    """Counts into `counts`, which a reader replaces at will."""
+    """Counts into `counts`, which the user may replace at any time."""
 
     stack: Stack
     counts: Counts = field(default_factory=Counts)
     metrics: set[tuple[str, ...]] = field(default_factory=set)
-    """Each custom metric that was ever sent: its name, and the values of its dimensions."""
+    """The name and the dimension values of each custom metric that was sent."""
     _not_ours: int = 0
     _stopped_at: int = 0
     _sent_at: int = 0
 
     def listen(self) -> None:
-        """Hear of all calls by the clients that are made from now on."""
+        """Register for the calls of all clients that are created from now on.
+
+        Raises ValueError if the stack is not deployed yet.
+        """
         session = boto3.DEFAULT_SESSION
         if session is None:
             raise ValueError("the stack is not deployed yet")
@@ -116,7 +126,7 @@ class Meter:
             for name, index in indexes.items():
                 into[model.name, f"{table}/{name}"] += _twice(index)
             if model.name == "Query" and not each["CapacityUnits"]:
-                into[model.name, table] += 1  # this engine gives an empty page away; AWS does not
+                into[model.name, table] += 1  # DynamoDB Local charges no empty page, AWS does
 
     def _weigh(self, params: Mapping[str, object], **_rest: object) -> None:
         if not self.stack.running:
@@ -168,7 +178,7 @@ class Meter:
         event: dict[str, object],
         context: object,
     ) -> object:
-        """Stands around the stack's `invoke`, as the event source mapping stands there."""
+        """Call the stack's `invoke`, and count the invocation and the requests of its mapping."""
         records = cast("list[dict[str, object]]", event.get("Records", []))
         out = io.StringIO()
         not_ours_before, started_at = self._not_ours, thread_time_ns()
@@ -192,11 +202,11 @@ class Meter:
         if records:
             size = sum(len(str(record["body"]).encode()) for record in records)
             counts.receives[function] += billed(size)
-            counts.deletes[function] += 1  # ten of them fit into one request, as into one batch
+            counts.deletes[function] += 1  # one request deletes a batch of up to ten messages
 
 
 def metrics_of(line: str) -> set[tuple[str, ...]]:
-    """The metrics in a line of CloudWatch's embedded metric format; none in any other line."""
+    """Return the metrics in a line of CloudWatch's embedded metric format; none for other lines."""
     if '"_aws"' not in line:
         return set()
     said = json.loads(line)
@@ -209,19 +219,19 @@ def metrics_of(line: str) -> set[tuple[str, ...]]:
 
 
 def billed(size: int) -> int:
-    """How many requests AWS bills for one of so many bytes."""
+    """Return the number of requests that AWS bills for one request of `size` bytes."""
     return max(1, -(-size // BILLED_PART))
 
 
 def _twice(units: object) -> int:
-    """Units come in halves."""
+    """Return the capacity units times two, because units come in halves."""
     found = cast("Mapping[str, float]", units)
     return round(2 * found["CapacityUnits"])
 
 
 @contextmanager
 def metered(stack: Stack) -> Iterator[Meter]:
-    """A meter on a stack none of whose functions has been called yet."""
+    """Yield a meter for a stack; none of its functions may have been invoked yet."""
     meter = Meter(stack)
     meter.listen()
     invoke = stack.invoke

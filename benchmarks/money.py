@@ -1,4 +1,4 @@
-"""What a million orders cost at list prices, part by part, and on AWS's own orchestrators."""
+"""Calculates the cost of a million orders at list prices, here and on AWS's orchestrators."""
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -24,7 +24,7 @@ from roundsman_console.cost.prices import Prices, load_prices
 
 PLOT = Path(__file__).parent / "results" / "usd_per_million.svg"
 PLOTTED = ("unbatched", "batch of 5", "batch of 10")
-MONTHLY = 3_000_000.0  # a bit more than one order a second
+MONTHLY = 3_000_000.0  # orders per month; a little more than one order per second
 UNBATCHED = Wanted(MONTHLY)
 CASES = {
     "unbatched": UNBATCHED,
@@ -38,7 +38,7 @@ CASES = {
 
 
 def measure(_setting: Setting) -> Report:
-    """From the figures that were recorded, with the price table of the console."""
+    """Return the costs from the recorded figures and the price table of the console."""
     figures, prices = load_figures(), load_prices()
     bills = {name: bill_of(wanted, figures, prices) for name, wanted in CASES.items()}
     rivals = rivals_of(UNBATCHED, figures, prices)
@@ -95,7 +95,7 @@ def _document(
 
 
 def _plot(bills: Mapping[str, Bill], rivals: Sequence[Rival]) -> str:
-    """By service, since the parts of the table are too many to tell apart by colour."""
+    """Return the plot by service; the parts of the table are too many for different colours."""
     bars = []
     for name in PLOTTED:
         parts: defaultdict[str, float] = defaultdict(float)

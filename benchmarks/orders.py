@@ -1,4 +1,4 @@
-"""The order that everything here is counted for, and how it is sent."""
+"""The order that the benchmarks count, and the function that sends it and counts."""
 
 from math import ceil
 
@@ -10,7 +10,7 @@ AT_ONCE = 10  # messages of one SendMessageBatch
 
 
 def order(order_id: str, **processing: object) -> dict[str, object]:
-    """An order of one line, of the four steps of `order_fulfilment`."""
+    """Return an order with one line for the four steps of `order_fulfilment`."""
     event: dict[str, object] = {
         "orderId": order_id,
         "customerId": "c-42",
@@ -29,9 +29,10 @@ def order(order_id: str, **processing: object) -> dict[str, object]:
 
 
 def counted(meter: Meter, *events: dict[str, object]) -> Counts:
-    """Send these, let the stack carry them to their end, and return what that took.
+    """Send these orders, run the stack until they are Completed, and return the counts.
 
-    An application that has several orders at once sends them in one request.
+    The application sends up to ten orders in one request. Raises AssertionError if an order ends in
+    another state.
     """
     meter.counts = Counts()
     meter.counts.sends[THE_APPLICATION] += ceil(len(events) / AT_ONCE)

@@ -1,4 +1,4 @@
-"""Writes what was printed last into cost.md and scale.md of docs/explanation, between marks.
+"""Writes the latest tables into cost.md and scale.md of docs/explanation, between these markers:
 
 <!-- bench: units -->
 <!-- end of bench -->
@@ -14,7 +14,7 @@ BLOCK = re.compile(r"(<!-- bench: (\w+) -->\n).*?(<!-- end of bench -->)", re.DO
 
 
 def filled(page: str, printed: Mapping[str, str]) -> str:
-    """The page with each block as it was printed; one that never was stays as it is."""
+    """Return the page with each block replaced by its tables; a block without tables is kept."""
 
     def block(found: re.Match[str]) -> str:
         text = printed.get(found[2])
@@ -26,6 +26,6 @@ def filled(page: str, printed: Mapping[str, str]) -> str:
 
 
 def write(printed: Mapping[str, str]) -> None:
-    """Bring the pages up to date."""
+    """Update the pages."""
     for page in PAGES:
         page.write_text(filled(page.read_text(encoding="utf-8"), printed), encoding="utf-8")

@@ -1,7 +1,7 @@
-"""A supervisor's pass against how much is stored: 100 tasks are overdue, however many lie there.
+"""Measures a supervisor's pass by the number of stored tasks; 100 tasks are always overdue.
 
-Real records are stored: one order is carried to its end, another one stopped while its first step
-is with an agent, and both are stored again and again under other ids. Nine of ten have ended.
+The stored records are real. One order runs to its end, another one stops while its first step is
+Processing, and both records are stored many times under other IDs. Nine of ten tasks have ended.
 """
 
 from collections.abc import Iterator
@@ -31,9 +31,10 @@ Item = dict[str, "Value"]
 
 @dataclass(frozen=True)
 class Passed:
-    """What one pass asked for over so many stored tasks."""
+    """The counts of one pass."""
 
     stored: int
+    """The number of stored tasks."""
     counts: Counts
 
     @property
@@ -47,7 +48,7 @@ class Passed:
 
 
 def measure(setting: Setting) -> Report:
-    """One pass for each size asked for, each in a stack of its own."""
+    """Measure one pass for each number in `setting.stored`, each in a separate stack."""
     found = [passed(setting, stored) for stored in setting.stored]
     rows = [
         [
@@ -77,7 +78,10 @@ def measure(setting: Setting) -> Report:
 
 
 def passed(setting: Setting, stored: int) -> Passed:
-    """Store so many tasks, make a pass that takes the leases, let some fall due, make another."""
+    """Run a pass that takes the leases, make 100 tasks overdue, and count the next pass.
+
+    `stored` is the number of stored tasks.
+    """
     with stack_on_the_engine(setting.engine()) as stack, metered(stack) as meter:
         ended, stopped = _samples(meter)
         _store(meter, setting, stored, _others(ended, stopped, stack.clock(), stored - OVERDUE))
@@ -90,7 +94,7 @@ def passed(setting: Setting, stored: int) -> Passed:
 
 
 def _samples(meter: Meter) -> tuple[Item, Item]:
-    """A record that has ended, and one whose first step is Processing; then the store is empty."""
+    """Return a record that has ended and one whose first step is Processing; delete both."""
     stack = meter.stack
     counted(meter, order("ord-ended"))
     stack.submit(order("ord-open"))
@@ -108,7 +112,11 @@ def _samples(meter: Meter) -> tuple[Item, Item]:
 
 
 def _others(ended: Item, stopped: Item, now: int, count: int) -> Iterator[Item]:
-    """Their times rise, as in life; the engine stores them twice as fast as if they fell."""
+    """Yield `count` records that are not overdue.
+
+    Their times rise, as in production. DynamoDB Local stores rising times twice as fast as falling
+    ones.
+    """
     for number in range(count):
         open_now = number % OPEN_OF == 0
         at = now + 60 * MINUTE + number if open_now else now - count + number
@@ -116,7 +124,7 @@ def _others(ended: Item, stopped: Item, now: int, count: int) -> Iterator[Item]:
 
 
 def _overdue(stopped: Item, now: int) -> Iterator[Item]:
-    """Their first step's request is five seconds late."""
+    """Yield the overdue records; the request of their first step is 5 s late."""
     steps = stopped["Steps"].get("M", {})
     late = {
         name: {"M": {**step.get("M", {}), "CompleteBy": {"N": str(now - 5 * SECOND)}}}
@@ -130,7 +138,7 @@ def _overdue(stopped: Item, now: int) -> Iterator[Item]:
 
 
 def _as(item: Item, task_id: str, number: int, due_at: int) -> Item:
-    """The same record under another id, in the shard of its turn."""
+    """Return a copy of the record with another ID and time; `number` determines the shard."""
     shard = number % SHARDS
     lane = str(item["Lane"].get("S", "")).partition("#")[0]
     return {
@@ -143,7 +151,7 @@ def _as(item: Item, task_id: str, number: int, due_at: int) -> Item:
 
 
 def _store(meter: Meter, setting: Setting, stored: int, items: Iterator[Item]) -> None:
-    """Several requests at once: the engine answers each of them quickly, and one waits for it."""
+    """Store the records with concurrent requests, because each request mostly waits."""
     stack = meter.stack
     table = stack.stack.outputs["TasksTableName"]
 

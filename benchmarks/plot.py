@@ -1,4 +1,4 @@
-"""The plot: what a million orders cost, part by part, beside AWS's own orchestrators. Plain SVG."""
+"""Draws stacked horizontal bars as SVG."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,14 +12,14 @@ TEXT = 'font-family="sans-serif" font-size="13" fill="#222"'
 
 @dataclass(frozen=True)
 class Bar:
-    """One bar: its name, and its parts from left to right."""
+    """A bar: its name, and its parts from left to right."""
 
     name: str
     parts: Mapping[str, float]
 
 
 def stacked(title: str, bars: Sequence[Bar]) -> str:
-    """The document. Parts of one name have one colour in all bars."""
+    """Return the SVG document; a part has the same colour in all bars."""
     names = list(dict.fromkeys(name for bar in bars for name in bar.parts))
     colours = {name: COLOURS[at % len(COLOURS)] for at, name in enumerate(names)}
     longest = max(sum(bar.parts.values()) for bar in bars)

@@ -1,4 +1,4 @@
-"""Processor time that other processes have taken, as Linux counts it."""
+"""Reads the processor time of other processes from Linux."""
 
 import os
 from collections.abc import Iterable
@@ -9,7 +9,10 @@ TICK = 1000 / os.sysconf("SC_CLK_TCK")  # ms
 
 
 def processor_ms(pids: Iterable[int]) -> float:
-    """What these processes have taken so far; one that has ended, or cannot be seen, nothing."""
+    """Return the processor time of these processes so far, in ms.
+
+    A process that has ended or cannot be read counts as 0.
+    """
     return TICK * sum(_ticks(pid) for pid in pids)
 
 
@@ -22,7 +25,7 @@ def _ticks(pid: int) -> int:
 
 
 def ticks(stat: str) -> int:
-    """User's and system's time in the text of /proc/<pid>/stat."""
-    # The name in parentheses may hold anything, so the fields are counted from its end.
+    """Return the sum of user and system time in the text of /proc/<pid>/stat, in clock ticks."""
+    # The name in parentheses may contain any character, so the fields are counted after it.
     fields = stat.rpartition(")")[2].split()
     return int(fields[11]) + int(fields[12])

@@ -1,4 +1,4 @@
-"""Writes what is counted and timed to where `roundsman cost` and the guard in CI find it."""
+"""Writes the counts and times to the file that `roundsman cost` and the guard in CI read."""
 
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -21,7 +21,10 @@ SHAPES = (*(Workflow(steps) for steps in (1, 2, 10, 30)), Workflow(4, result_byt
 
 
 def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures:
-    """Count, and where asked also time, and write the file; without, the times stay as they are."""
+    """Count, write the file, and return its figures.
+
+    With `times`, the processor times are measured too; otherwise the recorded times are kept.
+    """
     found = count_everything(endpoint, say)
     say("how records grow")
     record_sizes = weigh_records(endpoint)
@@ -35,7 +38,7 @@ def record(endpoint: str, say: Callable[[str], None], *, times: bool) -> Figures
 def figures_of(
     found: Everything, record_sizes: RecordSize, shapes: tuple[Shape, ...], times: Times
 ) -> Figures:
-    """All of it, under today's date."""
+    """Return all figures, with today's date."""
     return Figures(
         recorded_on=datetime.now(tz=UTC).date().isoformat(),
         orders=found.orders,
@@ -49,7 +52,7 @@ def figures_of(
 
 
 def shape_of(grown_one: Grown) -> Shape:
-    """What the model is held against."""
+    """Return the counts of a shape, with which the cost model is compared."""
     shape, counts = grown_one.shape, grown_one.counts
     return Shape(
         steps=shape.steps,

@@ -1,4 +1,4 @@
-"""What a part of the benchmarks found: tables for people, and a document for scripts."""
+"""The result of a part of the benchmarks: tables for people, and a document for scripts."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
@@ -8,14 +8,14 @@ from roundsman.model.json import Json
 
 @dataclass(frozen=True)
 class Table:
-    """Rows under headings; all but the first column are figures."""
+    """A table with headings; all columns except the first contain figures."""
 
     title: str
     headings: Sequence[str]
     rows: Sequence[Sequence[str]]
 
     def text(self) -> str:
-        """The table with its columns in line."""
+        """Return the table as text with aligned columns."""
         cells = [list(self.headings), *map(list, self.rows)]
         widths = [max(len(row[column]) for row in cells) for column in range(len(self.headings))]
         lines = [
@@ -30,35 +30,41 @@ class Table:
 
 @dataclass(frozen=True)
 class Report:
-    """`document` is merged into results/latest.json under its own keys."""
+    """The result of one part."""
 
     tables: Sequence[Table]
     document: dict[str, Json]
+    """The keys that are merged into results/latest.json."""
     notes: Sequence[str] = field(default_factory=tuple)
 
     def text(self) -> str:
-        """All of it, as it is printed."""
+        """Return the tables and the notes as text."""
         return "\n\n".join([*(table.text() for table in self.tables), *self.notes])
 
 
 @dataclass(frozen=True)
 class Setting:
-    """What parts are run with. `engine` starts DynamoDB Local the first time it is asked for it."""
+    """The settings of a run, which all parts share."""
 
     engine: Callable[[], str]
+    """Returns the endpoint of DynamoDB Local; the first call starts it."""
     say: Callable[[str], None]
+    """Shows the progress."""
     stored: Sequence[int] = (1_000, 10_000)
+    """The numbers of stored tasks in the part `supervisor`."""
     runs: int = 5
+    """The number of repetitions of timed runs."""
     orders: int = 100
+    """The number of orders in the part `throughput`."""
 
 
 def amount(value: float) -> str:
-    """`13`, `8.5`, `0.042`, `12,300`."""
+    """Format a figure, as in `13`, `8.5`, `0.042` or `12,300`."""
     if value >= 100 or value == round(value):
         return f"{value:,.0f}"
     return f"{value:.3g}" if value < 1 else f"{value:.4g}"
 
 
 def rows(pairs: Iterable[tuple[str, float]]) -> list[list[str]]:
-    """Names and their amounts."""
+    """Return a row of a table for each name and its amount."""
     return [[name, amount(value)] for name, value in pairs]

@@ -1,4 +1,4 @@
-"""An application that sends orders and hears of their ends, some of them under way at any time."""
+"""An application that sends orders, receives their ends, and keeps several under way."""
 
 import json
 import time
@@ -11,28 +11,28 @@ from uuid import uuid4
 if TYPE_CHECKING:
     from mypy_boto3_sqs import SQSClient
 
-PATIENCE = 300.0  # s without any order's end: something is stuck
-STEADY_ROUNDS = 2  # in a row that started no worker
+PATIENCE = 300.0  # s without the end of any order
+STEADY_ROUNDS = 2  # consecutive rounds that started no worker
 MOST_ROUNDS = 20
 
 
 @dataclass
 class Shop:
-    """`send` sends an order under an id; `hear` returns ids of orders that are complete.
-
-    `hear` waits a moment where there is none. Times are in seconds.
-    """
+    """An application that sends orders and measures their duration. Times are in seconds."""
 
     send: Callable[[str], None]
+    """Sends an order with this ID."""
     hear: Callable[[], Sequence[str]]
+    """Returns the IDs of orders that are complete; waits a moment if there are none."""
     clock: Callable[[], float] = time.monotonic
-    under_way: dict[str, float] = field(default_factory=dict)  # since when, by order
+    under_way: dict[str, float] = field(default_factory=dict)
+    """The time at which each order was sent, by its ID."""
 
     def carry(self, count: int, in_flight: int, leave: int = 0) -> tuple[float, list[float]]:
-        """Orders a second until so many have ended, and what each took from its sending.
+        """Process `count` orders; return the orders per second and the duration of each order.
 
-        There are `in_flight` under way at any time, and `leave` more are sent than are waited for.
-        Raises TimeoutError where none ends for `PATIENCE`.
+        At any time, `in_flight` orders are under way. `leave` orders more are sent and not waited
+        for. Raises TimeoutError if no order ends for `PATIENCE`.
         """
         began_at = heard_at = self.clock()
         to_send, took = count + leave, list[float]()
@@ -47,7 +47,7 @@ class Shop:
         return len(took) / (self.clock() - began_at), took
 
     def top_up(self, in_flight: int) -> int:
-        """Send orders until so many are under way; how many were sent."""
+        """Send orders until `in_flight` are under way, and return how many were sent."""
         wanted = max(0, in_flight - len(self.under_way))
         for _ in range(wanted):
             order_id = f"bench-{uuid4().hex[:12]}"
@@ -56,7 +56,7 @@ class Shop:
         return wanted
 
     def ended(self) -> Iterator[float]:
-        """How long each order took whose end is told now. Being told twice is harmless."""
+        """Receive ends and yield the duration of each order; duplicates are ignored."""
         heard = self.hear()
         at = self.clock()
         for order_id in heard:
@@ -66,7 +66,10 @@ class Shop:
 
 
 def completed_orders(sqs: "SQSClient", replies: str) -> Callable[[], list[str]]:
-    """Ids of orders that the queue `replies` says are complete; waits a second for the first."""
+    """Return a function that receives the IDs of complete orders from the queue URL `replies`.
+
+    The function waits up to 1 s for the first status.
+    """
 
     def hear() -> list[str]:
         heard = sqs.receive_message(
@@ -87,9 +90,9 @@ def completed_orders(sqs: "SQSClient", replies: str) -> Callable[[], list[str]]:
 
 
 def warm_up(shop: Shop, in_flight: int, workers: Callable[[], Sequence[int]]) -> int:
-    """Carry orders until no more workers are started for them; how many orders that took.
+    """Process orders until no new workers are started, and return the number of these orders.
 
-    A worker that starts takes a processor for half a second, which is not the orders' doing.
+    The start of a worker uses a processor for half a second, which is not part of an order's cost.
     """
     before, steady, rounds = set[int](), 0, 0
     while steady < STEADY_ROUNDS and rounds < MOST_ROUNDS:
@@ -101,6 +104,6 @@ def warm_up(shop: Shop, in_flight: int, workers: Callable[[], Sequence[int]]) ->
 
 
 def spread(took: Sequence[float]) -> dict[str, float]:
-    """Seconds as percentiles in ms."""
+    """Return the percentiles of durations in s, in ms."""
     cuts = quantiles([each * 1000 for each in took], n=100, method="inclusive")
     return {"p50": round(cuts[49], 1), "p95": round(cuts[94], 1), "p99": round(cuts[98], 1)}

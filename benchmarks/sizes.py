@@ -1,4 +1,4 @@
-"""How many bytes an item of DynamoDB has, by the rules of its guide (names and values in UTF-8)."""
+"""Calculates the size of a DynamoDB item by the rules of the DynamoDB Developer Guide."""
 
 from collections.abc import Mapping
 from typing import cast
@@ -7,7 +7,7 @@ Value = Mapping[str, object]
 
 
 def item_bytes(item: Mapping[str, Value]) -> int:
-    """The size by which writes and reads are billed."""
+    """Return the size in bytes by which AWS bills writes and reads; names and values are UTF-8."""
     return sum(len(name.encode()) + _value_bytes(value) for name, value in item.items())
 
 

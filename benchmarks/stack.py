@@ -1,8 +1,8 @@
-"""A whole deployment whose tables are DynamoDB's own engine, so that capacity units are real.
+"""Deploys the stack with its tables on DynamoDB Local, which reports real capacity units.
 
-The template's stack stands on moto, as in the tests: its real handlers are called with batches from
-its queues, under a clock that stands still. Its tables are made anew on DynamoDB Local from what
-the template asks for, and every function is pointed there.
+The rest of the stack runs on moto, as in the tests: the real handlers are called with batches from
+the queues, and the clock advances only when a benchmark sets it. The tables are created on DynamoDB
+Local as the template defines them, and every function uses them.
 """
 
 from collections.abc import Iterator, Mapping
@@ -30,7 +30,7 @@ KEPT_OF_AN_INDEX = ("IndexName", "KeySchema", "Projection")
 def stack_on_the_engine(
     endpoint: str, parameters: Mapping[str, str] | None = None
 ) -> Iterator[Stack]:
-    """A stack of its own, its tables empty, at the DynamoDB Local that answers at `endpoint`."""
+    """Yield a new stack with empty tables on the DynamoDB Local at `endpoint`."""
     clock = Clock()
     with RemoteServices(clock=clock.at_the_services) as services:
         values = {**dict.fromkeys(SERVICES, services.url), **(parameters or {})}
@@ -38,7 +38,7 @@ def stack_on_the_engine(
             engine: DynamoDBClient = boto3.client("dynamodb", endpoint_url=endpoint)
             names = _move_tables(boto3.client("dynamodb"), engine)
             try:
-                # moto answers AWS's addresses only; this one is reached.
+                # moto intercepts only AWS addresses, so requests to this endpoint pass.
                 with patch.dict("os.environ", {"AWS_ENDPOINT_URL_DYNAMODB": endpoint}):
                     yield stack
             finally:
@@ -47,7 +47,7 @@ def stack_on_the_engine(
 
 
 def _move_tables(moto: "DynamoDBClient", engine: "DynamoDBClient") -> list[str]:
-    """Make on the engine what CloudFormation has made on moto; the tables' names."""
+    """Create the tables of moto on DynamoDB Local, and return their names."""
     names = moto.list_tables()["TableNames"]
     for name in names:
         found = cast("Mapping[str, object]", moto.describe_table(TableName=name)["Table"])

@@ -1,7 +1,8 @@
-"""Workflows of any number of steps, and agents that answer them at once.
+"""Workflows with any number of steps, and stand-in agents that reply immediately.
 
-The example's agents know the example's steps only. For how cost grows, what an agent does inside
-itself is of no matter: a stand-in reads the request, and answers with a result of a given size.
+The agents of the example know only the steps of the example. The work inside an agent does not
+matter for the growth of cost, so a stand-in agent reads a request and replies with a result of a
+given size.
 """
 
 import json
@@ -26,11 +27,14 @@ AGENTS = ("inventory", "payment", "shipping", "mail")
 
 @dataclass(frozen=True)
 class Shape:
-    """A workflow: so many steps one after the other, or `width` of them side by side at each."""
+    """The shape of a workflow."""
 
     steps: int
+    """The number of stages, one after the other."""
     width: int = 1
+    """The number of parallel steps in each stage."""
     result_bytes: int = 40
+    """The size of each step's result."""
 
     @property
     def name(self) -> str:
@@ -38,11 +42,11 @@ class Shape:
 
     @property
     def operations(self) -> int:
-        """How many steps there are in all."""
+        """The total number of steps."""
         return self.steps * self.width
 
     def workflow(self) -> Workflow:
-        """Steps with names of one length, over the four agents in turn."""
+        """Return the workflow; all step names have one length, and the four agents alternate."""
         made: list[Step] = []
         before: tuple[Step, ...] = ()
         for stage in range(self.steps):
@@ -68,9 +72,9 @@ class Shape:
 
 @contextmanager
 def stand_ins(meter: Meter, *shapes: Shape) -> Iterator[None]:
-    """Let the stack know these workflows, and answer for its agents.
+    """Add these workflows to the stack, and reply in place of its agents.
 
-    To be entered before submission is first called, which reads the workflows then.
+    Enter the context before the first call of submission, which reads the workflows.
     """
     stack, known = meter.stack, {shape.name: shape for shape in shapes}
     agents = {f"{agent.capitalize()}Function": agent for agent in AGENTS}

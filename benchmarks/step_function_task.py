@@ -1,7 +1,7 @@
-"""One task of the order on Step Functions: a call of a remote service, and no more.
+"""The Lambda function of a task on Step Functions, which calls a remote service.
 
-It is the least that such a function can do: a connection that stays open, an idempotency key, one
-line of log. It retries nothing. It stands alone, since its own file is all that is deployed.
+It does the minimum: it keeps a connection open, sends an idempotency key, and logs one line. It
+does not retry. It imports nothing from this project, because only this file is deployed.
 """
 
 import json
@@ -17,7 +17,10 @@ connection = HTTPConnection(SERVICE.hostname or "", SERVICE.port, timeout=30)
 
 
 def handler(event: Mapping[str, object], _context: object) -> object:
-    """Make the call with what it needs of the order; the service's answer."""
+    """Call the service with the data of the order, and return the response.
+
+    Raises RuntimeError if the service does not accept the call.
+    """
     order_id = event["orderId"]
     bodies: dict[str, dict[str, object]] = {
         "reservations": {"lines": event["lines"]},

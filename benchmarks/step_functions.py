@@ -1,9 +1,9 @@
-"""The same order on Step Functions, on the same local AWS: what Roundsman is compared with.
+"""Runs the same order on Step Functions on the same local AWS, for comparison with Roundsman.
 
-A standard state machine with a Lambda task for each remote call, and a last state that tells the
-application's queue that the order is complete. It is the best case for Step Functions: no Retry,
-no Catch, no undo, nothing stored but the execution itself. On the emulator that is in memory only;
-an execution that runs when the emulator ends has failed.
+It is a standard state machine with a Lambda task for each remote call, and a final state that sends
+the status `completed` to the application's queue. This is the best case for Step Functions: no
+Retry, no Catch, no compensation, and no stored data except the execution. The emulator keeps the
+execution only in memory; an execution that runs when the emulator ends has failed.
 """
 
 import io
@@ -23,23 +23,26 @@ if TYPE_CHECKING:
 
 TASK = Path(__file__).parent / "step_function_task.py"
 RESOURCES = ("reservations", "charges", "shipments", "messages")
-ROLE = "arn:aws:iam::000000000000:role/benchmark"  # the emulator asks for none of its rights
+ROLE = "arn:aws:iam::000000000000:role/benchmark"  # the emulator does not check its permissions
 
 
 @dataclass(frozen=True)
 class StateMachine:
-    """Sends an order into an execution of its own; `functions` are its tasks' names."""
+    """A state machine that processes orders."""
 
     send: Callable[[str], None]
+    """Starts an execution for the order with this ID."""
     functions: tuple[str, ...]
+    """The names of the Lambda functions of its tasks."""
 
 
 def state_machine(
     session: boto3.Session, endpoint: str, like: str, services: str, replies: str
 ) -> StateMachine:
-    """Made on the emulator that answers at `endpoint`; gone with it.
+    """Create the state machine on the emulator at `endpoint`, which is not persistent.
 
-    Its functions have the runtime and the memory of the one that is called `like`.
+    Its functions have the runtime and the memory of the function `like`. `services` is the base URL
+    of the remote services, and `replies` the URL of the application's queue.
     """
     functions: LambdaClient = session.client("lambda", endpoint_url=endpoint)
     model = functions.get_function_configuration(FunctionName=like)
@@ -71,7 +74,7 @@ def state_machine(
 
 
 def definition(functions: dict[str, str], replies: str) -> dict[str, object]:
-    """A task for each function in its order, and the status at the end."""
+    """Return the definition: a task for each function in order, and the status at the end."""
     names = [*functions, "completed"]
     states: dict[str, object] = {
         resource: {"Type": "Task", "Resource": arn, "ResultPath": f"$.{resource}", "Next": after}

@@ -1,10 +1,10 @@
-"""Orders a second and their latency, on the local emulator, beside Step Functions on the same one.
+"""Measures orders per second and latency on the local emulator, compared with Step Functions.
 
-The emulator's functions are processes of this machine and its queues answer in milliseconds, so
-this compares one engine with another, and one day with the next; it is not what AWS does. Each
-order is timed from its sending to its `completed` status in the application's queue. Remote calls
-take 10 ms. Every worker has been started before anything is timed. At the end all workers are
-killed while orders are under way.
+The emulator's functions are processes of this machine, and its queues answer in milliseconds. So
+the results compare two engines, or two days, and do not show the performance on AWS. The latency of
+an order is the time from sending it to its `completed` status in the application's queue. Remote
+calls take 10 ms. All workers are started before the measurement. At the end, all workers are killed
+while orders are under way.
 """
 
 import json
@@ -37,31 +37,37 @@ FEWEST_IDLE = 20
 
 @dataclass(frozen=True)
 class Engine:
-    """What carries orders on the local AWS, and the processes that its functions run in."""
+    """An engine that processes orders on the local AWS."""
 
     name: str
     shop: Shop
     workers: Callable[[], Sequence[int]]
+    """Returns the IDs of the processes that run its functions."""
 
 
 @dataclass(frozen=True)
 class Found:
-    """Of one engine; latencies in s, processor times in ms an order."""
+    """The results of one engine; processor times are in ms per order."""
 
     warmed: int
+    """The number of orders before the measurement."""
     idle: Sequence[float]
+    """The latencies in s of orders that were sent one at a time."""
     loaded: Sequence[float]
+    """The latencies in s with `IN_FLIGHT` orders under way."""
     rate: float
+    """Orders per second."""
     emulator_ms: float
     functions_ms: float
-    bench_ms: float  # the application and the remote services, which are this process
+    bench_ms: float
+    """The application and the remote services, which run in this process."""
 
     @property
     def processor_ms(self) -> float:
         return self.emulator_ms + self.functions_ms + self.bench_ms
 
     def document(self) -> dict[str, Json]:
-        """As in results/latest.json."""
+        """Return the results for results/latest.json."""
         return {
             "orders": len(self.loaded),
             "warmed_with": self.warmed,
@@ -79,7 +85,7 @@ class Found:
 
 
 def measure(setting: Setting) -> Report:
-    """Deploys a stack of its own; takes some five minutes."""
+    """Deploy a new stack and measure both engines; this takes about five minutes."""
     setting.say("deploying a stack on the emulator")
     with _local_aws() as (aws, services):
         engines = _engines(aws, services)
@@ -143,7 +149,10 @@ def _engines(aws: LocalAws, services: str) -> list[Engine]:
 
 
 def _longest_complete_by(aws: LocalAws) -> Callable[[Sequence[str]], float]:
-    """By the records of these orders, as far as there are any yet; in seconds from now."""
+    """Return a function that reads the latest complete-by of orders, in seconds from now.
+
+    Orders without a task record are ignored.
+    """
     session = boto3.Session("test", "test", region_name=aws.region)
     store = DynamoStore(
         session.client("dynamodb", endpoint_url=aws.endpoint),
@@ -160,7 +169,10 @@ def _longest_complete_by(aws: LocalAws) -> Callable[[Sequence[str]], float]:
 
 
 def report(found: dict[str, Found], killed: AfterSigkill) -> Report:
-    """Tables of all engines; the first one's figures are the document's own, others by name."""
+    """Return the tables of all engines.
+
+    The document contains the figures of the first engine directly, and those of others by name.
+    """
     latency = [
         [f"{name}, {when}", *(amount(ms) for ms in spread(took).values())]
         for name, each in found.items()

@@ -1,8 +1,8 @@
-"""Processor time that the functions spend on a message, outside AWS and the remote services.
+"""Measures the processor time of the functions per message, without AWS and remote services.
 
-It is the handling thread's own (so neither waiting nor what other processes do counts), without
-moto's part. SQS is answered in this process; what the network's side of a call takes is added as it
-was measured for DynamoDB's. Encryption of connections is not in it.
+It is the processor time of the handling thread without the time of moto, so neither waiting nor
+other processes count. moto answers SQS calls in this process. So the network part of an SQS call is
+added, with the time that was measured for DynamoDB calls. TLS encryption is not included.
 """
 
 import os
@@ -26,7 +26,7 @@ MS = 1_000_000  # ns
 
 
 def time_everything(endpoint: str, say: Callable[[str], None] = lambda _: None) -> Times:
-    """Medians over several orders, of this machine."""
+    """Return the medians over several orders on this machine."""
     say("processor time of orders one at a time")
     with stack_on_the_engine(endpoint) as stack, metered(stack) as meter:
         for number in range(WARM_UP):
@@ -46,7 +46,7 @@ def time_everything(endpoint: str, say: Callable[[str], None] = lambda _: None) 
 
 
 def machine() -> str:
-    """What it was measured on."""
+    """Return a description of this machine: cores, processor and Python version."""
     name = platform.processor() or platform.machine()
     cpuinfo = Path("/proc/cpuinfo")
     if cpuinfo.is_file():
@@ -57,7 +57,10 @@ def machine() -> str:
 
 
 def _of(meter: Meter, prefix: str, size: int) -> dict[str, float]:
-    """ms a message, by role. A second passes, so that no two batches are of one instant."""
+    """Return the processor time in ms per message, by role.
+
+    The clock then advances, so that no two batches are sent at the same instant.
+    """
     counts = counted(meter, *(order(f"{prefix}-{number}") for number in range(size)))
     meter.stack.clock.now += SECOND // RUNS
     messages = by_role(counts.receives)
@@ -72,7 +75,7 @@ def _of(meter: Meter, prefix: str, size: int) -> dict[str, float]:
 
 
 def _exchange(counts: Counts) -> float:
-    """ns of a call from the wire to its answer, read."""
+    """Return the mean processor time in ns from sending a DynamoDB request to its response."""
     calls = sum(counts.dynamodb_calls.values())
     return sum(counts.exchanges.values()) / calls if calls else 0.0
 

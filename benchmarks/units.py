@@ -1,4 +1,4 @@
-"""DynamoDB units, SQS requests, invocations and bytes logged of one order, by who asks."""
+"""Counts DynamoDB units, SQS requests, invocations and log bytes of one order, by source."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -22,7 +22,10 @@ HEADINGS = ("", "writes", "reads", "SQS", "+ statuses", "invocations", "log byte
 
 
 def measure(setting: Setting) -> Report:
-    """The counts of one order of four steps in a row, by the state of its stack."""
+    """Return the counts of one order of four sequential steps, by the state of the stack.
+
+    Raises AssertionError if two runs give different counts.
+    """
     found = count_everything(setting.engine(), setting.say)
     again = count_everything(setting.engine(), lambda _: None)
     same = found.orders == again.orders and found.idle_pass == again.idle_pass
@@ -32,7 +35,7 @@ def measure(setting: Setting) -> Report:
 
 
 def report(found: Everything) -> Report:
-    """The tables: each kind of order, then where a busy one's units and requests go."""
+    """Return the tables: each kind of order, and a busy one's units and requests by source."""
     orders, busy = found.orders, found.counted["busy"]
     document: dict[str, Json] = {
         "order": {

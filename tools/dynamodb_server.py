@@ -1,11 +1,11 @@
-"""Hosts DynamoDB Local inside this process, on the loopback address and a port of its choosing.
+"""Runs DynamoDB Local inside this process, on the loopback address and a free port.
 
-Started by tools.dynamodb_local as `python dynamodb_server.py JVM_LIBRARY JAR`. Prints
-`listening on PORT` when ready and serves until its standard input closes, so that it ends with the
-process that started it, however that one ends.
+tools.dynamodb_local starts it as `python dynamodb_server.py JVM_LIBRARY JAR`. It prints
+`listening on PORT` when it is ready, and serves until its standard input closes. So it also ends if
+the process that started it is killed.
 
-The launcher in the jar has no option for the address: it would listen on every interface. So the
-virtual machine runs in here, where the server object can be told its address before it starts.
+The launcher in the jar has no option for the address and listens on all interfaces. So the Java
+virtual machine runs in this process, which sets the address of the server object before its start.
 """
 
 import sys
@@ -26,7 +26,7 @@ def main() -> None:
     )
     package = "software.amazon.dynamodb.services.local.main"
     runner = jpype.JClass(f"{package}.ServerRunner")
-    # The port named here is only to satisfy the parser; the connector below gets port 0.
+    # The parser requires a port, but the connector below uses port 0.
     server = runner.createServerFromCommandLineArgs(
         ["-inMemory", "-sharedDb", "-disableTelemetry", "-port", "8000"]
     )
@@ -34,7 +34,7 @@ def main() -> None:
     field.setAccessible(True)
     (connector,) = field.get(server).getConnectors()
     connector.setHost(LOOPBACK)
-    connector.setPort(0)  # the kernel chooses, so two servers can never race for one port
+    connector.setPort(0)  # the kernel selects a free port, so two servers never use the same one
     server.start()
     print(f"listening on {connector.getLocalPort()}", flush=True)
     sys.stdin.read()

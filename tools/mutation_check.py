@@ -1,11 +1,12 @@
-"""Takes each guard out of the source, one at a time: the test named for it must fail.
+"""Removes each guard from the source, one at a time, and checks that its named tests fail.
 
     python -m tools.mutation_check [--only NAME ...] [--report FILE]
 
-All of it happens in copies of the tree in a temporary folder, one for each worker. The named tests
-run unmutated first, and must pass. A guard whose test passes without it has survived; so has one
-that was broken by an error of another kind, since that proves nothing. A mutant whose text is not
-in the source any more no longer applies, and must be brought up to date. Exits 1 for any of these.
+The check runs in copies of the project in a temporary folder, one copy for each worker. First, the
+named tests must pass on the unmutated source. A mutant survives if a named test passes without the
+guard, or fails with an unrelated error such as NameError, which proves nothing. A mutant no longer
+applies if its text is not in the source, and must be updated. In all these cases, the exit code is
+1.
 """
 
 import argparse
@@ -33,13 +34,13 @@ PROJECT = Path(__file__).parents[1]
 NOT_COPIED = (".git", ".venv", ".cache", ".aws-sam", "__pycache__", ".*_cache", ".hypothesis")
 SOURCES = (".", "layers/core", "layers/workflows", "console")
 WORKERS = 2
-PATIENCE = 180.0  # seconds for one run of pytest; only ever used up where a mutant hangs
+PATIENCE = 180.0  # seconds for one run of pytest; only a mutant that hangs reaches it
 TESTS_FAILED = 1  # pytest's exit code
 BROKEN = re.compile(r"(NameError|ImportError|ModuleNotFoundError|SyntaxError|UnboundLocalError)\b")
 
 
 class Verdict(StrEnum):
-    """What became of one mutant."""
+    """The result for one mutant."""
 
     KILLED = "killed"
     SURVIVED = "SURVIVED"
@@ -48,7 +49,7 @@ class Verdict(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """A mutant with its verdict, in how many seconds, and what is to be said of it."""
+    """A mutant with its verdict, the duration, and the reason of the verdict."""
 
     mutant: Mutant
     verdict: Verdict
@@ -58,24 +59,27 @@ class Judged:
 
 @dataclass(frozen=True, slots=True)
 class TestRun:
-    """pytest's exit code (None: it was ended), and each failed test with its error's text."""
+    """The result of one run of pytest."""
 
     exit_code: int | None
+    """None if the run timed out."""
     failed: dict[str, str]
+    """The error of each failed test, by the test's node ID."""
     last_words: str
+    """The last two lines of the output."""
 
     def failure_of(self, test: str) -> str | None:
-        """The error of a test, or of the first of its parameters that failed; None if it passed."""
+        """Return the error of a test, or of its first failed parameter set; None if it passed."""
         found = [said for node, said in self.failed.items() if node.partition("[")[0] == test]
         return self.failed.get(test) or next(iter(found), None)
 
 
 class NotApplicable(Exception):
-    """The mutant's text is not in the source exactly once, or what it makes is no Python."""
+    """The mutant's text is not in the source exactly once, or the result is not valid Python."""
 
 
 class Tree:
-    """A copy of the project, in which one guard at a time is missing."""
+    """A copy of the project in which one guard at a time is removed."""
 
     def __init__(self, project: Path, folder: Path) -> None:
         self.folder = folder
@@ -84,7 +88,11 @@ class Tree:
 
     @contextmanager
     def without(self, mutant: Mutant) -> Iterator[None]:
-        """The tree with the guard taken out. Raises NotApplicable."""
+        """Remove the guard inside the context.
+
+        Raises NotApplicable if the mutant's text is not in the source exactly once, or the result
+        is not valid Python.
+        """
         path = self.folder / mutant.file
         before = path.read_text(encoding="utf-8") if path.is_file() else ""
         mutated = before
@@ -104,17 +112,21 @@ class Tree:
             self._write(path, before)
 
     def _write(self, path: Path, text: str) -> None:
-        """With a time of its own, since Python tells compiled files apart by second and size."""
+        """Write the file with a unique modification time.
+
+        Python decides by this time in s and the file size whether bytecode is up to date.
+        """
         at = path.stat().st_mtime + next(self._moments)
         path.write_text(text, encoding="utf-8")
         os.utime(path, (at, at))
 
     def run(self, tests: Sequence[str]) -> TestRun:
-        """Run these tests here."""
+        """Run these tests in this tree."""
         paths = os.pathsep.join(str(self.folder / part) for part in SOURCES)
         plain = {name: v for name, v in os.environ.items() if not name.startswith("PYTEST_")}
         plain.pop("PYTHONDONTWRITEBYTECODE", None)
-        # Wide, since pytest cuts its summary to the terminal's width; no plugin but the kit's own.
+        # Wide, because pytest cuts its summary to the terminal's width. No plugin is loaded except
+        # that of the test kit.
         settings = {"COLUMNS": "2000", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
         environment = {**plain, **settings, "PYTHONPATH": paths}
         quiet = ["-q", "--tb=no", "-rfE", "-p", "no:cacheprovider", "--no-header"]
@@ -139,13 +151,13 @@ class Tree:
 
 
 def _named(line: str) -> tuple[str, str]:
-    """The test and its error in a line of pytest's summary."""
+    """Return the test and its error from a line of pytest's summary."""
     node, _, said = line.removeprefix("FAILED ").partition(" - ")
     return node.strip(), said
 
 
 def judge(tree: Tree, mutant: Mutant) -> Judged:
-    """Take the guard out, run its tests, and say whether each of them noticed."""
+    """Remove the guard, run its tests, and return whether each of them failed."""
     began = time.monotonic()
 
     def judged(verdict: Verdict, said: str = "") -> Judged:
@@ -170,7 +182,7 @@ Report = Callable[[str], None]
 
 
 def check(project: Path, mutants: Sequence[Mutant], report: Report) -> list[Judged] | None:
-    """Judge each mutant, in their order; None where the tests do not pass unmutated."""
+    """Judge each mutant in order; return None if the tests do not pass unmutated."""
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         trees = [Tree(project, Path(folder) / str(number)) for number in range(WORKERS)]
         free: SimpleQueue[Tree] = SimpleQueue()
@@ -214,7 +226,7 @@ def _pass_unmutated(
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """The command. Returns its exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutation_check", description=__doc__)
     parser.add_argument("--only", action="append", metavar="NAME", help="just this guard")
     parser.add_argument("--report", type=Path, metavar="FILE", help="how many of each, as JSON")
@@ -236,12 +248,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def counts_of(found: Sequence[Judged]) -> dict[str, int]:
-    """How many of each verdict there are."""
+    """Return the number of mutants for each verdict."""
     return {verdict.lower(): sum(each.verdict is verdict for each in found) for verdict in Verdict}
 
 
 def summed_up(found: Sequence[Judged], seconds: float) -> int:
-    """Print how many of each verdict, and those that are not killed; the exit code."""
+    """Print the number for each verdict and the mutants not killed, and return the exit code."""
     print()
     for verdict in Verdict:
         print(f"{verdict:<18} {sum(each.verdict is verdict for each in found):>3}")

@@ -1,7 +1,7 @@
-"""The house rules a machine can check: each rule is a function from one file to its findings.
+"""The project rules that are checked automatically; each rule is a function from file to findings.
 
-The patterns are written so that they do not match their own source (an escaped dot, a class of one
-letter), and so this file needs no exception from its own rules.
+The patterns do not match their own source (they contain an escaped dot or a one-letter character
+class), so this file needs no exception from its own rules.
 """
 
 import ast
@@ -15,7 +15,7 @@ import yaml
 
 @dataclass(frozen=True)
 class File:
-    """A text file of the repository, by its path from the root."""
+    """A text file of the repository; `path` is relative to the root."""
 
     path: str
     text: str
@@ -31,7 +31,7 @@ class File:
 
 @dataclass(frozen=True)
 class Finding:
-    """One place that breaks a rule, with what to do about it."""
+    """A line that breaks a rule, with a message that says what to do."""
 
     rule: str
     path: str
@@ -78,41 +78,44 @@ REGISTRY_HOSTS = (
 UNFINISHED = r"\b(?:TO[D]O|FIX[M]E|X[X]X)\b"
 LOCK_FILES = {"uv.lock", "poetry.lock", "pdm.lock", "Pipfile.lock", "package-lock.json"}
 SKIPS = {"skip", "skipif", "xfail", "importorskip", "skipTest", "skipIf", "skipUnless"}
-# What IAM calls the two ways to say what a statement reaches.
+# The keys of an IAM statement that name actions and resources.
 REACH_KEYS = frozenset({"Action", "NotAction", "Resource", "NotResource"})
 
 
 def secrets(file: File) -> Iterator[Finding]:
-    """Nothing that opens a door may be committed, not even for an example."""
+    """Find credentials, which must not be committed, not even as an example."""
     for what, pattern in SECRETS.items():
         yield from _matches("secret", file, pattern, f"this looks like {what}: take it out")
 
 
 def machine_paths(file: File) -> Iterator[Finding]:
-    """A path of one person's machine is wrong on every other."""
+    """Find absolute paths of one machine, which do not exist on others."""
     for pattern in MACHINE_PATHS:
         yield from _matches("machine-path", file, pattern, "an absolute path of one machine")
 
 
 def registry_hosts(file: File) -> Iterator[Finding]:
-    """Where packages come from is each machine's own setting; a file that names a host pins it."""
+    """Find hosts of package registries; each machine configures its own registry."""
     for pattern in REGISTRY_HOSTS:
         yield from _matches("registry-host", file, pattern, "names a package registry's host")
 
 
 def lock_files(file: File) -> Iterator[Finding]:
-    """Locks are requirements files with hashes; the tools' own formats name registries' hosts."""
+    """Find lock files of other formats, which contain the hosts of package registries.
+
+    This project locks with requirements files that contain hashes.
+    """
     if PurePosixPath(file.path).name in LOCK_FILES:
         yield Finding("lock-file", file.path, 1, "lock with make lock instead of this file")
 
 
 def unfinished(file: File) -> Iterator[Finding]:
-    """What is left to do belongs in the issue tracker, where it is seen."""
+    """Find markers of unfinished work, which belongs in the issue tracker."""
     yield from _matches("unfinished", file, UNFINISHED, "finish it, or say it in an issue")
 
 
 def skipped_tests(file: File) -> Iterator[Finding]:
-    """A test that is skipped or expected to fail shows nothing: make it run, or take it out."""
+    """Find tests that are skipped or expected to fail; they must run or be removed."""
     if not file.is_python_in("tests"):
         return
     for node in ast.walk(_syntax_tree(file)):
@@ -124,7 +127,7 @@ def skipped_tests(file: File) -> Iterator[Finding]:
 
 
 def prints(file: File) -> Iterator[Finding]:
-    """What runs on Lambda speaks through the logger, in fields."""
+    """Find `print` in code that runs on Lambda, which must use the structured logger."""
     if not file.is_python_in("layers", "functions"):
         return
     for node in ast.walk(_syntax_tree(file)):
@@ -133,7 +136,10 @@ def prints(file: File) -> Iterator[Finding]:
 
 
 def wildcard_grants(file: File) -> Iterator[Finding]:
-    """A statement that allows everything says why, in a comment on its line or the line above."""
+    """Find IAM statements that allow all actions or resources without a comment.
+
+    The comment gives the reason, on the same line or on the line above.
+    """
     if PurePosixPath(file.path).name not in {"template.yaml", "template.yml"}:
         return
     try:
@@ -169,7 +175,7 @@ def _matches(rule: str, file: File, pattern: str, message: str) -> Iterator[Find
 
 
 def _syntax_tree(file: File) -> ast.Module:
-    """The file's syntax tree; an empty one where it does not parse, which the linter reports."""
+    """Return the file's syntax tree; empty if it does not parse, which the linter reports."""
     try:
         return ast.parse(file.text, file.path)
     except SyntaxError:
@@ -177,7 +183,10 @@ def _syntax_tree(file: File) -> ast.Module:
 
 
 def _is_about_testing(node: ast.AST) -> bool:
-    """Whether `node` hangs on pytest, unittest or self: a JSON parser's skip() is nobody's test."""
+    """Whether `node` is an import or an attribute of pytest, unittest, self or mark.
+
+    A `skip()` of another object, for example a JSON parser, does not skip a test.
+    """
     if isinstance(node, ast.alias):
         return True
     while isinstance(node, ast.Attribute):
@@ -188,7 +197,7 @@ def _is_about_testing(node: ast.AST) -> bool:
 def _allowed(
     node: yaml.Node | None, reach: frozenset[str] = REACH_KEYS
 ) -> Iterator[tuple[str, yaml.ScalarNode]]:
-    """The scalars under the `reach` keys of every statement below `node` that allows."""
+    """Yield the scalars under the `reach` keys of every `Allow` statement below `node`."""
     if isinstance(node, yaml.MappingNode):
         pairs = {key.value: value for key, value in node.value if isinstance(key.value, str)}
         effect = pairs.get("Effect")
@@ -196,7 +205,7 @@ def _allowed(
             for key in sorted(reach & pairs.keys()):
                 yield from ((key, scalar) for scalar in _scalars(pairs[key]))
         for name, value in node.value:
-            # In a key's own policy the resource "*" is that key.
+            # In a key policy, the resource "*" is the key itself.
             yield from _allowed(value, reach - {"Resource"} if name.value == "KeyPolicy" else reach)
     elif isinstance(node, yaml.SequenceNode):
         for item in node.value:

@@ -1,8 +1,8 @@
-"""Scans the repository for secrets and for what the house rules forbid; CONTRIBUTING.md lists them.
+"""Scans the repository for secrets and violations of the project rules (see CONTRIBUTING.md).
 
     python -m tools.policy_scan
 
-Looks at every text file that git tracks or would add. Exits 1 if it finds anything.
+It reads every text file that git tracks or would add. The exit code is 1 if it finds anything.
 """
 
 import subprocess
@@ -14,12 +14,12 @@ from tools.policy_rules import RULES, File, Finding
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# (rule, path) -> why this file may break this rule. An entry that is no longer needed is an error.
+# (rule, path) -> why this file may break the rule. An entry that is not needed is an error.
 EXCEPTIONS: Mapping[tuple[str, str], str] = {}
 
 
 def scan(files: Iterable[File], exceptions: Mapping[tuple[str, str], str]) -> list[Finding]:
-    """All findings in `files` that no exception covers, and each exception that covers nothing."""
+    """Return all findings that no exception covers, and a finding for each unused exception."""
     findings = [finding for file in files for rule in RULES for finding in rule(file)]
     used = {(finding.rule, finding.path) for finding in findings} & exceptions.keys()
     stale = [
@@ -30,9 +30,9 @@ def scan(files: Iterable[File], exceptions: Mapping[tuple[str, str], str]) -> li
 
 
 def read_repository(root: Path) -> list[File]:
-    """The text files that git tracks in `root`, or would add; files that are not text are left out.
+    """Return the text files in `root` that git tracks or would add.
 
-    Raises subprocess.CalledProcessError where `root` is no git checkout.
+    Raises subprocess.CalledProcessError if `root` is not a git checkout.
     """
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
@@ -52,7 +52,7 @@ def _read(root: Path, path: str) -> File | None:
 
 
 def main() -> int:
-    """Scan this repository and print what was found."""
+    """Scan this repository, print the findings, and return the exit code."""
     try:
         files = read_repository(ROOT)
     except (OSError, subprocess.CalledProcessError):

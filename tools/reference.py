@@ -1,9 +1,9 @@
-"""Write what the pages of reference can take from the code, and the list of decisions.
+"""Generates blocks of the reference pages from the code, and the list of decisions.
 
-`python -m tools.reference` writes each block between its markers; with `--check` it writes nothing
-and fails where a page is not what the code says. The blocks are the commands (from the command
-line's own definition), the template's parameters and outputs, the state diagrams (from the
-transition tables) and the decisions (from their titles).
+`python -m tools.reference` writes each block between its markers. With `--check` it writes nothing
+and fails if a page is out of date. The blocks are the commands (from the definition of the command
+line), the template's parameters and outputs, the state diagrams (from the transition tables) and
+the decisions (from their titles).
 """
 
 import argparse
@@ -35,11 +35,11 @@ DECISIONS = (
     ("0067", "Time and effects"),
     ("0072", "Code"),
 )
-"""The groups of the list of decisions, by the first number of each."""
+"""The groups in the list of decisions, each with its first number."""
 
 
 def begin(block: str) -> str:
-    """The line before a generated block."""
+    """Return the marker line before a generated block."""
     return f"<!-- generated: {block}; python -m tools.reference writes it -->"
 
 
@@ -47,11 +47,11 @@ def begin(block: str) -> str:
 
 
 MANY = 5
-"""An option that so many commands take, with the same meaning, is described once."""
+"""An option that at least this many commands have, with the same meaning, is described once."""
 
 
 def commands() -> str:
-    """Every command with its arguments and options."""
+    """Return the block with every command, its arguments and its options."""
     found = dict(_leaves(typer.main.get_command(app), "roundsman"))
     takers: dict[tuple[str, ...], list[str]] = {}
     for name, command in found.items():
@@ -107,7 +107,7 @@ def _joined(row: Iterable[str]) -> str:
 
 
 def _help(text: str) -> tuple[str, list[str]]:
-    """A command's help without its examples, and the examples as they are typed."""
+    """Return a command's help without its examples, and the examples."""
     words, examples = list[str](), list[str]()
     for paragraph in text.split("\n\n"):
         said, *shown = " ".join(paragraph.split()).split("Example: ")
@@ -146,7 +146,7 @@ def _cell(text: str) -> str:
 
 
 def parameters() -> str:
-    """The parameters in their groups, with default, values and meaning."""
+    """Return the block with the template's parameters by group: default, values and meaning."""
     document = Template.read(TEMPLATE).document
     found: list[str] = []
     for group in _groups(document):
@@ -182,7 +182,7 @@ def _values(parameter: Document) -> str:
 
 
 def outputs() -> str:
-    """The outputs of the stack."""
+    """Return the block with the outputs of the stack."""
     rows = ["| output | meaning |", "| --- | --- |"]
     for name, one in part(Template.read(TEMPLATE).document, "Outputs").items():
         rows.append(f"| `{name}` | {_cell(str(mapping_of(one)['Description']))} |")
@@ -193,7 +193,7 @@ def outputs() -> str:
 
 
 def decisions() -> str:
-    """The decisions by group, each with its title."""
+    """Return the block with the decisions by group, each with its title."""
     files = sorted((DOCS / "decisions").glob("[0-9]*.md"))
     found: list[str] = []
     for title, group in groupby(files, key=_group):
@@ -220,13 +220,13 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
     "decisions": ("decisions/index.md", decisions),
 }
-"""The generated blocks: the page in docs/ that has each, and what writes it."""
+"""The generated blocks by name: the page in docs/ and the function that generates the block."""
 
 
 def written(page: str, block: str, text: str) -> str:
-    """The page with this block as the code says now.
+    """Return the page with `text` as the content of this block.
 
-    Raises ValueError where it does not have the block's markers, each once.
+    Raises ValueError if the page does not contain each marker of the block exactly once.
     """
     before, marker, rest = page.partition(begin(block))
     _, end, after = rest.partition(END)
@@ -236,7 +236,7 @@ def written(page: str, block: str, text: str) -> str:
 
 
 def pages() -> dict[Path, str]:
-    """Every page with generated blocks, as it should be."""
+    """Return the up-to-date text of every page with generated blocks."""
     found: dict[Path, str] = {}
     for block, (name, write) in BLOCKS.items():
         path = DOCS / name
@@ -246,12 +246,12 @@ def pages() -> dict[Path, str]:
 
 
 def out_of_date(wanted: Mapping[Path, str]) -> Iterable[Path]:
-    """The pages that are not what the code says."""
+    """Return the pages whose file differs from the wanted text."""
     return [path for path, text in wanted.items() if path.read_text(encoding="utf-8") != text]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Write or check the pages. 0 where they are as the code says."""
+    """Write or check the pages, and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.reference", description=__doc__)
     parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
     options = parser.parse_args(arguments)

@@ -1,8 +1,8 @@
-"""What of CHANGELOG.md is against the rule: a release names sources that `make verify` passed on.
+"""Checks that each release in CHANGELOG.md names sources that `make verify` passed on.
 
-A release is a heading with its version (`## 0.2.0`, more may follow it). Its section has a line
-`Verified: HASH`, whose hash is in docs/verified.json. What is not released yet is under
-`## Unreleased`; without such a section the sources are those of the newest release.
+A release is a heading that begins with its version (`## 0.2.0`). Its section has a line
+`Verified: HASH`, with a hash from docs/verified.json. Unreleased changes are under
+`## Unreleased`. Without that section, the sources must be those of the newest release.
 """
 
 import re
@@ -12,7 +12,7 @@ from dataclasses import dataclass
 BEFORE_THE_RULE = {
     "0.1.0": "handed out under no heading of its own, before releases named what was verified"
 }
-"""Versions that name no hash, and why. No other is to follow."""
+"""The versions without a hash, and the reason. Do not add others."""
 
 UNRELEASED = "Unreleased"
 _HEADING = re.compile(r"^## (\S+).*$", re.MULTILINE)
@@ -21,14 +21,15 @@ _VERIFIED = re.compile(r"^Verified: `?([0-9a-f]{64})`?$", re.MULTILINE)
 
 @dataclass(frozen=True, slots=True)
 class Release:
-    """A section of the changelog; `verified` is the hash that it names, if it names one."""
+    """A section of the changelog."""
 
     version: str
     verified: str | None
+    """The hash in the section; None if it has none."""
 
 
 def releases(changelog: str) -> list[Release]:
-    """The sections, newest first, that of what is not released among them."""
+    """Return the sections of the changelog, newest first, including `Unreleased`."""
     headings = list(_HEADING.finditer(changelog))
     ends = [*(heading.start() for heading in headings[1:]), len(changelog)]
     found = []
@@ -41,10 +42,10 @@ def releases(changelog: str) -> list[Release]:
 def problems(
     changelog: str, *, version: str, verified: Collection[str], sources: str
 ) -> Iterator[str]:
-    """What is wrong, a sentence each.
+    """Yield a sentence for each problem in the changelog.
 
-    `version` is the package's; `verified` are the hashes that make verify passed on; `sources` is
-    the hash of the sources as they are.
+    `version` is the version of the package, `verified` contains the hashes that `make verify`
+    passed on, and `sources` is the hash of the current sources.
     """
     sections = releases(changelog)
     found = [each for each in sections if each.version != UNRELEASED]

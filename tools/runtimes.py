@@ -1,4 +1,4 @@
-"""Finds Java and npm on this machine, or takes both from locked wheels into .cache/runtimes."""
+"""Finds Java and npm on this machine, or installs them from locked wheels into .cache/runtimes."""
 
 import os
 import platform
@@ -15,15 +15,17 @@ OLDEST_JAVA = 17  # DynamoDB Local 3 is compiled for it
 
 
 class ToolError(Exception):
-    """Something a test needs cannot be had here; the message says what to do, in a sentence."""
+    """A program that a test needs is not available; the message says in a sentence what to do."""
 
 
 @dataclass(frozen=True)
 class Npm:
-    """How to call npm: the command's first words, and a folder that must be on the PATH."""
+    """How to run npm."""
 
     command: tuple[str, ...]
+    """The first words of the command."""
     path: Path | None = None
+    """A folder that must be in PATH; None if PATH is sufficient."""
 
     def environment(self) -> dict[str, str]:
         if self.path is None:
@@ -32,15 +34,15 @@ class Npm:
 
 
 def find_java_home() -> Path:
-    """The folder of a Java runtime of version 17 or newer: the machine's own, else the wheel's.
+    """Return the folder of a Java runtime of version 17 or newer, installed or from the wheel.
 
-    Raises ToolError where neither can be had.
+    Raises ToolError if neither is available.
     """
     return _installed_java_home() or _java_home_from_wheel()
 
 
 def find_npm() -> Npm:
-    """The machine's own npm, else the wheel's. Raises ToolError where neither can be had."""
+    """Return the installed npm, or that of the wheel. Raises ToolError if neither is available."""
     on_path = shutil.which("npm")
     if on_path and shutil.which("node"):
         return Npm((on_path,))
@@ -48,7 +50,7 @@ def find_npm() -> Npm:
 
 
 def jvm_library(java_home: Path) -> Path | None:
-    """The shared library that holds the Java virtual machine, where `java_home` has one."""
+    """Return the shared library of the Java virtual machine; None if `java_home` has none."""
     name, folder = {
         "Darwin": ("libjvm.dylib", "lib"),
         "Windows": ("jvm.dll", "bin"),
@@ -79,7 +81,10 @@ def _java_home_of(command: str) -> Path | None:
 
 
 def java_home_from_settings(told: str) -> Path | None:
-    """Read what `java -XshowSettings:properties -version` says; None if too old or partial."""
+    """Parse the Java home from `java -XshowSettings:properties -version`.
+
+    Returns None if the version is too old or the runtime is incomplete.
+    """
     home = re.search(r"^\s*java\.home = (.+)$", told, re.MULTILINE)
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", told, re.MULTILINE)
     if home is None or version is None or int(version[1]) < OLDEST_JAVA:
@@ -108,13 +113,13 @@ def _npm_from_wheel() -> Npm:
 
 
 def _wheels() -> Path:
-    """A folder with the locked wheels of requirements/engines.txt, unpacked once."""
+    """Return the folder with the wheels of requirements/engines.txt; install them if necessary."""
     lock = ROOT / "requirements" / "engines.txt"
     target = CACHE / "runtimes"
     stamp = target / "installed-from.txt"
     if stamp.is_file() and stamp.read_bytes() == lock.read_bytes():
         return target
-    # Unpacked beside its place and renamed, so that a broken download never looks installed.
+    # Installed into another folder and renamed, so that a partial download is never used.
     partial = CACHE / f"runtimes-{os.getpid()}"
     try:
         _pip_install(lock, partial)
@@ -147,6 +152,6 @@ def _pip_install(lock: Path, target: Path) -> None:
 
 
 def last_line(text: str) -> str:
-    """The last line of a tool's output that says anything: what a person needs of it first."""
+    """Return the last line of a tool's output that is not empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     return lines[-1] if lines else "it said nothing"

@@ -1,12 +1,12 @@
-"""Long random runs in memory: random workflows, orders, schedules, faults, and what people do.
+"""Long random runs in memory: random workflows, orders, schedules, faults and operator actions.
 
-    python -m tools.soak --minutes 10            # as many stories as fit
-    python -m tools.soak --orders 100000         # so many orders
-    python -m tools.soak --seed 4711 --stories 1 # one story again: the seed that was printed
+    python -m tools.soak --minutes 10            # run stories for 10 minutes
+    python -m tools.soak --orders 100000         # run stories until 100,000 orders were sent
+    python -m tools.soak --seed 4711 --stories 1 # repeat one story with the printed seed
 
-Each story is one world from one number; the next number is the next story. After every event all
-invariants are held, and at the end every order must have ended. The exit code is 1 where one did
-not hold; the seed and the trace of the first few are printed.
+Each story is a simulated world that is derived from one seed; the next story uses the next number.
+All invariants are checked after every event, and at the end every order must have ended. If a
+check fails, the exit code is 1, and the seed and the trace of the first few stories are printed.
 """
 
 import argparse
@@ -22,7 +22,7 @@ from pathlib import Path
 from tools.soak_stories import Account, Story
 
 IN_ONE_GO = 20
-"""Stories that a worker runs before it reports."""
+"""The number of stories that a worker process runs before it reports."""
 
 TRACES_SHOWN = 3
 SAYS_EVERY = 10.0
@@ -30,15 +30,16 @@ SAYS_EVERY = 10.0
 
 @dataclass
 class Found:
-    """What a worker reports: its account, and of each story that broke its seed and why."""
+    """The report of a worker process, or the sum of several reports."""
 
     account: Account = field(default_factory=Account)
     broken: list[tuple[int, str]] = field(default_factory=list)
+    """The seed and the error of each story that failed."""
 
 
 @dataclass(frozen=True)
 class Limits:
-    """When to stop: after so many seconds, stories or orders, whichever comes first."""
+    """The limits of a run, which stops at the first one that it reaches; None for no limit."""
 
     seconds: float | None = None
     stories: int | None = None
@@ -46,18 +47,18 @@ class Limits:
 
 
 def run_stories(seeds: Iterable[int]) -> Found:
-    """Run one story for each seed. A story that breaks is not in the account."""
+    """Run one story for each seed. The account does not include stories that fail."""
     found = Found()
     for seed in seeds:
         try:
             found.account.add(Story(seed).run())
-        except Exception as broken:  # noqa: BLE001  # whatever it is, it is what this looks for
+        except Exception as broken:  # noqa: BLE001  # any exception is a failed story
             found.broken.append((seed, f"{type(broken).__name__}: {broken}"))
     return found
 
 
 def soak(first_seed: int, limits: Limits, workers: int) -> Iterator[Found]:
-    """Run stories side by side until a limit is reached; all that was found so far, as it grows."""
+    """Run stories in parallel until a limit is reached, and yield the sum of all reports so far."""
     began, total = time.monotonic(), Found()
     seeds = islice(count(first_seed), limits.stories)
     with ProcessPoolExecutor(workers) as pool:
@@ -85,7 +86,7 @@ def _enough(total: Found, limits: Limits, passed: float) -> bool:
 
 
 def summary(total: Found, seconds: float) -> str:
-    """The totals for people."""
+    """Return the totals as text for people; `seconds` is the duration of the run."""
     account = total.account
     faults = sum(account.faults.values())
     return "\n".join(
@@ -102,7 +103,7 @@ def summary(total: Found, seconds: float) -> str:
 
 
 def counts_of(total: Found) -> dict[str, int]:
-    """What was run and found, each as one number."""
+    """Return the numbers of orders, stories, faults and violations."""
     account = total.account
     return {
         "orders": account.orders,
@@ -113,7 +114,7 @@ def counts_of(total: Found) -> dict[str, int]:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Soak as the command line says, with a line of progress now and then."""
+    """Run the command line, print the progress every 10 s, and return the exit code."""
     asked = _parser().parse_args(arguments)
     limits = Limits(
         seconds=None if asked.minutes is None else asked.minutes * 60,

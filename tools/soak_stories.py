@@ -1,4 +1,4 @@
-"""Random stories of orders, each from one number: workflow, orders, mishaps and what people do."""
+"""Random stories: a workflow, orders, mishaps and operator actions that derive from one seed."""
 
 from collections import Counter
 from collections.abc import Callable
@@ -38,29 +38,35 @@ STRATEGIES: tuple[Callable[[], Undo | Archive | Wait], ...] = (
 
 
 GONE = "retention is over"
-"""Why a command may be put aside: what it is about is over and gone."""
+"""The problem with which a command may be rejected: its task's record has expired."""
 
 
 class Lost(AssertionError):
-    """An order was sent, and there is no task of it; or a good message was put aside."""
+    """A sent order has no task, or a valid message was rejected."""
 
 
 @dataclass
 class Account:
-    """What became of many stories. `faults` are by kind, `ends` by state."""
+    """The totals of several stories."""
 
     stories: int = 0
     orders: int = 0
     events: int = 0
     calls: int = 0
+    """Calls to AWS in which a fault was possible."""
     commands: int = 0
+    """Actions of operators, applications and people who answer a callback."""
     troubles: int = 0
+    """Faults at the remote services."""
     redriven: int = 0
+    """Dead letters that were redriven."""
     faults: Counter[str] = field(default_factory=Counter)
+    """The number of faults of calls, by kind."""
     ends: Counter[str] = field(default_factory=Counter)
+    """The number of orders, by the final state of the task."""
 
     def add(self, other: "Account") -> None:
-        """That and this together."""
+        """Add the totals of `other` to this account."""
         for name in ("stories", "orders", "events", "calls", "commands", "troubles", "redriven"):
             setattr(self, name, getattr(self, name) + getattr(other, name))
         self.faults += other.faults
@@ -68,7 +74,7 @@ class Account:
 
 
 def random_workflow(chance: Random) -> Workflow:
-    """One to five steps in any order of dependency, with any of the strategies."""
+    """Return a workflow of one to five steps with random dependencies and failure strategies."""
     steps: list[Step] = []
     for number in range(chance.randint(1, 5)):
         after = tuple(step for step in steps if chance.random() < 0.5)
@@ -115,7 +121,7 @@ def _random_compensation(chance: Random) -> Compensation | None:
 
 
 def random_mishaps(chance: Random) -> Mishaps:
-    """Mostly a few, sometimes many, and sometimes of one kind only."""
+    """Return random probabilities of mishaps: low, high, or zero except for one kind."""
     return Mishaps.some(chance.choice((0.0, 0.01, 0.03, 0.08))).but(
         meetings=chance.choice((0.0, 0.05)),
         repeats=chance.choice((0.0, 0.05, 0.2)),
@@ -126,13 +132,13 @@ def random_mishaps(chance: Random) -> Mishaps:
 
 @dataclass
 class Story:
-    """One world from one number, from its first order to the end of all of them."""
+    """A simulated world that is derived from one seed, from its first order to the end of all."""
 
     seed: int
     account: Account = field(default_factory=Account)
 
     def __post_init__(self) -> None:
-        self.chance = Random(self.seed)  # noqa: S311  # repeatable is what it must be
+        self.chance = Random(self.seed)  # noqa: S311  # it must be repeatable
         workflow = random_workflow(self.chance)
         self.world = World(
             workflow,
@@ -144,12 +150,16 @@ class Story:
         )
         self.sent: list[str] = []
         self.noes: dict[EffectKey, int] = {}
-        if self.chance.random() < 0.3:  # one step is approved by somebody outside
+        if self.chance.random() < 0.3:  # one step waits for a callback from a person
             asking = self.world.on(self.chance.choice(workflow.steps).name)
             asking.asks(timedelta(seconds=self.chance.choice((40, 300))), times=FOR_EVER)
 
     def run(self) -> Account:
-        """Let it all happen. Raises InvariantBroken."""
+        """Run the story and return its totals.
+
+        Raises InvariantBroken if an invariant does not hold, and Lost if an order or a message was
+        lost.
+        """
         for _ in range(self.chance.randint(1, ORDERS_AT_MOST)):
             self._send_order()
             self._wait()
@@ -167,7 +177,7 @@ class Story:
         return self._account()
 
     def _end(self) -> None:
-        """Nothing goes wrong any more; what is dead is put back: so every order must end."""
+        """Run without mishaps, redrive the dead letters, and check that every order ended."""
         self.world.run()
         self.account.redriven += self.world.redrive()
         self.world.run()
@@ -194,13 +204,13 @@ class Story:
         total = chance.choice((10, 30))
         lines = [{"sku": f"line-{number}"} for number in range(chance.randint(1, 3))]
         self.sent.append(self.world.submit({"total": total, "lines": lines}, options=options))
-        if chance.random() < 0.1:  # the application is not sure and sends it once more
+        if chance.random() < 0.1:  # the application sends the same order again
             self.world.submit(
                 {"orderId": self.sent[-1], "total": total, "lines": lines}, options=options
             )
 
     def _do_something(self) -> None:
-        """An operator, or the application, acts on some order or agent."""
+        """Let an operator or the application act on a random order or agent."""
         chance, operator = self.chance, self.world.operator
         order_id = chance.choice(self.sent)
         if order_id not in self.world.processes.watch.tasks:
@@ -238,9 +248,9 @@ class Story:
             self.world.operator.extend(order_id, more, self.chance.choice(under_way))
 
     def _resolve_a_step(self, order_id: str) -> None:
-        """A person looks at the service, and says what there is.
+        """Let an operator resolve a random step by its effect at the service.
 
-        What they say of an undo they have seen to: they may undo it by hand.
+        An undo that failed is resolved as done: the operator may have undone it by hand.
         """
         task = self.world.task(order_id)
         begun = [name for name, record in task.steps.items() if record.started_at is not None]
@@ -258,7 +268,7 @@ class Story:
         return effect in self.world.services.ledger.standing(effect.task_id)
 
     def _answer_some(self) -> None:
-        """Whoever was asked answers some of it, by the last token or by one of before, in time."""
+        """Answer some open callback requests, with the last token or an earlier one, in time."""
         for (order_id, step), asked in list(self.world.processes.tokens.items()):
             waits = [n for n, one in enumerate(asked, start=1) if self._waits(asked, one)]
             for _ in range(self.chance.choice((0, 1, 1, 1, 2)) if waits else 0):
@@ -266,15 +276,16 @@ class Story:
                 self._answer(order_id, step, self.chance.choice(waits))
 
     def _waits(self, asked: list[CallbackRequest], one: CallbackRequest) -> bool:
-        """Whether its effect was asked for, by this token or another, and not answered with No."""
+        """Whether a token for the same effect is still open and was not answered with No."""
         open_now = asked[self.noes.get(one.effect, 0) :]
         return any(o.effect == one.effect and o.until > self.world.now for o in open_now)
 
     def _answer(self, order_id: str, step: str, number: int) -> None:
-        """A Yes, or a No where nothing was done. Who says No does nothing until asked again.
+        """Answer a callback request with Yes, or with No if the effect did not take place.
 
-        Nobody does what was undone meanwhile: a task that never heard that somebody was asked
-        cannot wait for them.
+        After a No, the person does nothing until the next request. An effect that was undone in the
+        meantime is not performed: a task that did not learn that a person was asked cannot wait for
+        the answer.
         """
         asked = self.world.processes.tokens[order_id, step]
         effect = asked[number - 1].effect
@@ -290,7 +301,7 @@ class Story:
             self.world.answer(order_id, step, error=no, asked=number)
 
     def _repair(self, order_id: str) -> None:
-        """What waits for a person is resubmitted, or what cannot be undone is done by hand."""
+        """Resubmit an archived task, or resolve a step of it by hand."""
         task = self.world.task(order_id)
         if task.state is not TaskState.ARCHIVED or self.chance.random() < 0.3:
             return

@@ -1,11 +1,11 @@
-"""The engine's sources as one hash, and which commits have changed them since a hash.
+"""Computes one hash of the engine's sources, and the number of commits that changed them since.
 
-What the proof is about is what is deployed: the functions, the layers and the template. The test
-kit is no part of it, since no layer ships it: like the tests, it is the judge, not the judged.
+The sources are the files that are deployed: the functions, the layers and the template. The test
+kit is excluded, because no layer contains it.
 
-The hash is that of a list: for each file, in the order of their paths, the id that git gives to its
-contents, and its path. So it is the same in every checkout, of every commit with the same files,
-and in a copy that git knows nothing of.
+The hash is the SHA-256 of a list that contains, for each file in the order of the paths, the ID of
+its git blob and its path. So the hash is the same in every checkout of every commit with the same
+files, and in a copy without git.
 """
 
 import hashlib
@@ -17,43 +17,45 @@ from pathlib import Path
 SOURCES = ("functions", "layers", "template.yaml")
 LEFT_OUT = ("layers/core/roundsman/testing/",)
 MADE = frozenset({"__pycache__", ".DS_Store"})
-"""What a machine leaves in a folder; only told apart by name where git cannot say."""
+"""Names of generated files and folders; used only if git cannot list the files."""
 
 
 def hash_here(project: Path) -> str:
-    """The hash of the sources as they are in this folder now, committed or not."""
+    """Return the hash of the current sources in this folder, committed or not."""
     files = _tracked(project) or _found(project)
     return _hash((path, _id((project / path).read_bytes())) for path in files)
 
 
 def hash_of(project: Path, commit: str) -> str:
-    """The hash of the sources in a commit. Raises NoHistory where git cannot say."""
+    """Return the hash of the sources in a commit. Raises NoHistory if git cannot list them."""
     listed = _git(project, "ls-tree", "-r", "-z", "--full-tree", commit, "--", *SOURCES)
     entries = [entry.partition("\t") for entry in listed.split("\0") if entry]
     return _hash((path, about.split()[2]) for about, _, path in entries)
 
 
 class NoHistory(Exception):
-    """There is no git, or this is no checkout of it; the reason is in the message."""
+    """git is not installed, or the folder is not a git checkout; the message has the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """How many commits have changed the sources since those of a hash.
-
-    `found` is whether any commit has just those sources; else all commits are counted that there
-    are, which in a `shallow` clone are not all. `edited` says that the sources here are not those
-    of the last commit.
-    """
+    """The changes of the sources since they had a given hash."""
 
     commits: int
+    """The number of commits that changed the sources. If `found` is False, all known commits."""
     found: bool
+    """Whether a commit with this hash exists."""
     shallow: bool
+    """Whether this is a shallow clone, which does not contain all commits."""
     edited: bool
+    """Whether the current sources differ from those of the last commit."""
 
 
 def since(project: Path, verified: str | None) -> Since:
-    """What has happened to the sources since they had this hash. Raises NoHistory."""
+    """Return the changes of the sources since they had this hash; None counts as an unknown hash.
+
+    Raises NoHistory if the folder is not a git checkout.
+    """
     if not _is_top(project):
         raise NoHistory("this is no git checkout")
     touching = _git(project, "rev-list", "HEAD", "--", *_PATHS).split()
@@ -76,13 +78,13 @@ def _hash(files: Iterable[tuple[str, str]]) -> str:
 
 
 def _id(contents: bytes) -> str:
-    """What git calls these contents."""
+    """Return the ID of the git blob with these contents."""
     head = b"blob %d\0" % len(contents)
     return hashlib.sha1(head + contents, usedforsecurity=False).hexdigest()
 
 
 def _tracked(project: Path) -> list[str]:
-    """The files that git tracks here and that are there; none where it does not know."""
+    """Return the existing files that git tracks; none if this is not a git checkout."""
     try:
         listed = _git(project, "ls-files", "-z", "--", *SOURCES) if _is_top(project) else ""
     except NoHistory:
@@ -91,7 +93,7 @@ def _tracked(project: Path) -> list[str]:
 
 
 def _found(project: Path) -> list[str]:
-    """All files but those that a machine has made."""
+    """Return all files except generated ones."""
     found = [path for top in SOURCES for path in (project / top, *(project / top).rglob("*"))]
     return [
         path.relative_to(project).as_posix()
@@ -101,7 +103,7 @@ def _found(project: Path) -> list[str]:
 
 
 def _is_top(project: Path) -> bool:
-    """Whether the folder is a checkout by itself, and no copy inside of another one."""
+    """Whether the folder is the root of a git checkout, and not a copy inside another checkout."""
     try:
         return Path(_git(project, "rev-parse", "--show-toplevel").strip()) == project.resolve()
     except NoHistory:

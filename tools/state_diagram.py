@@ -1,4 +1,4 @@
-"""The state diagrams of docs/reference/states.md, drawn from the transition tables.
+"""Generates the state diagrams of docs/reference/states.md from the transition tables.
 
 `python -m tools.reference` writes them into the page.
 """
@@ -19,13 +19,13 @@ BY_PEOPLE = frozenset(
     }
 )
 AT_REST = frozenset({ProcessState.PROCESSED, ProcessState.ERROR})
-"""Where a step may stay for good, though its undo may begin."""
+"""The states in which a step may stay permanently, although its undo may begin."""
 
 Arrow = tuple[str, str, str]
 
 
 def diagrams() -> str:
-    """The generated block: of tasks and of steps, what happens by itself and what people ask."""
+    """Return the diagrams of tasks and steps: automatic transitions and those by people."""
     return "\n".join(
         [
             "### The states of a task",
@@ -80,7 +80,7 @@ def _step_lines() -> list[str]:
 
 
 def _drawn(arrows: Iterable[Arrow]) -> list[str]:
-    """One line for each pair of states, with all that leads from the one to the other."""
+    """Return a line for each pair of states, with all events that lead from one to the other."""
     events: dict[tuple[str, str], list[str]] = {}
     for before, after, event in arrows:
         events.setdefault((before, after), []).append(event)

@@ -1,10 +1,11 @@
-"""Figures of the project's structure, for a reader who wants to know how hard it is to find a way.
+"""Measures the project's structure, to show how easy it is to navigate.
 
     python -m tools.structure          # a table on stdout
     python -m tools.structure --json
 
-It prints the modules of each package, the import levels and cycles, class names with two meanings,
-lines by area, and the files that one reply of an agent crosses from its queue to the next request.
+It prints the number of modules of each package, the import levels and cycles, the class names that
+are defined twice, the lines by area, and the files that run while one reply of an agent is handled,
+from its queue to the next request.
 """
 
 import argparse
@@ -44,14 +45,14 @@ AREAS = {
 SERVICES = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 ORDER = "events/good.json"
 FRAGMENT = 60
-"""A module of fewer lines is listed: it may be only a fragment of another."""
+"""Modules with fewer lines are listed, because they may be fragments of another module."""
 
 
 Figures: TypeAlias = Mapping[str, Mapping[str, object] | Sequence[object]]
 
 
 def figures() -> Figures:
-    """All figures, by name."""
+    """Return all figures, by name."""
     graph = _graph()
     return {
         "modules": _modules(graph),
@@ -70,16 +71,16 @@ def _graph() -> grimp.ImportGraph:
 
 
 def _modules(graph: grimp.ImportGraph) -> dict[str, int]:
-    """How many modules each package holds itself, its `__init__` not counted."""
+    """Return the number of modules directly in each package, without its `__init__`."""
     packages = {module.rpartition(".")[0] for module in graph.modules}
     counted = Counter(m.rpartition(".")[0] for m in graph.modules if m not in packages)
     return dict(sorted(counted.items()))
 
 
 def _levels(graph: grimp.ImportGraph, package: str) -> list[set[str]]:
-    """The modules of a package in layers: each imports only from the layers before it.
+    """Return the modules of a package by level; each module imports only from lower levels.
 
-    Modules of one cycle stand in one layer.
+    The modules of a cycle are on one level.
     """
     group = {m: frozenset(cycle) for cycle in _cycles(graph) for m in cycle}
     nodes = {m: group.get(m, frozenset({m})) for m in graph.modules if _is_in(m, package)}
@@ -102,7 +103,7 @@ def _levels(graph: grimp.ImportGraph, package: str) -> list[set[str]]:
 
 
 def _cycles(graph: grimp.ImportGraph) -> list[set[str]]:
-    """The strongly connected components of more than one module (Tarjan's algorithm)."""
+    """Return the strongly connected components of two or more modules (Tarjan's algorithm)."""
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []
@@ -134,7 +135,7 @@ def _is_in(module: str, package: str) -> bool:
 
 
 def _names_twice() -> dict[str, list[str]]:
-    """Public class names that more than one module of engine and console defines."""
+    """Return the public class names that several modules of the engine and the console define."""
     found = defaultdict(list)
     for path in _files(("layers/core/**/*.py", "console/**/*.py")):
         for node in ast.parse(path.read_text(encoding="utf-8")).body:
@@ -153,9 +154,10 @@ def _fragments() -> list[str]:
 
 
 def _reply_path() -> set[str]:
-    """The engine's files with a function that runs while the first reply of an order is handled.
+    """Return the engine's files with a function that runs while a reply is handled.
 
-    The order is the example's, on the stack in memory; from the SQS event to the next request.
+    It is the first reply of the example order on the in-memory stack, from the SQS event to the
+    next request.
     """
     from roundsman.testing.remote_services import RemoteServices
     from roundsman.testing.stack import Clock, deployed
@@ -211,7 +213,7 @@ def _count(path: Path) -> int:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print the figures."""
+    """Print the figures and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.structure", description=__doc__)
     parser.add_argument("--json", action="store_true", help="all figures, as JSON")
     asked = parser.parse_args(arguments)
@@ -221,7 +223,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def as_text(found: Figures) -> str:
-    """The figures for people: each with its entries below it."""
+    """Return the figures as text for people, each with its entries below."""
     lines: list[str] = []
     for name, value in found.items():
         entries = value.items() if isinstance(value, Mapping) else enumerate(value, 1)

@@ -1,8 +1,9 @@
-"""Adds up the JUnit reports of several pytest runs: one line, `N passed, N failed`.
+"""Adds up the JUnit reports of several pytest runs and prints one line, `N passed, N failed`.
 
     python -m tools.totals .cache/reports
 
-Exits 1 if a test failed, if one was skipped (here a test runs or is not there), or if none ran.
+The exit code is 1 if a test failed, if a test was skipped (this project does not allow it), or if
+no test ran.
 """
 
 import sys
@@ -12,7 +13,7 @@ from pathlib import Path
 
 
 def totals(folder: Path) -> Counter[str]:
-    """How many tests passed, failed and were skipped in all reports of `folder`."""
+    """Return the numbers of passed, failed and skipped tests in all reports of `folder`."""
     counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
     for report in sorted(folder.glob("*.xml")):
         counts.update(totals_of(report))
@@ -20,9 +21,12 @@ def totals(folder: Path) -> Counter[str]:
 
 
 def totals_of(report: Path) -> Counter[str]:
-    """The same of one report. Raises OSError and ElementTree's ParseError."""
+    """Return the numbers of passed, failed and skipped tests in one report.
+
+    Raises OSError or ElementTree's ParseError if the report cannot be read.
+    """
     counts: Counter[str] = Counter(passed=0, failed=0, skipped=0)
-    # The report is pytest's own, written just before: no foreign XML is parsed.
+    # pytest has just written this report, so no untrusted XML is parsed.
     for suite in ET.parse(report).getroot().iter("testsuite"):  # noqa: S314
         failed = int(suite.get("failures", 0)) + int(suite.get("errors", 0))
         skipped = int(suite.get("skipped", 0))
@@ -33,7 +37,7 @@ def totals_of(report: Path) -> Counter[str]:
 
 
 def main() -> int:
-    """Print the line for the folder named on the command line."""
+    """Print the totals of the folder on the command line, and return the exit code."""
     counts = totals(Path(sys.argv[1]))
     if counts["skipped"]:
         print(f"{counts['skipped']} tests were skipped: make each run, or take it out")

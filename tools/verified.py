@@ -1,13 +1,14 @@
-"""Keeps account of `make verify`: what each part of it counted, and which sources they passed on.
+"""Records the results of `make verify`: the counts of each part, and the sources that passed.
 
-    python -m tools.verified begin [--smaller WHY]   # forget the last run's parts
+    python -m tools.verified begin [--smaller WHY]   # delete the results of the last run
     python -m tools.verified part NAME REPORT -- COMMAND ...
-    python -m tools.verified finish                  # all parts passed: write docs/verified.json
-    python -m tools.verified status                  # how many commits nobody has verified
+    python -m tools.verified finish                  # write docs/verified.json if all parts passed
+    python -m tools.verified status                  # print the number of unverified commits
 
-A part is a command that writes a report: pytest's as JUnit XML, any other as one JSON object. Its
-exit code is the part's. `finish` writes nothing where a part failed or did not run, where the
-sources changed meanwhile, or where the run was a smaller one; only the last of these is a success.
+A part is a command that writes a report: JUnit XML from pytest, otherwise one JSON object. The exit
+code of the part is that of the command. `finish` writes nothing and fails if a part failed or did
+not run, or if the sources changed during the run. It writes nothing and succeeds if the run was a
+smaller one.
 """
 
 import argparse
@@ -31,36 +32,38 @@ PROJECT = Path(__file__).resolve().parent.parent
 ACCOUNT = Path("docs/verified.json")
 REPORTS = Path(".cache/reports/verify")
 PARTS = ("in-process", "servers", "proof", "mutants", "soak")
-"""All that `make verify` runs; a run without one of them proves nothing."""
+"""The parts of `make verify`; a run without one of them verifies nothing."""
 
 NARROWING = ("PYTEST_ADDOPTS", "CRASH_ONLY", "EXPLORATION_RECORD")
-"""Variables of the environment that leave tests out, or let them pass."""
+"""Environment variables that exclude tests or let them pass."""
 
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What came of one part: whether it passed, what it counted, and in how many seconds."""
+    """The result of one part."""
 
     name: str
     passed: bool
     seconds: int
+    """The duration."""
     counts: Mapping[str, int] = field(default_factory=dict)
+    """The numbers in the report, by name."""
 
     def said(self) -> str:
-        """A line for people."""
+        """Return the result as a line for people."""
         counts = ", ".join(f"{count} {name}" for name, count in self.counts.items())
         result = "passed" if self.passed else "FAILED"
         return f"{self.name}: {result} in {self.seconds} s: {counts or 'nothing counted'}"
 
 
 class NotVerified(Exception):
-    """Why nothing is written, in a sentence."""
+    """The run verified nothing; the message is a sentence with the reason."""
 
 
 def begin(project: Path, smaller: str) -> None:
-    """Forget what is left of an earlier run, and note which sources this one is about.
+    """Delete the results of the last run, and record the hash of the sources for this run.
 
-    `smaller` says why it proves less than a whole run, where it does.
+    `smaller` is the reason why this run proves less than a whole run; empty for a whole run.
     """
     smaller = " ".join([smaller, *(name for name in NARROWING if os.environ.get(name))]).strip()
     folder = project / REPORTS
@@ -72,7 +75,11 @@ def begin(project: Path, smaller: str) -> None:
 
 
 def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> int:
-    """Run the command and keep what it counted; its exit code, or 1 where it reports no success."""
+    """Run the command, store the counts of its report, and return its exit code.
+
+    Returns 1 if the command succeeds, but its report is missing or contains failed or skipped
+    tests.
+    """
     began = time.monotonic()
     (project / report).unlink(missing_ok=True)
     code = subprocess.run(command, cwd=project, check=False).returncode
@@ -86,9 +93,10 @@ def run_part(project: Path, name: str, report: Path, command: Sequence[str]) -> 
 
 
 def counted(report: Path) -> dict[str, int]:
-    """What a report counts; nothing where it is missing or broken off.
+    """Return the numbers in a report, by name; empty if it is missing or incomplete.
 
-    Of JUnit XML the tests, and the sum of each whole number that tests have recorded by name.
+    For JUnit XML, these are the numbers of tests, and for each integer property that tests have
+    recorded, its sum.
     """
     try:
         if report.suffix == ".xml":
@@ -101,7 +109,7 @@ def counted(report: Path) -> dict[str, int]:
 
 def _recorded(report: Path) -> Counter[str]:
     found: Counter[str] = Counter()
-    # pytest's own report, written just before: no foreign XML is parsed.
+    # pytest has just written this report, so no untrusted XML is parsed.
     for each in ET.parse(report).getroot().iter("property"):  # noqa: S314
         name, value = each.get("name", ""), each.get("value", "")
         if name and value.isdecimal():
@@ -110,7 +118,11 @@ def _recorded(report: Path) -> Counter[str]:
 
 
 def finish(project: Path) -> str:
-    """Write the account where all parts passed; what is to be said. Raises NotVerified."""
+    """Write docs/verified.json if all parts passed, and return a text for people.
+
+    For a smaller run, nothing is written. Raises NotVerified if a part failed or did not run, or if
+    the sources changed during the run.
+    """
     folder = project / REPORTS
     try:
         begun = json.loads((folder / "begun.json").read_text())
@@ -174,13 +186,13 @@ def _date(project: Path) -> str:
 
 
 def last_verified(project: Path) -> str | None:
-    """The hash of the sources that were verified last; None where none ever were."""
+    """Return the hash of the sources that were verified last; None if there are none."""
     found = _account(project).get("sources")
     return None if found is None else str(found)
 
 
 def verified(project: Path) -> dict[str, str]:
-    """Every hash that was verified, with the date; the last one too."""
+    """Return all verified hashes with their dates, including the last one."""
     account = _account(project)
     found = dict(cast("Mapping[str, str]", account.get("before", {})))
     if account:
@@ -189,7 +201,7 @@ def verified(project: Path) -> dict[str, str]:
 
 
 def status(project: Path) -> str:
-    """How far the sources are from those that were verified last, in a sentence."""
+    """Return a sentence that compares the sources with those that were verified last."""
     last = last_verified(project)
     if last is None:
         told = "make verify has never passed whole"
@@ -208,7 +220,7 @@ def status(project: Path) -> str:
 
 
 def main(arguments: Sequence[str] | None = None, project: Path = PROJECT) -> int:
-    """The command. Returns its exit code."""
+    """Run the command line and return the exit code."""
     parser = argparse.ArgumentParser(prog="python -m tools.verified", description=__doc__)
     parser.formatter_class = argparse.RawDescriptionHelpFormatter
     verbs = parser.add_subparsers(dest="verb", required=True)

@@ -1,1 +1,1 @@
-"""How far a deployment goes, from one order a second to ten thousand: reckoned and simulated."""
+"""Calculates and simulates the limits of a deployment, from 1 to 10,000 orders per second."""

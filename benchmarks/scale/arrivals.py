@@ -1,19 +1,19 @@
-"""Orders that come independently of each other."""
+"""Random arrivals of independent orders."""
 
 import random
 from math import exp, sqrt
 
 MANY = 50.0
-"""Beyond so many, the normal distribution is as good, and far quicker."""
+"""Above this mean, the normal distribution is accurate enough and much faster."""
 
 
 def lot(seed: int) -> random.Random:
-    """Draws the same each time."""
-    return random.Random(seed)  # noqa: S311 - a simulation, nobody's secret
+    """Return a random generator that is repeatable by its seed."""
+    return random.Random(seed)  # noqa: S311 - a simulation, not cryptography
 
 
 def poisson(mean: float, drawn: random.Random) -> int:
-    """How many come where `mean` come on average."""
+    """Return a Poisson-distributed number of arrivals."""
     if mean > MANY:
         return max(0, round(drawn.gauss(mean, sqrt(mean))))
     limit, product, count = exp(-mean), drawn.random(), 0

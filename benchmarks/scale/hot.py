@@ -1,11 +1,11 @@
-"""Hot partitions: orders that come at a rate, and what becomes of their writes to the due index.
+"""Simulates hot partitions: orders arrive at a rate and write to the due index.
 
-An order is put into its open lane at its birth (in a transaction, which counts twice), and at its
-end it is taken from there and put into its done lane. Where the index's partition has no units
-left, DynamoDB refuses the write to the table, and nothing is stored of it. The functions' client
-tries twice more within seconds; then the message comes again after its visibility timeout, until
-it has come MaxReceiveCount times and goes to the dead-letter queue. So nothing is lost, but it is
-late, and what is refused comes on top of what is new.
+A new order is put into its open lane, in a transaction, which uses twice the units. At its end, it
+is removed from the open lane and put into its done lane. If the index's partition has no units
+left, DynamoDB throttles the write to the table and stores nothing. The functions' client retries
+twice within seconds. Then the message is redelivered after its visibility timeout, until it has
+been received MaxReceiveCount times and goes to the dead-letter queue. So no order is lost, but
+orders are late, and the retries add to the load of new orders.
 """
 
 from collections import Counter
@@ -18,42 +18,46 @@ from benchmarks.scale.partitions import Partitions, on_their_own
 from roundsman.engine.due import Lane, lane_key, shard_of
 
 TICK = 0.1  # seconds
-BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index: counted, see docs/explanation/cost.md
+BIRTH, LEFT, ENTERED = 2, 1, 1  # units of the index, as counted; see docs/explanation/cost.md
 CLIENT_TRIES = 3
 CLIENT_WAITS = (5, 10)  # ticks before the client's second and third try, on average
-VISIBILITY = 600  # ticks until a message comes again
+VISIBILITY = 600  # ticks until a message is redelivered
 DELIVERIES = 5
-BEARABLE = 0.001  # of the writes may be refused: the client's own tries make up for them
-LASTS = 20  # ticks from birth to end: an order of four quick steps
+BEARABLE = 0.001  # the share of writes that may be throttled; the client's retries handle it
+LASTS = 20  # ticks from the creation to the end of an order with four quick steps
 
 Write = tuple[int, int, bool, int]
-"""The tick it was first asked for, its shard, whether it is a birth, how often it was tried."""
+"""The tick of the first try, the shard, whether it creates the order, and the number of tries."""
 
 
 @dataclass
 class Hot:
-    """What became of the orders and their writes.
-
-    Of `orders` some are `stored`, some `waiting` to be tried again, and `dead` in the dead-letter
-    queue; of those that are stored some have `ended`. `delays` are those of the writes that were
-    made, in ticks.
-    """
+    """The results of a simulation; each order is `stored`, `waiting` or `dead`."""
 
     orders: int = 0
     tries: int = 0
+    """The number of tried writes."""
     refused: int = 0
+    """The number of throttled tries."""
     stored: int = 0
     ended: int = 0
+    """The number of stored orders whose end was written too."""
     dead: int = 0
+    """The number of orders in the dead-letter queue."""
     waiting: int = 0
+    """The number of new orders that wait for a retry."""
     delays: Counter[int] = field(default_factory=Counter)
+    """The number of successful writes, by their delay in ticks."""
 
     @property
     def refused_share(self) -> float:
         return self.refused / self.tries if self.tries else 0.0
 
     def delay(self, share: float) -> float:
-        """The delay in seconds that this share did not exceed; what still waits has no end."""
+        """Return the delay in s that this share of writes did not exceed.
+
+        Writes that still wait or are dead letters have an infinite delay.
+        """
         left = share * (sum(self.delays.values()) + self.waiting + self.dead)
         for ticks, count in sorted(self.delays.items()):
             left -= count
@@ -63,14 +67,14 @@ class Hot:
 
 
 def lanes(shards: int) -> list[str]:
-    """The keys of the index that healthy orders write."""
+    """Return the keys of the index that healthy orders write."""
     return [lane_key(lane, shard) for lane in (Lane.OPEN, Lane.DONE) for shard in range(shards)]
 
 
 def simulated(
     rate: float, shards: int, seconds: int, partitions: Partitions, *, seed: int = 1
 ) -> Hot:
-    """Let orders come at `rate` a second for so long, into so many shards."""
+    """Simulate `rate` orders per second for `seconds` with this number of shards."""
     drawn = lot(seed)
     agenda: dict[int, Counter[Write]] = {}
     found = Hot()
@@ -97,7 +101,7 @@ def simulated(
 
 
 def _made(write: Write, count: int, partitions: Partitions) -> int:
-    """How many of these writes find the units they need in each lane they touch."""
+    """Return how many of these writes succeed: each lane that they write has enough units."""
     _, shard, birth, _ = write
     into = partitions.of(lane_key(Lane.OPEN, shard))
     done = partitions.of(lane_key(Lane.DONE, shard))
@@ -131,19 +135,20 @@ def _note(found: Hot, write: Write, tick: int, made: int, count: int) -> None:
 def _again(
     found: Hot, agenda: dict[int, Counter[Write]], write: Write, tick: int, count: int
 ) -> None:
-    """Tried again by the client, then by redelivery; at last it is a dead letter."""
+    """Schedule a retry by the client or a redelivery; after the last one, it is a dead letter."""
     first, shard, birth, tried = write
     tried += 1
     if tried == CLIENT_TRIES * DELIVERIES:
-        found.dead += count if birth else 0  # of an end, the supervisor starts the task anew
+        found.dead += count if birth else 0  # for an end, the supervisor starts the task again
         return
     wait = VISIBILITY if tried % CLIENT_TRIES == 0 else CLIENT_WAITS[tried % CLIENT_TRIES - 1]
     agenda.setdefault(tick + wait, Counter())[first, shard, birth, tried] += count
 
 
 def largest_rate(shards: int, limit: float, rates: Iterable[float], *, seconds: int = 45) -> float:
-    """The last of these rising rates at which at most one write in a thousand is refused, each key
-    on a partition of its own.
+    """Return the largest of these rising rates at which at most 0.1% of the writes are throttled.
+
+    Each key is on a separate partition. Returns 0 if the first rate is too high.
     """
     best = 0.0
     for rate in rates:

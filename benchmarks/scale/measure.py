@@ -1,4 +1,4 @@
-"""`python -m benchmarks scale`: what to set from 1 to 10,000 orders a second, and what backs it."""
+"""Makes the tables of `python -m benchmarks scale`: settings for 1 to 10,000 orders per second."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -37,13 +37,13 @@ PLOT = ROOT / "benchmarks" / "results" / "sustained_rate.svg"
 SHARDS = (1, 4, 16, 64, 128)
 RATES = (100, 300, 1_000, 3_000, 5_000, 10_000)
 SECONDS = 20
-NEW_INDEX = 4  # partitions: its 4,000 units a second, at 1,000 each
-SEARCHED = tuple(share / 100 for share in range(80, 106, 4))  # of what arithmetic says
-OUTAGE = (10, 20)  # minutes: from when to when a service is down
+NEW_INDEX = 4  # partitions: 4,000 units per second, 1,000 for each
+SEARCHED = tuple(share / 100 for share in range(80, 106, 4))  # shares of the calculated rate
+OUTAGE = (10, 20)  # start and end of the outage of a service, in minutes
 OUTAGE_MINUTES = 40
-LOST_OF = 1_000  # one order in so many loses a message
+LOST_OF = 1_000  # one of this number of orders loses a message
 OVERDUE = (100, 1_000, 10_000, 100_000)
-AT_MOST = 240  # minutes of simulated time
+AT_MOST = 240  # the limit of the simulated time, in minutes
 
 HELD = (("", HELD_AGAIN), (", on hold by a person", RECHECK_INTERVAL))
 SUPERVISORS = (
@@ -55,7 +55,7 @@ SUPERVISORS = (
 
 
 def measure(setting_of_run: Setting) -> Report:
-    """The plan, then the simulations that it rests on."""
+    """Return the plan and the simulations on which it is based."""
     say = setting_of_run.say
     measured = Measured(load_figures(), load_prices(), load_quotas())
     own_ms = own_ms_of_a_request()
@@ -96,13 +96,13 @@ def measure(setting_of_run: Setting) -> Report:
 
 
 def own_ms_of_a_request() -> float:
-    """Processor time of one request of a supervisor's pass, as it was measured last."""
+    """Return the latest measured processor time in ms of one request of a supervisor's pass."""
     found = json.loads(LATEST.read_text(encoding="utf-8"))["supervisor_pass"]["1000"]
     return float(found["processor_ms"]) / float(found["requests"])
 
 
 def concurrencies() -> list[int]:
-    """The values that the template allows."""
+    """Return the values that the template allows for `SchedulerConcurrency`."""
     document = Template.read(ROOT / "template.yaml").document
     allowed = mapping_of(part(document, "Parameters")["SchedulerConcurrency"])["AllowedValues"]
     return [int(str(value)) for value in allowed] if isinstance(allowed, list) else []
@@ -265,12 +265,13 @@ def _behind(measured: Measured, own_ms: float) -> tuple[Table, dict[str, Json]]:
 
 
 def entries_of(rate: float) -> Iterator[Lost | Held]:
-    """Orders that a service's outage holds up, and one in LOST_OF at any time that is lost."""
+    """Yield the orders that an outage delays, and one lost step for each LOST_OF orders."""
     drawn = lot(3)
     down, up = (minute * MINUTE for minute in OUTAGE)
     for number in range(round(rate * (up - down) / SECOND)):
         born = down + drawn.random() * (up - down)
-        # What was held goes on at the pace of what comes: there is room for twice the rate.
+        # After the outage, the held orders continue at the rate of new ones; the capacity is twice
+        # that rate.
         gone_at = round(up + drawn.random() * (up - down))
         yield Held(f"held-{number:07d}", round(born + START_WITHIN), gone_at)
     for number in range(round(rate * OUTAGE_MINUTES * 60 / LOST_OF)):

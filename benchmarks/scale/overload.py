@@ -1,10 +1,10 @@
-"""Overload: one agent's queue that is longer than its steps' time, and what becomes of the orders.
+"""Simulates overload: an agent's queue has a backlog that exceeds the time limit of its steps.
 
-Orders of one step come at once, or steadily at twice what the agent's instances can do. The
-queue and the clock are simulated; decisions, requests, marks and the agent are the real ones. An
-instance reads one request at a time, notes it, and calls a service that takes as long for each.
-The scheduler sees marks that are seconds old. The supervisor looks every minute, and sends what
-falls due before its next look to the scheduler, as it does.
+Orders of one step arrive all at once, or steadily at twice the capacity of the agent's instances.
+The queue and the clock are simulated; the decisions, requests, read marks and the agent are real.
+An instance reads one request at a time, writes its read mark, and calls a service that takes the
+same time for each call. The scheduler sees read marks that are seconds old. The supervisor runs a
+pass every minute, and sends the tasks that become due before its next pass to the scheduler.
 """
 
 from collections import deque
@@ -37,13 +37,13 @@ from roundsman.wire.messages import AgentRequest, Reply
 
 T0 = 1_800_000_000_000
 STEP, AGENT = "a", "worker"
-BOARD_IS_OLD = 5 * SECOND  # at most, by when the scheduler decides
+BOARD_IS_OLD = 5 * SECOND  # the maximum age of read marks when the scheduler decides
 LOOKS_EVERY, LOOKS_AHEAD = MINUTE, 2 * MINUTE  # the supervisor
-ON_ITS_WAY = 200  # ms, of a message
+ON_ITS_WAY = 200  # ms; the delivery time of a message
 SILENT = 20  # ms that an instance spends on a request that it does not attempt
 UNDO_TAKES = 200  # ms
 BURST_WITHIN = 2 * SECOND
-STEADY = 2  # so many times what the instances can do
+STEADY = 2  # multiples of the capacity of the instances
 FUNCTION_LASTS = 15 * MINUTE
 ORDERS_LAST = timedelta(days=4)
 TITLE = (
@@ -58,26 +58,28 @@ HEADINGS = (
 
 @dataclass(frozen=True)
 class Cell:
-    """One queue. `within` is the step's complete-by in seconds, `share` of it a call takes.
-
-    `backlog` is the work ahead of the last order when it comes, in times of `within`. `fenced`
-    is said of the compensation. Where `steady` orders come at twice what the instances can do,
-    else all at once. The first `dying` orders kill their agent once, in the middle of the call.
-    """
+    """The parameters of one simulated queue."""
 
     within: int
+    """The step's time limit (`complete_within`) in s."""
     share: float
+    """The duration of a call, as a share of `within`."""
     backlog: float
+    """The work ahead of the last order when it arrives, in multiples of `within`."""
     instances: int
     fenced: bool = True
+    """`fences_late_performs` of the compensation."""
     steady: bool = False
+    """Whether orders arrive at twice the capacity of the instances; otherwise all at once."""
     max_attempts: int = 1
-    between: int = 50  # ms between an instance's reads
+    between: int = 50
+    """The time between two reads of an instance, in ms."""
     dying: int = 0
+    """The number of first orders that kill their agent once, during the call."""
 
     @property
     def service_time(self) -> int:
-        """What a call takes, in ms."""
+        """The duration of a call, in ms."""
         return round(self.within * SECOND * self.share)
 
     @property
@@ -95,22 +97,22 @@ class Cell:
 
 @dataclass(slots=True)
 class Found:
-    """What became of a cell's orders.
-
-    `counted` are attempts that were counted as failed. `looks` are decisions that changed a record
-    though nobody had answered. `took` is how long it all took, in times of the work that there
-    was. `recovered` says for each order that killed its agent, in ms: how long until it was sent
-    again.
-    """
+    """The results of a cell."""
 
     orders: int = 0
     completed: int = 0
     counted: int = 0
+    """The number of attempts that were counted as failed."""
     requests: int = 0
+    """The number of `perform` requests."""
     looks: int = 0
+    """The number of inspections that changed a record."""
     undos: int = 0
+    """The number of `undo` requests."""
     took: float = 0.0
+    """The total time, in multiples of the time that the work itself needs."""
     recovered: list[int] = field(default_factory=list)
+    """For each order that killed its agent, the time in ms until its next request."""
 
     @property
     def failed(self) -> int:
@@ -135,9 +137,9 @@ PLOT = Path(__file__).parents[1] / "results" / "overload.svg"
 
 
 def kinds() -> Iterator[tuple[str, list[Cell]]]:
-    """The queues that are measured, by what their orders are and how they come.
+    """Yield the simulated queues by the arrival and the kind of their orders.
 
-    One attempt each: where none is counted, it does not matter how many there are.
+    Each step has one attempt; their number does not matter if no attempt is counted as failed.
     """
     for fenced, steady, backlog in product((True, False), (False, True), BACKLOGS):
         how = "steadily" if steady else "at once"
@@ -147,7 +149,7 @@ def kinds() -> Iterator[tuple[str, list[Cell]]]:
 
 
 def measure(setting: Setting) -> Report:
-    """`python -m benchmarks overload`: what becomes of orders in all of these queues."""
+    """Return the results of all queues, for `python -m benchmarks overload`."""
     rows, document = list[list[str]](), dict[str, Json]()
     for name, cells in kinds():
         setting.say(f"overload: {name}")
@@ -171,7 +173,7 @@ def measure(setting: Setting) -> Report:
 
 
 def plot(document: Mapping[str, Json]) -> str:
-    """The requests an order takes on average, for each kind of queue, as a picture."""
+    """Return a plot of the mean number of requests per order, for each kind of queue."""
     bars = [
         Bar(
             name.replace(" times ahead", "x"),
@@ -184,15 +186,16 @@ def plot(document: Mapping[str, Json]) -> str:
 
 
 def simulated(cell: Cell, *, seed: int = 1) -> Found:
-    """Let the cell's orders come, until each has ended."""
+    """Simulate a cell until each of its orders has ended."""
     return _Queue(cell, seed).run()
 
 
 @dataclass
 class _Hand:
-    """One instance, with its own time: it goes ahead while it acts."""
+    """An instance of the agent with its own clock."""
 
     now: int = T0
+    """Epoch ms; it advances while the instance works."""
     notebook: ReadMarkWriter = field(default_factory=ReadMarkWriter)
 
     def clock(self) -> int:
@@ -334,7 +337,7 @@ class _Queue:
             hand.notebook.written(mark)
         hand.now = now
         if name not in self._lives:
-            self._lives.add(name)  # the next call of it goes well
+            self._lives.add(name)  # the next call succeeds
             self._died[name] = now
             self._at(now + self._cell.service_time, "read", hand)
             return
@@ -347,7 +350,7 @@ class _Queue:
         self._at(hand.now + self._cell.between, "read", hand)
 
     def _agent(self, hand: _Hand) -> Agent:
-        """The real one, whose service takes its time of the instance's."""
+        """Return a real agent whose calls advance the clock of the instance."""
         agent, takes = Agent(AGENT), self._cell.service_time
 
         @agent.performs(self._step)

@@ -1,7 +1,8 @@
-"""What to set for a rate of orders, what it takes, and where each limit lies. Pure arithmetic.
+"""Calculates the settings and the resources for a rate of orders, and the rate of each limit.
 
-Instances at once are messages a second times the seconds that one takes (Little's law), by the
-processor times that were measured and the assumed waits of the price table.
+The number of concurrent instances is the number of messages per second times the seconds for one
+message (Little's law). These seconds are the measured processor times plus the assumed waits in the
+price table.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,35 +17,38 @@ from roundsman_console.cost.model import Wanted, bill_of, message_ms
 from roundsman_console.cost.prices import Prices
 
 AGENTS = 4
-SCHEDULER_QUEUES = 5  # its own, and a reply queue for each agent
-SERVICE_MS = 100.0  # what a remote service takes, of the example
+SCHEDULER_QUEUES = 5  # its own queue, and a reply queue for each agent
+SERVICE_MS = 100.0  # the duration of a call of a remote service in the example
 STEPS = 4
-HEADROOM = 2  # times what is needed: for bursts, and to catch up after an outage
-LANE_IS_FULL_AT = 0.5  # of a partition: recoveries, holds and bursts take the rest
-TABLE_UNITS = 7  # of TasksTable itself for an order: its birth twice, and five decisions
+HEADROOM = 2  # multiple of the need, for bursts and to catch up after an outage
+LANE_IS_FULL_AT = 0.5  # share of a partition; the rest is for recoveries, holds and bursts
+TABLE_UNITS = 7  # write units of TasksTable for an order: 2 for its creation, 5 for decisions
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
 ROUND_SHARDS = (16, 32, 64, 128)
-SHARED_SHARDS = (
-    64  # so many that sixteen supervisors can share them: see roundsman.supervisor.shard_pass
-)
-TIMEOUT = 90  # seconds: a supervisor's as it comes, no more than one and a half at once
+SHARED_SHARDS = 64  # enough for sixteen supervisors to share; see roundsman.supervisor.shard_pass
+TIMEOUT = 90  # seconds; the default of a supervisor, with which at most two overlap
 
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """How a deployment for `rate` orders a second in all is cut: stacks, and memory in MB."""
+    """The settings of a deployment."""
 
     rate: float
+    """The total number of orders per second."""
     stacks: int = 1
     batch: float = 1
+    """Messages per invocation."""
     memory: int = 256
+    """MB."""
     supervisor_memory: int = 256
+    """MB."""
     supervisor_timeout: int = TIMEOUT
+    """Seconds."""
 
     @property
     def each(self) -> float:
-        """Orders a second of one stack."""
+        """The number of orders per second of one stack."""
         return self.rate / self.stacks
 
 
@@ -61,40 +65,47 @@ PROFILES = (
 
 @dataclass(frozen=True)
 class Measured:
-    """What was measured and what is assumed: figures, prices, quotas."""
+    """The measured figures, the prices, and the quotas."""
 
     figures: Figures
     prices: Prices
     quotas: Quotas
 
     def seconds(self, role: str, memory: int, batch: float) -> float:
-        """What one message takes in a function of that role; an agent's with its service."""
+        """Return the duration in s of one message in a function of this role.
+
+        For an agent, it includes the call of the remote service.
+        """
         wanted = Wanted(1, batch=batch, memory=memory, service_ms=SERVICE_MS)
         return message_ms(role, wanted, self.figures, self.prices) / SECOND
 
 
 @dataclass(frozen=True)
 class Needs:
-    """Of one stack: instances at once by role (each of the scheduler's queues, each agent), shards
-    of the due index, write units a second, messages in flight of one queue.
-    """
+    """The resources that one stack needs."""
 
     instances: Mapping[str, float]
+    """Concurrent instances by role, for each of the scheduler's queues and for each agent."""
     shards: int
+    """Shards of the due index."""
     table_writes: float
+    """Write units of TasksTable per second."""
     index_writes: float
+    """Write units of the due index per second."""
     in_flight: float
+    """In-flight messages of one queue."""
     usd: float
+    """The cost per month of all stacks together."""
 
     @property
     def at_once(self) -> float:
-        """Instances of all functions together."""
+        """The number of concurrent instances of all functions."""
         each = self.instances
         return each["submission"] + SCHEDULER_QUEUES * each["scheduler"] + AGENTS * each["agent"]
 
 
 def needs_of(profile: Profile, measured: Measured) -> Needs:
-    """What a stack of this profile needs; `usd` is a month of all its stacks together."""
+    """Return the resources that a stack of this profile needs."""
     rate = profile.each
     instances = {
         role: rate * measured.seconds(role, profile.memory, profile.batch)
@@ -121,28 +132,35 @@ def needs_of(profile: Profile, measured: Measured) -> Needs:
 
 
 def shards_for(rate: float, quotas: Quotas) -> int:
-    """So many that no open lane takes more than half of what a partition can."""
+    """Return the number of shards with which no open lane uses more than half of a partition."""
     bearable = LANE_IS_FULL_AT * quotas["partition_writes"] / (BIRTH + LEFT)
     return next((each for each in ROUND_SHARDS if rate / each <= bearable), ROUND_SHARDS[-1])
 
 
 def setting(need: float, allowed: Sequence[int]) -> int | None:
-    """The value of the template's list that leaves headroom; None where the list ends before."""
+    """Return the smallest allowed value with headroom for `need`; None if there is none."""
     return next((value for value in allowed if value >= need * HEADROOM), None)
 
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """Orders a second of one stack at which a limit is met: as it comes, and at its most."""
+    """A limit, as orders per second of one stack."""
 
     name: str
     as_it_comes: float
+    """With the default settings."""
     at_most: float
+    """With the largest settings; infinite if AWS raises the quota."""
     turn: str
+    """How to raise the limit."""
 
 
 def limits(measured: Measured, concurrency: int, largest: int, send_ms: float) -> list[Limit]:
-    """All of them, the nearest first. `send_ms` is what ten Inspects ahead take a supervisor."""
+    """Return all limits, the lowest first.
+
+    `concurrency` is the default concurrency of a function and `largest` the highest allowed one.
+    `send_ms` is the time in ms in which a supervisor sends ten `Inspect` commands ahead.
+    """
     quotas, seconds = measured.quotas, measured.seconds
     small = {role: seconds(role, 256, 1) for role in ("submission", "scheduler", "agent")}
     large = {role: seconds(role, 512, 5) for role in small}
@@ -153,7 +171,7 @@ def limits(measured: Measured, concurrency: int, largest: int, send_ms: float) -
         for each in (small, large)
     ]
     marked = MARK_INTERVAL / SECOND * quotas["partition_writes"] / AGENTS
-    open_for = 2.0  # seconds that a healthy order is open
+    open_for = 2.0  # seconds for which a healthy order is open
     looked_ahead = 60 * SECOND / (open_for * send_ms / 10)
     found = [
         Limit(

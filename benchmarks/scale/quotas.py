@@ -1,4 +1,4 @@
-"""AWS's quotas and limits, as `quotas.toml` says them."""
+"""The quotas and limits of AWS, from `quotas.toml`."""
 
 import tomllib
 from collections.abc import Mapping
@@ -11,29 +11,31 @@ TABLE = Path(__file__).with_name("quotas.toml")
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """`value` of these units; whether AWS raises it on request, and the page that says so."""
+    """A quota of AWS."""
 
     value: int
     unit: str
     ask: bool
+    """Whether AWS raises it on request."""
     source: str
+    """The page of the AWS documentation."""
 
 
 @dataclass(frozen=True)
 class Quotas:
-    """All of them, as they stood on one day."""
+    """All quotas, as of the date `dated`."""
 
     dated: str
     by_name: Mapping[str, Quota]
 
     def __getitem__(self, name: str) -> int:
-        """The value of one. Raises KeyError for one that is not in the table."""
+        """Return the value of a quota. Raises KeyError if it is not in the table."""
         return self.by_name[name].value
 
 
 @cache
 def load_quotas() -> Quotas:
-    """The table that comes with this simulation."""
+    """Read the quotas from `quotas.toml`."""
     found = tomllib.loads(TABLE.read_text(encoding="utf-8"))
     return Quotas(
         dated=found["dated"].isoformat(),

@@ -1,8 +1,9 @@
-"""The supervisor's rounds in simulated time: how late what was lost is brought back.
+"""Simulates the passes of the supervisor, to find how late lost steps are recovered.
 
-The leases, their rounds and the look-ahead are the real ones, over the store in memory. What a
-request takes comes from a measured pass. A timer invokes a supervisor each minute; it runs until
-it is through or its timeout is near, and the next one helps it, as far as there are shards to take.
+The leases, the selection of shards and the look-ahead are the real code, with the in-memory store.
+The duration of a request comes from a measured pass. A timer invokes a supervisor each minute. It
+runs until it has finished or its timeout is near. The next supervisor shares the work if there are
+free shards.
 """
 
 import heapq
@@ -21,33 +22,39 @@ from roundsman.scheduler.lookahead import LookAhead
 from roundsman.supervisor.shard_pass import ShardPass
 from roundsman.testing.memory import MemoryLeases
 
-MARGIN = 5 * SECOND  # kept back at the end of an invocation
+MARGIN = 5 * SECOND  # reserved at the end of an invocation
 PAGE = 250
 AT_ONCE = 10
-HELD_AGAIN = 30 * SECOND  # BreakerRecoverySeconds; a held step looks again up to RAMP later
-TURN = SECOND  # how long one of several supervisors goes on before the others are looked at
+HELD_AGAIN = 30 * SECOND
+"""BreakerRecoverySeconds. A held step is checked again within this time plus RESUME_SPREAD."""
+TURN = SECOND  # how long one supervisor runs before the simulation switches to another one
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """A supervisor's parameters, what its requests take in ms, and when a held step looks again."""
+    """The parameters of a supervisor, and the durations of its requests."""
 
     shards: int
     timeout: int
+    """The timeout of an invocation, in ms."""
     own_ms: float
+    """The supervisor's own time for a request, in ms."""
     dynamodb_ms: float
+    """The wait for a DynamoDB request, in ms."""
     sqs_ms: float
+    """The wait for an SQS request, in ms."""
     held_again: int = HELD_AGAIN
+    """A held step is checked again within this time in ms plus RESUME_SPREAD."""
 
     def takes(self, *, dynamodb: int = 0, sqs: int = 0) -> float:
-        """ms that so many requests take, one after the other."""
+        """Return the time in ms of these numbers of sequential requests."""
         own = (dynamodb + sqs) * self.own_ms
         return own + dynamodb * self.dynamodb_ms + sqs * self.sqs_ms
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """A step that is overdue from `due_at` and that nothing but a supervisor brings back."""
+    """A lost step, which is overdue from `due_at` (ms) and which only a supervisor recovers."""
 
     task_id: str
     due_at: int
@@ -55,7 +62,7 @@ class Lost:
 
 @dataclass(frozen=True, slots=True)
 class Held:
-    """A task that waits for its service until `gone_at`; its own messages carry it."""
+    """A task that waits for its service until `gone_at` (ms); its own messages continue it."""
 
     task_id: str
     due_at: int
@@ -64,24 +71,30 @@ class Held:
 
 @dataclass
 class Recovered:
-    """How late each lost step was brought back, in ms, by when it was due; and what it took."""
+    """The results of a simulation; times are in ms."""
 
     late: dict[int, list[int]] = field(default_factory=dict)
+    """How late each lost step was recovered, by the time at which it was due."""
     left: int = 0
+    """The number of lost steps that were not recovered."""
     last_at: int = 0
+    """When the last lost step was recovered."""
     looked_at: int = 0
+    """The number of overdue tasks that were read."""
     ahead: int = 0
+    """The number of `Inspect` commands that were sent ahead."""
     passes: int = 0
     most_at_once: int = 0
+    """The highest number of concurrent supervisors."""
 
     def between(self, since: int, until: int) -> list[int]:
-        """Of those due in this time, how late each was, in rising order."""
+        """Return the sorted delays of the lost steps that were due in this time."""
         found = [each for at, lates in self.late.items() if since <= at < until for each in lates]
         return sorted(found)
 
 
 class _Costed:
-    """A LeaseStore whose requests take time."""
+    """A LeaseStore whose requests use simulated time."""
 
     def __init__(self, store: MemoryLeases, stage: "Stage") -> None:
         self._store, self._stage = store, stage
@@ -96,8 +109,9 @@ class _Costed:
 
 
 class _Post:
-    """As much of an Outbox as a look-ahead uses: a request takes time, and what was lost and is
-    looked at when it is due goes on then.
+    """The part of an Outbox that a look-ahead uses.
+
+    A request uses simulated time, and a lost step is recovered when its `Inspect` is handled.
     """
 
     def __init__(self, stage: "Stage") -> None:
@@ -110,7 +124,7 @@ class _Post:
 
 
 class Stage:
-    """The open lanes of the index, and supervisors that make their rounds through them."""
+    """The simulation: the open lanes of the due index, and the supervisors that visit them."""
 
     def __init__(
         self,
@@ -121,7 +135,10 @@ class Stage:
         lasts: float = 2.0,
         seed: int = 1,
     ) -> None:
-        """`healthy` orders a second come besides, each open for `lasts` seconds."""
+        """Create the lanes with these entries.
+
+        In addition, `healthy` orders arrive per second, and each is open for `lasts` seconds.
+        """
         self.settings = settings
         self.now = 0.0
         self.found = Recovered()
@@ -139,7 +156,7 @@ class Stage:
         self.found.left = len(self._lost)
 
     def run(self, minutes: int) -> Recovered:
-        """A supervisor each minute, as many at once as there come to be."""
+        """Simulate this number of minutes; a supervisor starts each minute."""
         idle: list[tuple[str, LookAhead]] = []
         going: list[tuple[float, int, Iterator[None], tuple[str, LookAhead]]] = []
         turns = count()
@@ -159,7 +176,7 @@ class Stage:
         until: int,
         turns: "count[int]",
     ) -> None:
-        """Each in its turn, the one that is furthest behind first."""
+        """Run the supervisors up to the time `until`, always the one with the earliest time."""
         while going and going[0][0] < until:
             self.now, _, one_pass, one = heapq.heappop(going)
             if next(one_pass, self) is self:
@@ -168,11 +185,11 @@ class Stage:
                 heapq.heappush(going, (self.now, next(turns), one_pass, one))
 
     def spend(self, *, dynamodb: int = 0, sqs: int = 0) -> None:
-        """Time goes by for the supervisor whose turn it is."""
+        """Advance the time of the current supervisor by these requests."""
         self.now += self.settings.takes(dynamodb=dynamodb, sqs=sqs)
 
     def inspected(self, task_id: str, at: int) -> None:
-        """A lost step's task is looked at then, and goes on."""
+        """Record the recovery of a lost step by an inspection of its task at `at` (ms)."""
         lost = self._lost.pop(task_id, None)
         if lost is not None:
             self.found.late.setdefault(lost.due_at, []).append(max(0, at - lost.due_at))
@@ -215,7 +232,7 @@ class Stage:
     def _visit(
         self, shard: int, until: int, stop_at: float, way: ShardPass, ahead: LookAhead
     ) -> Iterator[None]:
-        """What is overdue, one by one; then what will be, in tens."""
+        """Handle the overdue entries one by one, then send those that are due soon in batches."""
 
         def go_on() -> bool:
             return self.now < stop_at and way.still_held(shard)
@@ -252,16 +269,16 @@ class Stage:
     def _looked_at(self, entry: Lost | Held) -> list[DueEntry]:
         self.found.looked_at += 1
         if isinstance(entry, Lost):
-            self.spend(dynamodb=2, sqs=1)  # read, written with its history, started
+            self.spend(dynamodb=2, sqs=1)  # read the task, write it with its history, send Start
             self.inspected(entry.task_id, self._clock())
             return []
-        self.spend(dynamodb=2)  # read, and its entry moved to when it looks again
+        self.spend(dynamodb=2)  # read the task, and write the time of its next check
         due_at = round(self.now + self._drawn.random() * (self.settings.held_again + RESUME_SPREAD))
         self._put(entry, due_at)
         return [DueEntry(entry.task_id, due_at)]
 
     def _healthy(self, shard: int) -> list[DueEntry]:
-        """Orders that are open just now and will be over long before they are due."""
+        """Return healthy orders that are open now and end long before they are due."""
         number = poisson(self._open_ones, self._drawn)
         now, first = self._clock(), next(self._numbers)
         due_at = now + START_WITHIN - self._lasts // 2
@@ -274,6 +291,6 @@ class Stage:
 
 
 def _in_turns(entries: list[DueEntry]) -> Iterator[list[DueEntry]]:
-    """A second's worth at a time, so that others get their turn."""
+    """Yield batches of about 1 s of work, so that other supervisors can run in between."""
     for start in range(0, len(entries), 10 * AT_ONCE):
         yield entries[start : start + 10 * AT_ONCE]

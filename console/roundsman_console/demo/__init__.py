@@ -1,6 +1,7 @@
-"""The demo: a local AWS, the stack, remote services that fail on purpose, and orders sent through.
+"""The demo: sends orders through a stack on a local AWS while remote services fail on purpose.
 
-`scenario` says what is sent and how it must end, `facts` what can be known of a run, `summary`
-compares the two. `reading` and `alerts` find the facts out, `watch` shows them as they come, `run`
-puts it together, `command` is the CLI.
+`scenario` defines the orders, the faults and the expected ends. `observe`, `alerts` and `queues`
+read the facts of a run, and `facts` contains their types. `progress` derives what is still open,
+and `watch` shows it during the run. `summary` compares the facts with the scenario, and `report`
+prints the result. `run` runs the demo.
 """

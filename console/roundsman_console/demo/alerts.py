@@ -1,4 +1,4 @@
-"""An operator's inbox for the demo: a queue of its own, subscribed to the AlertTopic."""
+"""An operator's inbox for the demo: a separate queue that is subscribed to the AlertTopic."""
 
 import json
 from collections.abc import Mapping
@@ -15,7 +15,7 @@ QUEUE = "roundsman-demo-alerts"
 
 
 class AlertInbox:
-    """Receives what the AlertTopic sends to its subscribers."""
+    """Receives the notifications that the AlertTopic sends to its subscribers."""
 
     def __init__(self, sqs: "SQSClient", sns: "SNSClient") -> None:
         self._sqs = sqs
@@ -23,7 +23,10 @@ class AlertInbox:
         self._url = ""
 
     def subscribe(self, topic: str) -> None:
-        """Make the queue, let the topic send to it, and subscribe it."""
+        """Create the queue, allow the topic to send to it, and subscribe it.
+
+        `topic` is the ARN of the AlertTopic.
+        """
         self._url = self._sqs.create_queue(QueueName=QUEUE)["QueueUrl"]
         attributes = self._sqs.get_queue_attributes(QueueUrl=self._url, AttributeNames=["QueueArn"])
         arn = attributes["Attributes"]["QueueArn"]
@@ -45,12 +48,12 @@ class AlertInbox:
         self._sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
 
     def take(self) -> list[AlertSeen]:
-        """The alerts that have come; each is returned once."""
+        """Return the alerts that arrived since the last call; each alert is returned once."""
         return [read_notification(text) for text in drained(self._sqs, self._url)]
 
 
 def read_notification(text: str) -> AlertSeen:
-    """What a notification says. One that is not about a task (an alarm) has no order."""
+    """Parse an SNS notification. One that is not about a task (an alarm) has no order ID."""
     envelope = _object(text)
     message = str(envelope.get("Message", ""))
     alert = _object(message)
@@ -64,7 +67,7 @@ def read_notification(text: str) -> AlertSeen:
 
 
 def _first_order(alert: Mapping[str, object]) -> str | None:
-    """The first of the orders that the alert's group was alerted with."""
+    """Return the order ID of the first sample in the alert."""
     samples = alert.get("samples")
     first = samples[0] if isinstance(samples, list) and samples else None
     order = first.get("orderId") if isinstance(first, dict) else None
@@ -72,7 +75,7 @@ def _first_order(alert: Mapping[str, object]) -> str | None:
 
 
 def _look(alert: Mapping[str, object]) -> str:
-    """The last command to look: of a group, that for one of its orders."""
+    """Return the last `look` command of the alert; for a failure group, it is about one order."""
     commands = alert.get("do")
     looks = commands.get("look") if isinstance(commands, dict) else None
     if isinstance(looks, list) and looks:

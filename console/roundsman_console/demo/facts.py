@@ -1,4 +1,4 @@
-"""What can be known of a run: read from the tables, the queues and the services' ledger."""
+"""The facts of a run, which are read from the tables, the queues and the services' ledger."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -9,61 +9,66 @@ from roundsman.ports import OrderRow
 
 @dataclass(frozen=True, slots=True)
 class SeenRejection:
-    """A message that was set aside: its text as it was sent, and what is wrong with it."""
+    """A rejected message."""
 
     body: str
-    problems: tuple[tuple[str, str], ...]  # path and sentence
+    """The message as it was sent."""
+    problems: tuple[tuple[str, str], ...]
+    """The path and a sentence for each problem."""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertSeen:
-    """What an operator received. `order_id` is None for what is not about a task (an alarm)."""
+    """An alert that an operator received."""
 
     subject: str
     reason: str
     order_id: str | None = None
+    """None if the alert is not about a task (an alarm)."""
     kind: str = ""
     look: str = ""
+    """A CLI command that shows the subject of the alert; empty if the alert has none."""
 
 
 @dataclass(frozen=True, slots=True)
 class LedgerEffect:
-    """What the ledger of the remote services says about one idempotency key.
-
-    `undone` of a perform: its key is spent, so that it can never have its effect again.
-    """
+    """The ledger entry of the remote services for one idempotency key."""
 
     key: str
     order_id: str
     service: str
     effects: int
+    """How many times the effect took place."""
     calls: int
+    """How many calls used the key."""
     undone: bool = False
+    """The effect of this `perform` key was undone. The key can never have an effect again."""
 
 
 @dataclass(frozen=True, slots=True)
 class QueueDepth:
-    """How many messages a queue holds: waiting, being read or delayed."""
+    """The number of messages in one queue."""
 
     name: str
     messages: int
+    """Visible, in flight and delayed messages."""
     dead_letters: bool = False
+    """The queue is the dead-letter queue of another queue."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DemoFacts:
-    """One look at all of it.
-
-    `first_rows` are the order rows as they were before anything was sent a second time. `struck`
-    says how often each fault rule struck; `hanging` how many calls hang at the services.
-    """
+    """All facts of a run at one time. The mappings are by order ID."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
     rows: Mapping[str, OrderRow] = field(default_factory=dict)
     first_rows: Mapping[str, OrderRow] = field(default_factory=dict)
+    """The order rows before any message was sent a second time."""
     rejections: Sequence[SeenRejection] = ()
     alerts: Sequence[AlertSeen] = ()
     effects: Sequence[LedgerEffect] = ()
     queues: Sequence[QueueDepth] = ()
     struck: Sequence[int] = ()
+    """How many times each fault rule was applied, in the order of the rules."""
     hanging: int = 0
+    """The number of calls that hang at the remote services."""

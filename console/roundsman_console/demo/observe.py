@@ -1,4 +1,4 @@
-"""Reads the facts of a run: tables and queues of the stack, ledger and faults of the services."""
+"""Reads the facts of a run from the stack's tables and queues and from the remote services."""
 
 import json
 from collections.abc import Iterator, Mapping
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
 
 CONFIG = Config(
     connect_timeout=5,
-    read_timeout=30,  # seconds; the emulator shares the processor with everything it runs
+    read_timeout=30,  # seconds; the emulator shares the processor with the functions that it runs
     retries={"mode": "standard", "total_max_attempts": 3},
 )
 
 
 class Bench:
-    """The deployed stack and the remote services, looked at from outside.
+    """Sends orders to the deployed stack, and reads the stack and the remote services from outside.
 
-    AWS is found by the environment. Reading all of the tables is for a handful of orders on an
-    emulator of its own; nothing else in this project does so.
+    The environment variables select the AWS endpoint. The class scans whole tables, which is only
+    suitable for a few orders on a separate emulator.
     """
 
     def __init__(self, outputs: Mapping[str, str], services: RemoteServices) -> None:
@@ -52,26 +52,26 @@ class Bench:
         self._first_rows: dict[str, OrderRow] = {}
 
     def send(self, body: str) -> None:
-        """Send an order event, as an application does."""
+        """Send an order event to the SubmissionQueue, as an application does."""
         self._sqs.send_message(QueueUrl=self._outputs["SubmissionQueueUrl"], MessageBody=body)
 
     def remember_rows(self) -> None:
-        """Keep the order rows as they are now, to see later that they did not change."""
+        """Store the current order rows, to check later that they did not change."""
         self._first_rows = self._rows()
 
     def tasks(self) -> dict[str, Task]:
-        """Every task in the table."""
+        """Return all tasks in the table, by task ID."""
         items = self._items(self._outputs["TasksTableName"])
         return {task.task_id: task for task in map(read_task, items)}
 
     def new_alerts(self) -> list[AlertSeen]:
-        """The alerts that came since this was last asked."""
+        """Return the alerts that arrived since the last call."""
         found = self._inbox.take()
         self._alerts += found
         return found
 
     def new_rejections(self) -> list[SeenRejection]:
-        """What the RejectedQueue got since this was last asked; it is taken from there."""
+        """Receive and delete all messages in the RejectedQueue, and return them."""
         found = [
             read_rejection(body) for body in drained(self._sqs, self._outputs["RejectedQueueUrl"])
         ]
@@ -83,11 +83,11 @@ class Bench:
         return list(self._rejections)
 
     def submissions_waiting(self) -> int:
-        """How many order events submission has not dealt with."""
+        """Return the number of order events in the SubmissionQueue."""
         return depth(self._sqs, self._outputs["SubmissionQueueUrl"])
 
     def queues(self) -> list[QueueDepth]:
-        """Every queue of the stack, with what it holds."""
+        """Return the depth of every queue."""
         if not self._queues:
             self._queues = all_queues(self._sqs)
         return [
@@ -96,12 +96,12 @@ class Bench:
         ]
 
     def hanging(self) -> int:
-        """How many calls hang at the remote services."""
+        """Return the number of calls that hang at the remote services."""
         found = self._services.application.faults()["hanging"]
         return found if isinstance(found, int) else 0
 
     def facts(self) -> DemoFacts:
-        """All of it, as it is now."""
+        """Read all facts as they are now."""
         self.new_alerts()
         self.new_rejections()
         application = self._services.application
@@ -128,7 +128,7 @@ class Bench:
 
 
 def read_rejection(text: str) -> SeenRejection:
-    """What a message of the RejectedQueue says; one in another form is its own text."""
+    """Parse a message of the RejectedQueue; one in another format becomes the body as it is."""
     try:
         found = json.loads(text)
         problems = tuple((str(each["path"]), str(each["message"])) for each in found["problems"])

@@ -1,4 +1,4 @@
-"""How far a run is: what each message that was sent has come to, and what is still open."""
+"""The progress of a run: the state of each message that was sent, and which are still open."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,21 +16,21 @@ NOT_SENT = ""
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """One look while it runs.
-
-    `waiting` counts order events not yet dealt with by submission, `hanging` the calls that hang
-    at the remote services.
-    """
+    """The state of a run at one time."""
 
     tasks: Mapping[str, Task] = field(default_factory=dict)
+    """By order ID."""
     rejections: Sequence[SeenRejection] = ()
     waiting: int = 0
+    """The number of order events in the SubmissionQueue."""
     hanging: int = 0
+    """The number of calls that hang at the remote services."""
     followers_sent: bool = False
+    """The messages that repeat or cancel an order were sent."""
 
 
 def state_of(one: SentOrder, seen: Snapshot) -> str:
-    """What the message has come to, in a word; empty before it was sent."""
+    """Return the state of the message in a word; empty before it is sent."""
     if any(found.body == one.body for found in seen.rejections):
         return ExpectedEnd.REJECTED
     if one.case.follows and not seen.followers_sent:
@@ -46,7 +46,7 @@ def state_of(one: SentOrder, seen: Snapshot) -> str:
 
 
 def is_settled(one: SentOrder, seen: Snapshot) -> bool:
-    """Whether nothing more will become of the message, be it as expected or not."""
+    """Whether the message has reached its final state, as expected or not."""
     state = state_of(one, seen)
     if state == ExpectedEnd.REJECTED:
         return True
@@ -57,19 +57,19 @@ def is_settled(one: SentOrder, seen: Snapshot) -> bool:
 
 
 def may_follow(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
-    """Whether the orders that are to be repeated or cancelled were all taken."""
+    """Whether all orders that are repeated or cancelled later have a task."""
     return all(one.case.order_id in seen.tasks for one in sent if one.case.follows)
 
 
 def all_settled(sent: Sequence[SentOrder], seen: Snapshot) -> bool:
-    """Whether all messages are settled, and tasks that nobody expected too."""
+    """Whether all messages and all tasks are settled, including unexpected tasks."""
     return all(is_settled(one, seen) for one in sent) and all(
         map(task_settled, seen.tasks.values())
     )
 
 
 def still_open(sent: Sequence[SentOrder], seen: Snapshot) -> list[str]:
-    """Which messages are not settled and where they stand, a sentence each."""
+    """Return a sentence for each message that is not settled, with its state."""
     return [
         f"{one.case.event} ({one.case.order_id}) is open: {_standing(one.case, seen)}"
         for one in sent
@@ -78,7 +78,7 @@ def still_open(sent: Sequence[SentOrder], seen: Snapshot) -> list[str]:
 
 
 def hanging_calls(count: int) -> str:
-    """How many calls hang, as a sentence."""
+    """Return the number of hanging calls as a sentence."""
     calls = "1 call hangs" if count == 1 else f"{count} calls hang"
     return f"{calls} at the remote services"
 
@@ -95,7 +95,7 @@ def _standing(case: DemoOrder, seen: Snapshot) -> str:
 
 
 def step_standing(record: StepRecord) -> str:
-    """A step in a few words: `Processing until 10:42:07, 1 failed (Overdue)`."""
+    """Return the state of a step, as in `Processing until 10:42:07, 1 failed (Overdue)`."""
     words: str = record.process_state
     if record.process_state is ProcessState.PROCESSING and record.complete_by is not None:
         words += f" until {clock_time(record.complete_by)}"

@@ -1,4 +1,4 @@
-"""What queues hold, seen and taken from outside."""
+"""Reads and empties queues from outside the stack."""
 
 import json
 from collections.abc import Iterator
@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def drained(sqs: "SQSClient", url: str) -> Iterator[str]:
-    """The text of each message in a queue, which is deleted."""
+    """Receive and delete every message in a queue, and yield its body."""
     while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
         for message in messages:
             sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
@@ -17,7 +17,7 @@ def drained(sqs: "SQSClient", url: str) -> Iterator[str]:
 
 
 def depth(sqs: "SQSClient", url: str) -> int:
-    """How many messages a queue holds, whether waiting, being read or delayed."""
+    """Return the approximate number of messages in a queue: visible, in flight and delayed."""
     counts = sqs.get_queue_attributes(
         QueueUrl=url,
         AttributeNames=[
@@ -30,7 +30,7 @@ def depth(sqs: "SQSClient", url: str) -> int:
 
 
 def all_queues(sqs: "SQSClient") -> dict[str, bool]:
-    """Every queue's URL, and whether it is some queue's dead-letter queue."""
+    """Return the URL of every queue, and whether it is the dead-letter queue of another queue."""
     urls = [
         url
         for page in sqs.get_paginator("list_queues").paginate()

@@ -1,4 +1,4 @@
-"""Prints what a run came to, for people."""
+"""Prints the result of a run for people."""
 
 from rich.console import Console
 from rich.table import Table
@@ -6,11 +6,14 @@ from rich.table import Table
 from roundsman_console.demo.summary import Summary
 from roundsman_console.sanitize import plain
 
-WIDE = 110  # columns that the table takes with every detail
+WIDE = 110  # characters; a narrower terminal omits the column "What happens"
 
 
 def print_summary(console: Console, summary: Summary, seconds: float) -> None:
-    """Expected and actual end of each order, the effects, and what differs."""
+    """Print the expected and actual end of each order, the effects, and the differences.
+
+    `seconds` is the duration of the run.
+    """
     console.print()
     console.print(_orders(summary, wide=console.width >= WIDE))
     console.print()

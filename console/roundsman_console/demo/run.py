@@ -1,4 +1,4 @@
-"""Brings everything up, sends the orders, watches until all is settled, and judges the facts."""
+"""Runs the demo: starts the local AWS, sends the orders, waits for their ends, and checks them."""
 
 import os
 import shutil
@@ -22,25 +22,27 @@ from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
 
 LOOK_EVERY = 0.25  # seconds
-QUIET_FOR = 1.0  # seconds that all queues stay empty before the run counts as over
+QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is over
 
-# Short, so that the demo waits seconds and not a minute for the supervisor.
+# A short interval, so that the demo waits seconds and not a minute for the supervisor.
 PARAMETERS = {"SupervisorIntervalSeconds": "5"}
 
 
 @dataclass(frozen=True)
 class EndedRun:
-    """A run that ended, or ran out of time; `seconds` counts from the first send."""
+    """A run that ended or timed out."""
 
     summary: Summary
     seconds: float
+    """The duration since the first message was sent."""
 
 
 def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> EndedRun:
-    """The whole demo; whatever happens, nothing that it started is left.
+    """Run the whole demo. In every case, everything that it started is stopped.
 
-    `timeout` bounds the wait for the orders, in seconds. With `enforce_iam` each function has the
-    rights of its role and no more. Raises LocalError, or ConsoleError.
+    `timeout` limits the wait for the orders, in seconds. With `enforce_iam`, each function has only
+    the permissions of its role. Raises LocalError if the local AWS cannot be started, and
+    ConsoleError if the orders cannot be read.
     """
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
@@ -73,7 +75,11 @@ def _events(folder: Path) -> list[SentOrder]:
 def send_and_watch(
     bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, timeout: float
 ) -> EndedRun:
-    """Send the orders, then what repeats or cancels others; wait until all is settled and quiet."""
+    """Send the orders, then those that repeat or cancel others, and wait until all are settled.
+
+    The run is over when the queues have been empty for `QUIET_FOR` seconds, or after `timeout`
+    seconds.
+    """
     started = time.monotonic()
     quiet_since: float | None = None
     for one in sent:
@@ -103,7 +109,8 @@ def send_and_watch(
 def _look(
     bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, *, followers_sent: bool
 ) -> Snapshot:
-    # Counted before rejections are read: a message is deleted only after it was set aside.
+    # Counted before the rejections are read. A rejected message is deleted from the SubmissionQueue
+    # only after it was sent to the RejectedQueue, so one of the two reads finds it.
     waiting = bench.submissions_waiting()
     for rejection in bench.new_rejections():
         events = [one.case.event for one in sent if one.body == rejection.body]
@@ -122,7 +129,10 @@ def _look(
 
 
 def _is_quiet(bench: Bench) -> bool:
-    """Whether nothing is under way. What is in a dead-letter queue stays there."""
+    """Whether no call hangs and all queues are empty.
+
+    Dead-letter queues are ignored, because dead letters stay in them.
+    """
     if bench.hanging():
         return False
     return not any(depth.messages for depth in bench.queues() if not depth.dead_letters)
@@ -137,7 +147,7 @@ def _out_of_time(
 
 
 def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
-    """The emulator's log goes with it, and is wanted now."""
+    """Copy the emulator's log, which is removed with the emulator."""
     kept = cache_folder(project) / "logs" / "demo-emulator.log"
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -150,7 +160,10 @@ def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
 
 @contextmanager
 def pointed_at(variables: Mapping[str, str]) -> Iterator[None]:
-    """Every client made here talks to the emulator, whatever account a person is signed in to."""
+    """Replace all `AWS_` variables inside the context, so that new clients use the emulator.
+
+    The variables of the user's own AWS account are restored afterwards.
+    """
     before = dict(os.environ)
     direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))
     for name in before:

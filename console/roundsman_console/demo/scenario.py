@@ -1,4 +1,4 @@
-"""What the demo sends, what goes wrong on purpose, and how each order must end."""
+"""The scenario of the demo: the messages, the injected faults, and the expected ends."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,7 +21,7 @@ AT_MOST_ONCE = range(2)
 
 
 class ExpectedEnd(StrEnum):
-    """How a message that was sent may end."""
+    """The possible ends of a message."""
 
     COMPLETED = "Completed"
     UNDONE = "Undone"
@@ -34,33 +34,36 @@ class ExpectedEnd(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOrder:
-    """One file of `events/`, sent once: what it shows, and how it must end.
-
-    `processed` are the steps whose effect must have happened, once; no other may have. `undone`
-    are those of them whose effect must have been undone, once. `failures` bounds the FailureCount
-    of the steps that may have one, at what they did last. `called_again` are those whose remote
-    service must have seen the same key more than once, `undo_called_again` the same of undoing.
-    `reason` is in the reason that the task ended for; `problems` are the paths named in a
-    rejection. `follows` means that it is sent once the order of that id was taken.
-    """
+    """A message of the demo, which is sent once, and its expected end."""
 
     event: str
+    """The file in `events/`."""
     order_id: str
     shows: str
+    """What the order demonstrates."""
     end: ExpectedEnd
     fault: Mapping[str, Json] | None = None
+    """The fault rule for the remote services; None for no fault."""
     processed: tuple[str, ...] = ()
+    """The steps whose effect must happen exactly once. No other step may have an effect."""
     undone: tuple[str, ...] = ()
+    """The steps whose effect must be undone exactly once."""
     failures: Mapping[str, range] = field(default_factory=dict)
+    """The allowed FailureCount of a step in its last operation; 0 if the step is not listed."""
     called_again: tuple[str, ...] = ()
+    """The steps whose remote service must receive the same perform key more than once."""
     undo_called_again: tuple[str, ...] = ()
+    """The steps whose remote service must receive the same undo key more than once."""
     reason: tuple[str, ...] = ()
+    """Texts that the reason of the task's end must contain."""
     problems: tuple[str, ...] = ()
+    """The paths that the rejection must name."""
     follows: bool = False
+    """The message is sent after the order with the same ID has a task."""
 
     @property
     def makes_a_task(self) -> bool:
-        """Whether this very message makes a task."""
+        """Whether this message creates a task."""
         return self.end in (
             ExpectedEnd.COMPLETED,
             ExpectedEnd.UNDONE,
@@ -71,7 +74,7 @@ class DemoOrder:
 
 @dataclass(frozen=True)
 class SentOrder:
-    """A case with the text of its message."""
+    """A message of the demo with its body."""
 
     case: DemoOrder
     body: str
@@ -90,7 +93,7 @@ CASES: tuple[DemoOrder, ...] = (
         order_id="ord-1002",
         shows="payment answers 503 three times",
         end=ExpectedEnd.COMPLETED,
-        # As often as one attempt tries, so that the step waits for its next attempt.
+        # All tries of one attempt fail, so that the step waits for its next attempt.
         fault={"operation": "POST /charges", "status": 503, "times": TRIES},
         processed=STEPS,
         failures={charge_card.name: ONCE},
@@ -102,7 +105,7 @@ CASES: tuple[DemoOrder, ...] = (
         shows="charged, but the answer is lost",
         end=ExpectedEnd.COMPLETED,
         fault={"operation": "POST /charges", "loseAnswer": True, "times": 1},
-        # The agent asks the service whether it happened, within the same attempt.
+        # Within the same attempt, the agent asks the service whether the charge happened.
         processed=STEPS,
     ),
     DemoOrder(
@@ -110,11 +113,12 @@ CASES: tuple[DemoOrder, ...] = (
         order_id="ord-1004",
         shows="inventory hangs past complete-by",
         end=ExpectedEnd.COMPLETED,
-        # Longer than the step's complete-by. Whether the late call or the retry comes first, they
-        # have one key.
+        # Longer than the step's complete-by. The late call and the retry have the same idempotency
+        # key, so their order does not matter.
         fault={"operation": "POST /reservations", "hang": 45, "times": 1},
         processed=STEPS,
-        # Not counted where its time is over before it is heard, and no mark shows its reading.
+        # The timeout is not counted if the agent has not reported on the attempt and no read mark
+        # shows that it read the request.
         failures={reserve_stock.name: AT_MOST_ONCE},
         called_again=(reserve_stock.name,),
     ),
@@ -155,7 +159,7 @@ CASES: tuple[DemoOrder, ...] = (
         order_id="ord-1008",
         shows="charged, then no such address",
         end=ExpectedEnd.UNDONE,
-        # The refund's first attempt fails, and the next has the same key.
+        # The first attempt of the refund fails, and the next attempt uses the same key.
         fault={"operation": "POST /refunds", "status": 503, "times": TRIES},
         processed=(reserve_stock.name, charge_card.name),
         undone=(reserve_stock.name, charge_card.name),
@@ -206,10 +210,10 @@ CASES: tuple[DemoOrder, ...] = (
 
 
 def fault_rules(cases: Sequence[DemoOrder]) -> list[Json]:
-    """The faults as the remote services take them, in the order of the cases that have one."""
+    """Return the fault rules for the remote services, in the order of the cases with a fault."""
     return [{"orderId": case.order_id, **case.fault} for case in cases if case.fault]
 
 
 def read_events(folder: Path, cases: Sequence[DemoOrder]) -> list[SentOrder]:
-    """The messages to send. Raises OSError or UnicodeDecodeError where a file cannot be read."""
+    """Read the messages to send. Raises OSError or UnicodeDecodeError if a file is unreadable."""
     return [SentOrder(case, (folder / case.event).read_text(encoding="utf-8")) for case in cases]

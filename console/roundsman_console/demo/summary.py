@@ -1,4 +1,4 @@
-"""Compares what was expected of each order with what is so, and says every difference in words."""
+"""Compares the expected and the actual end of each order, and describes each difference."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -19,13 +19,17 @@ from roundsman_console.demo.scenario import DemoOrder, ExpectedEnd, SentOrder
 
 @dataclass(frozen=True)
 class OrderVerdict:
-    """One message that was sent: how it ended, and what differs from what was expected."""
+    """The actual end of one message, and its differences from the expected end."""
 
     case: DemoOrder
     actual: str
+    """The actual end."""
     detail: str = ""
+    """How or why the message ended so."""
     failure_counts: Mapping[str, int] = field(default_factory=dict)
+    """The FailureCount of each step that has one, by the step's name."""
     differences: tuple[str, ...] = ()
+    """A sentence for each difference."""
 
     @property
     def ok(self) -> bool:
@@ -34,20 +38,21 @@ class OrderVerdict:
 
 @dataclass(frozen=True)
 class Summary:
-    """The run as a whole. `differences` are those that belong to no single message."""
+    """The result of a run."""
 
     verdicts: tuple[OrderVerdict, ...]
     alerts: tuple[AlertSeen, ...]
     effects: tuple[LedgerEffect, ...]
     queues: tuple[QueueDepth, ...]
     differences: tuple[str, ...]
+    """The differences that do not belong to one message."""
 
     @property
     def ok(self) -> bool:
         return not self.differences and all(verdict.ok for verdict in self.verdicts)
 
     def all_differences(self) -> list[str]:
-        """Every difference, each with the message that it is about."""
+        """Return all differences; one that is about a message begins with its event and order."""
         found = [
             f"{verdict.case.event} ({verdict.case.order_id}): {difference}"
             for verdict in self.verdicts
@@ -59,7 +64,10 @@ class Summary:
 def summarise(
     sent: Sequence[SentOrder], facts: DemoFacts, *, still_open: Sequence[str] = ()
 ) -> Summary:
-    """Judge a run by its facts alone. `still_open` says what was not settled in time."""
+    """Compare the facts of a run with the scenario.
+
+    `still_open` contains a sentence for each message that was not settled in time.
+    """
     differences = [
         *still_open,
         *_unexpected_tasks(sent, facts),
@@ -80,7 +88,7 @@ def summarise(
 
 
 def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
-    """The summary for scripts."""
+    """Return the summary as JSON for scripts."""
     return {
         "ok": summary.ok,
         "orders": [_order_json(verdict) for verdict in summary.verdicts],
@@ -115,12 +123,12 @@ def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
 
 
 def perform_key(order_id: str, step: str) -> str:
-    """The key under which a step's effect happens, in its first round at its first agent."""
+    """Return the idempotency key of `perform` for a step in its first round at its first agent."""
     return idempotency_key(order_id, step, "perform", StepRecord())
 
 
 def undo_key(order_id: str, step: str) -> str:
-    """The key under which that effect is undone."""
+    """Return the idempotency key of `undo` for a step in its first round at its first agent."""
     return idempotency_key(order_id, step, "undo", StepRecord())
 
 
@@ -151,7 +159,7 @@ def _verdict(one: SentOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> Ord
 
 
 def rejection_of(one: SentOrder, facts: DemoFacts) -> SeenRejection | None:
-    """The rejection of that very message, known by its text."""
+    """Return the rejection of this message, which is found by its body; None if there is none."""
     return next((found for found in facts.rejections if found.body == one.body), None)
 
 
@@ -276,7 +284,10 @@ def _wrong_effects(case: DemoOrder, facts: DemoFacts) -> list[str]:
 
 
 def _fault_missed(case: DemoOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
-    """A fault that never struck would make the case a second good order."""
+    """Return a difference if the case's fault was never applied.
+
+    Without its fault, the case would only repeat the order without faults.
+    """
     if case.fault is None:
         return []
     with_faults = [one.case for one in sent if one.case.fault]  # in the order of their rules

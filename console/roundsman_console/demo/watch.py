@@ -1,4 +1,4 @@
-"""Shows a run while it happens: a live table on a terminal, a line for each change elsewhere."""
+"""Shows a run in progress: a live table on a terminal, otherwise a line for each change."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -25,8 +25,8 @@ from roundsman_console.demo.scenario import STEPS, ExpectedEnd, SentOrder
 from roundsman_console.sanitize import plain
 from roundsman_console.views.task_view import STATE_STYLES, STEP_STYLES
 
-REFRESHES = 4  # a second
-WIDE = 120  # columns that the table takes with every detail
+REFRESHES = 4  # per second
+WIDE = 120  # characters; a narrower terminal omits the column "What happens"
 _STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
     ExpectedEnd.REJECTED: "magenta",
     ExpectedEnd.NOTHING_NEW: "green",
@@ -35,21 +35,21 @@ _STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
 
 
 class RunWatch(Protocol):
-    """Told of everything that is seen."""
+    """Shows the progress of a run."""
 
     def show(self, seen: Snapshot) -> None:
-        """One look at all tasks."""
+        """Show the current state of the run."""
 
     def alert(self, alert: AlertSeen) -> None:
-        """An alert came."""
+        """Show an alert that arrived."""
 
     def rejected(self, rejection: SeenRejection, event: str) -> None:
-        """A message was set aside."""
+        """Show a rejected message; `event` is its file."""
 
 
 @contextmanager
 def watching(console: Console, sent: Sequence[SentOrder]) -> Iterator[RunWatch]:
-    """A watch for this console: live on a terminal, plain lines anywhere else."""
+    """Yield a RunWatch for this console: a live table on a terminal, otherwise plain lines."""
     if not console.is_terminal:
         yield PlainWatch(console, sent)
         return
@@ -58,7 +58,7 @@ def watching(console: Console, sent: Sequence[SentOrder]) -> Iterator[RunWatch]:
 
 
 class PlainWatch:
-    """A line for each change: for logs and pipes."""
+    """Prints a line for each change, for logs and pipes."""
 
     def __init__(self, console: Console, sent: Sequence[SentOrder]) -> None:
         self._console = console
@@ -96,7 +96,7 @@ class PlainWatch:
 
 
 class LiveWatch:
-    """A table of tasks and their steps, over a bar of what is settled; the rest scrolls above."""
+    """Shows a live table of tasks and steps above a progress bar; alerts and rejections scroll."""
 
     def __init__(self, live: Live, sent: Sequence[SentOrder]) -> None:
         self._live = live
@@ -128,7 +128,10 @@ class LiveWatch:
 
 
 def tasks_table(sent: Sequence[SentOrder], seen: Snapshot, at: int, *, wide: bool) -> Table:
-    """A row for each message that was sent: what it shows, its task's state, and its steps."""
+    """Return a table with a row for each message: its purpose, the task's state, and the steps.
+
+    `at` is the current time in epoch ms.
+    """
     table = Table(box=None, pad_edge=False)
     steps = [name.replace("_", " ") for name in STEPS]
     for heading in ("Order", *(("What happens",) if wide else ()), "Task", *steps):
@@ -148,7 +151,7 @@ def tasks_table(sent: Sequence[SentOrder], seen: Snapshot, at: int, *, wide: boo
 
 
 def _cell(record: StepRecord, at: int) -> tuple[str, str]:
-    """What a step's cell says, and its style: `Processing 27 s`, `Processed x1`."""
+    """Return the text of a step's cell and its style, as in `Processing 27 s`."""
     if record.started_at is None and record.process_state is ProcessState.PENDING:
         return "", ""
     text: str = record.process_state

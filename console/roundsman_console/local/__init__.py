@@ -1,4 +1,4 @@
-"""A local AWS: an emulator on loopback with the project's stack on it. No account, no Docker."""
+"""A local AWS: an emulator on loopback with the deployed stack, without an account or Docker."""
 
 from roundsman_console.local.aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.errors import LocalError

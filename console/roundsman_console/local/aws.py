@@ -1,4 +1,4 @@
-"""A local AWS with the project's stack on it, as an object: for commands and for tests."""
+"""Starts, restarts and stops a local AWS with the project's stack, for commands and for tests."""
 
 import signal
 import threading
@@ -28,11 +28,11 @@ from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
 DEFAULT_PORT = 4510
 DEFAULT_STACK = "roundsman"
-SAVED_WITHIN = 60.0  # seconds, for what the emulator keeps; it takes one or two
+SAVED_WITHIN = 60.0  # seconds in which the emulator must save its state; it needs 1 s to 2 s
 
 
 class LocalAws:
-    """One running emulator and the stack on it. Leaving its context takes it down."""
+    """A running emulator and its stack; leaving the context stops it and removes its files."""
 
     def __init__(
         self,
@@ -60,13 +60,15 @@ class LocalAws:
         progress: ProgressListener | None = None,
         runner: ProgramRunner = run,
     ) -> Self:
-        """Bring up a local AWS and deploy the project's template to it.
+        """Start a local AWS and deploy the project's template to it.
 
-        `port` 0 takes any free one. `services` is the base URL of all four remote services;
-        `parameters` are the template's own, and win. `emulator_environment` is added to the
-        emulator's variables. `enforce_iam` gives each function the rights of its role and no more,
-        over TLS (`local.rights` says what is added to the roles for it). Raises LocalError with a
-        sentence for a person; whatever it raises, nothing is left running.
+        `port` 0 selects a free port. `services` is the base URL of all four remote services.
+        `parameters` are parameters of the template and take precedence over `services`.
+        `emulator_environment` is added to the emulator's environment variables. With `enforce_iam`,
+        each function has only the permissions of its role, and the emulator uses TLS;
+        `local.rights` describes what is added to the roles.
+
+        Raises LocalError with a sentence for the user. After any exception, nothing keeps running.
         """
         progress = progress or Quiet()
         project = find_project(project or Path.cwd()).resolve()
@@ -75,8 +77,7 @@ class LocalAws:
             raise LocalError(f"A port is a number from 0 to 65535; {port} is not.")
         check_sam()
         declared = declared_parameters(project / "template.yaml")
-        # The environment is made by the Python that runs this, so its version is known before it is
-        # there.
+        # The Python that runs this creates the environment, so the version is known.
         runtime = EmulatorEnvironment(Path(), Path()).runtime
         chosen = choose_parameters(declared, parameters or {}, services, runtime)
         instances = Instances(project)
@@ -112,61 +113,65 @@ class LocalAws:
 
     @property
     def endpoint(self) -> str:
-        """Where every AWS service answers."""
+        """The endpoint URL of all AWS services."""
         return self.record.endpoint
 
     @property
     def region(self) -> str:
-        """The region that the stack is in."""
+        """The region of the stack."""
         return self.record.region
 
     @property
     def stack(self) -> str:
-        """The stack's name."""
+        """The name of the stack."""
         return self.record.stack
 
     @property
     def outputs(self) -> dict[str, str]:
-        """The stack's outputs."""
+        """The outputs of the stack."""
         return dict(self.record.outputs)
 
     @property
     def services(self) -> dict[str, str]:
-        """The base URL of each agent's remote service."""
+        """The base URL of each agent's remote service, by the agent's name."""
         return dict(self.record.services)
 
     @property
     def pid(self) -> int:
-        """The emulator's process id, and that of its group."""
+        """The ID of the emulator's process and of its process group."""
         return self._emulator.pid
 
     @property
     def log(self) -> Path:
-        """The emulator's log, with what the functions print."""
+        """The file of the emulator's log, which includes the output of the functions."""
         return self._instance.logs / "emulator.log"
 
     @property
     def environment(self) -> dict[str, str]:
-        """The variables that point any AWS client at this emulator."""
+        """The environment variables that make an AWS client use this emulator."""
         return client_environment(self.endpoint, self.region, self.record.certificate)
 
     def worker_pids(self, function_name: str) -> list[int]:
-        """The process ids of a function's sandboxes, busy or idle, by its physical name."""
+        """Return the process IDs of a function's sandboxes, busy or idle.
+
+        `function_name` is the physical name.
+        """
         return self._instance.sandboxes(function_name)
 
     def restart(self) -> None:
-        """End the emulator in order, with all its sandboxes, and start it again on its port.
+        """Stop the emulator and its sandboxes in an orderly way, and start it on the same port.
 
-        With PERSIST_STATE=1 in `emulator_environment` it comes back with its tables, queues and
-        messages, topics, functions and their mappings; without it, empty. It keeps them only at
-        such an end. Raises LocalError if it does not come back; nothing is left running then.
+        With PERSIST_STATE=1 in `emulator_environment`, the emulator restores its tables, queues,
+        messages, topics, functions and event source mappings. It saves them only when it is stopped
+        in an orderly way. Without this variable, it starts empty. Raises LocalError if it does not
+        start; nothing keeps running then.
         """
         with _removed_on_failure(self._instance):
             end_group(self._emulator, patience=SAVED_WITHIN)
             self.record, self._emulator = self._start_again(self.record)
 
     def down(self) -> None:
-        """End the emulator and all it started, and remove its files. Harmless to repeat."""
+        """Stop the emulator and all that it started, and remove its files. May be repeated."""
         with uninterrupted():
             self._instance.remove()
 
@@ -184,7 +189,7 @@ class LocalAws:
 
 @contextmanager
 def _removed_on_failure(instance: LocalFiles) -> Iterator[None]:
-    """Whatever ends this early, an interrupt too, leaves nothing but the logs."""
+    """Remove the instance, except its logs, after any exception or interrupt."""
     try:
         yield
     except BaseException:
@@ -195,9 +200,12 @@ def _removed_on_failure(instance: LocalFiles) -> Iterator[None]:
 
 @contextmanager
 def uninterrupted() -> Iterator[None]:
-    """A second Ctrl-C, while the first is being cleaned up after, is not heard."""
+    """Ignore SIGINT and SIGTERM inside the context.
+
+    A second Ctrl-C cannot interrupt the cleanup after the first one.
+    """
     if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread hears signals
+        yield  # only the main thread receives signals
         return
     before = {
         number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Builds the project's template and deploys it to the emulator, with the real SAM CLI."""
+"""Builds the project's template and deploys it to the emulator with the SAM CLI."""
 
 import importlib.util
 import json
@@ -26,7 +26,11 @@ _UNATTENDED = [
 
 
 def client_environment(endpoint: str, region: str, certificate: str = "") -> dict[str, str]:
-    """The variables that point any AWS client at the emulator, and away from a real account."""
+    """Return the environment variables that make an AWS client use the emulator.
+
+    They also hide the configuration and the credentials of a real account. `certificate` is the
+    path of the emulator's certificate; empty without TLS.
+    """
     return {
         **({"AWS_CA_BUNDLE": certificate} if certificate else {}),
         "AWS_ENDPOINT_URL": endpoint,
@@ -49,7 +53,7 @@ def check_sam() -> None:
 
 
 def check_stack_name(name: str) -> None:
-    """Raise LocalError for a name that CloudFormation would refuse."""
+    """Raise LocalError for a stack name that CloudFormation would reject."""
     if not re.fullmatch(r"[A-Za-z][-A-Za-z0-9]{0,127}", name):
         raise LocalError(
             "A stack's name is a letter, then letters, digits and hyphens, 128 at most; "
@@ -69,13 +73,13 @@ def build_and_deploy(
 ) -> dict[str, str]:
     """Build `template.yaml` in the instance's folder, deploy it, and return the stack's outputs.
 
-    Raises LocalError with the reason and where the log is; nothing in the project's own `.aws-sam`
-    or samconfig.toml is read or written.
+    The project's own `.aws-sam` and samconfig.toml are neither read nor written. Raises LocalError
+    with the reason and the path of the log.
     """
     region, stack = record.region, record.stack
     work = instance.folder / "sam"
     work.mkdir(exist_ok=True)
-    # An empty one, so that the project's own, which is for AWS, is not taken.
+    # An empty file, so that SAM does not read the project's own, which is for AWS.
     settings = work / "samconfig.toml"
     settings.write_text("")
     variables = _sam_environment(instance, environment, record)
@@ -117,7 +121,7 @@ def _sam_environment(
     variables = plain_environment()
     settings = instance.folder / "sam-settings"
     settings.mkdir(exist_ok=True)
-    # SAM asks a package index each week whether it is the newest; by this it has just done so.
+    # SAM checks a package index for a new version each week. This records that it has just done so.
     remembered = {"telemetryEnabled": False, "lastVersionCheck": time.time()}
     (settings / "metadata.json").write_text(json.dumps(remembered))
     path = os.environ.get("PATH", os.defpath)
@@ -127,13 +131,13 @@ def _sam_environment(
     return {
         **variables,
         **client_environment(record.endpoint, record.region, record.certificate),
-        # Its Python has pip and is of the version that the functions are built for.
+        # This Python has pip and the version that the functions are built for.
         "PATH": os.pathsep.join([str(environment.emulator_python.parent), path]),
         "TMPDIR": str(instance.temporary),
         "NO_PROXY": direct,
         "no_proxy": direct,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "SAM_CLI_TELEMETRY": "0",
-        "SAM_CLI_POLL_DELAY": "1",  # seconds between looks at the deployment; it defaults to 5
+        "SAM_CLI_POLL_DELAY": "1",  # seconds between polls of the deployment; the default is 5
         "__SAM_CLI_APP_DIR": str(settings),
     }

@@ -1,4 +1,4 @@
-"""Starts the emulator in a process group of its own, on loopback only; knows if it is well."""
+"""Starts the emulator in its own process group, on loopback only, and checks its health."""
 
 import http.client
 import json
@@ -17,10 +17,10 @@ from roundsman_console.local.run import last_error
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 REGION = "us-east-1"
-START_WITHIN = 60.0  # seconds; it takes one or two, and many more where builds take the processor
+START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while builds use the processor
 
 # The functions run on the Python of their own environment, not on the emulator's.
-# The instance's folder is among the arguments only so that the process can be told from others.
+# The instance's folder is an argument only so that the process can be identified.
 LAUNCH = (
     "import sys; folder = sys.argv.pop(); sys.executable = sys.argv.pop(); "
     "from ministack.app import main; main()"
@@ -28,7 +28,7 @@ LAUNCH = (
 
 
 def free_port() -> int:
-    """A loopback port that nothing listens on now."""
+    """Return a loopback port that is free now."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -36,7 +36,7 @@ def free_port() -> int:
 
 
 def check_port(port: int) -> None:
-    """Raise LocalError if the emulator could not listen on that loopback port."""
+    """Raise LocalError if the emulator cannot listen on this loopback port."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise LocalError(
@@ -58,14 +58,15 @@ def start(
     environment: EmulatorEnvironment,
     extra: Mapping[str, str] | None = None,
 ) -> tuple[LocalRecord, ProcessIdentity]:
-    """Start the emulator and wait until it answers: its record, with its identity in it.
+    """Start the emulator, wait until it is healthy, and return its record and its process.
 
-    Raises LocalError with the last line of its log if it ends, or does not answer in time.
+    The returned record contains the process identity. Raises LocalError with the last error in the
+    log if the emulator ends, and with the log's path if it does not answer in time.
     """
     mark = secrets.token_hex(8)
     log = instance.logs / "emulator.log"
     log.parent.mkdir(parents=True, exist_ok=True)
-    with log.open("a") as out:  # where it is started again, what it said before stays
+    with log.open("a") as out:  # append: a restart keeps the earlier log
         child = subprocess.Popen(
             [
                 *(str(environment.emulator_python), "-I", "-c", LAUNCH),
@@ -83,7 +84,7 @@ def start(
     if identity is None:
         raise LocalError(ended.format(last_error(log)))
     record = replace(record, emulator=identity, mark=mark, region=REGION)
-    instance.write(record)  # before it is waited for, so that it can be ended whatever happens here
+    instance.write(record)  # before the wait, so that it can be ended in every case
     wait_until(lambda: child.poll() is not None or is_healthy(record), START_WITHIN, every=0.1)
     if child.poll() is not None:
         raise LocalError(ended.format(last_error(log)))
@@ -95,7 +96,7 @@ def start(
 
 
 def _environment(instance: LocalFiles, mark: str, extra: Mapping[str, str]) -> dict[str, str]:
-    """All that the emulator and its functions see of the outside: nothing of an AWS account."""
+    """Return all environment variables of the emulator; none of them is of a real AWS account."""
     home = instance.temporary / "home"
     home.mkdir(exist_ok=True)
     return {
@@ -112,8 +113,8 @@ def _environment(instance: LocalFiles, mark: str, extra: Mapping[str, str]) -> d
         "MINISTACK_HOST": "127.0.0.1",  # in queue URLs; a name could mean an IPv6 address
         "MINISTACK_REGION": REGION,
         "MINISTACK_EDITION": mark,
-        # Two services would listen on every address; and no container of this machine is the
-        # emulator's business.
+        # These two services would listen on all addresses. The emulator must not reach the
+        # containers of this machine either.
         "IOT_MTLS_ENABLED": "0",
         "SFTP_ENABLED": "0",
         "DOCKER_HOST": f"unix://{instance.temporary}/none.sock",
@@ -126,7 +127,7 @@ def is_healthy(record: LocalRecord) -> bool:
     try:
         connection = _connection(record)
     except OSError:
-        return False  # it has not made its certificate yet
+        return False  # the emulator has not created its certificate yet
     try:
         connection.request("GET", "/_ministack/health")
         answer = json.loads(connection.getresponse().read())

@@ -1,8 +1,8 @@
-"""The emulator's own Python environments, made once from locked requirements, in the cache.
+"""Creates the emulator's Python environments once, from locked requirements, in the cache folder.
 
-There are two: one runs the emulator; the other is what its functions see, which is no more than
-AWS's own Python runtime has. So a dependency that is missing from a layer fails here too, instead
-of being found by chance.
+There are two environments. One runs the emulator. The other runs the functions, and contains only
+what the Python runtime of AWS Lambda contains, so that a dependency that is missing from a layer
+also fails here.
 """
 
 import hashlib
@@ -21,7 +21,7 @@ FUNCTIONS_LOCK = Path("requirements") / "lambda-runtime.txt"
 
 @dataclass(frozen=True)
 class EmulatorEnvironment:
-    """Where the two environments' Pythons are, and the name that AWS gives their version."""
+    """The paths of the two environments' Python interpreters, and the Lambda runtime's name."""
 
     emulator_python: Path
     functions_python: Path
@@ -35,10 +35,10 @@ class EmulatorEnvironment:
 def ensure_environment(
     project: Path, progress: ProgressListener, runner: ProgramRunner = run
 ) -> EmulatorEnvironment:
-    """The project's emulator environment, made now if it is not there yet.
+    """Return the project's emulator environment; create it if it does not exist.
 
-    Raises LocalError with what pip or venv said last when it cannot be made; nothing half made is
-    ever used.
+    An incomplete environment is never used. Raises LocalError with the last error of pip or venv if
+    it cannot be created.
     """
     locks = [project / EMULATOR_LOCK, project / FUNCTIONS_LOCK]
     cache = cache_folder(project)

@@ -1,5 +1,8 @@
-"""What the local AWS says when it cannot do what was asked."""
+"""The exception of the local AWS."""
 
 
 class LocalError(Exception):
-    """One sentence for a person: what is wrong, and what to do about it where that is known."""
+    """The local AWS cannot do what the user requested.
+
+    The message is a sentence: the problem and, if known, its solution.
+    """

@@ -1,4 +1,4 @@
-"""Where the local AWS keeps things in a project, and how two commands at once take turns."""
+"""The project folder, its cache folder, and a file lock between processes."""
 
 import fcntl
 from collections.abc import Callable, Iterator
@@ -9,7 +9,10 @@ from roundsman_console.local.errors import LocalError
 
 
 def find_project(start: Path) -> Path:
-    """The nearest folder with a template.yaml, from `start` upwards. Raises LocalError if none."""
+    """Return the nearest folder with a template.yaml, from `start` upwards.
+
+    Raises LocalError if there is none.
+    """
     for folder in (start, *start.parents):
         if (folder / "template.yaml").is_file():
             return folder
@@ -20,7 +23,10 @@ def find_project(start: Path) -> Path:
 
 
 def cache_folder(project: Path) -> Path:
-    """The project's `.cache` folder, made if need be, and kept out of git by a file of its own."""
+    """Return the project's `.cache` folder; create it if it does not exist.
+
+    A `.gitignore` in the folder excludes it from git. Raises LocalError if it cannot be written.
+    """
     folder = project / ".cache"
     try:
         folder.mkdir(exist_ok=True)
@@ -34,9 +40,9 @@ def cache_folder(project: Path) -> Path:
 
 @contextmanager
 def exclusive(path: Path, waiting: Callable[[], None] = lambda: None) -> Iterator[None]:
-    """One process at a time is inside this for a path; its hold ends with it.
+    """Hold an exclusive file lock on `path`; the end of the process also releases it.
 
-    `waiting` is called before waiting for another.
+    `waiting` is called once if another process holds the lock.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a") as file:

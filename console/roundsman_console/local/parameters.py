@@ -1,4 +1,4 @@
-"""The stack's parameters: those asked for, those this machine decides; checked by the template."""
+"""Chooses the stack's parameters and checks them against the template."""
 
 import importlib
 import platform
@@ -17,24 +17,30 @@ AGENT_URLS = {
     "shipping": "ShippingUrl",
     "mail": "MailUrl",
 }
-DEFAULT_SERVICES = f"http://127.0.0.1:{DEFAULT_PORT}"  # where `roundsman services` answers
+DEFAULT_SERVICES = f"http://127.0.0.1:{DEFAULT_PORT}"  # the address of `roundsman services`
 
 
 @dataclass(frozen=True)
 class Declared:
-    """One parameter as the template declares it; what it does not say is None."""
+    """A parameter as the template declares it; None if the template does not set the property."""
 
     type: str = "String"
     default: str | None = None
     allowed: tuple[str, ...] | None = None
+    """`AllowedValues`."""
     least: float | None = None
+    """`MinValue`."""
     most: float | None = None
+    """`MaxValue`."""
     shortest: int | None = None
+    """`MinLength`, in characters."""
     longest: int | None = None
+    """`MaxLength`, in characters."""
     pattern: str | None = None
+    """`AllowedPattern`."""
 
     def objection(self, value: str) -> str | None:
-        """What is wrong with a value; None if the template takes it."""
+        """Return the problem with a value; None if the template accepts the value."""
         if self.allowed is not None and value not in self.allowed:
             return f"it must be one of {', '.join(self.allowed)}"
         if self.type == "Number":
@@ -60,7 +66,10 @@ class Declared:
 
 
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
-    """`Key=Value` texts as a mapping. Raises LocalError where `=` or key is missing or repeated."""
+    """Parse `Key=Value` texts into a mapping.
+
+    Raises LocalError if `=` or the key is missing, or a key is repeated.
+    """
     found: dict[str, str] = {}
     for text in assignments:
         key, equals, value = text.partition("=")
@@ -75,13 +84,13 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
 
 
 def parse_base_url(text: str) -> str:
-    """A service's base URL without its closing slash. Raises LocalError if it is none."""
+    """Return a base URL without its trailing slash. Raises LocalError if the URL is not valid."""
     wrong = f"--services takes a base URL such as http://127.0.0.1:8080; {text!r} is not one"
     if any(character.isspace() or character in "\"'" for character in text):
         raise LocalError(f"{wrong}.")
     try:
         parts = urlsplit(text)
-        _ = parts.port  # read for its check: it is worked out on demand
+        _ = parts.port  # urlsplit validates the port only when it is read
     except ValueError as error:
         raise LocalError(f"{wrong}: {error}.") from error
     if parts.scheme not in ("http", "https") or not parts.hostname:
@@ -92,7 +101,7 @@ def parse_base_url(text: str) -> str:
 
 
 def declared_parameters(template: Path) -> dict[str, Declared]:
-    """The parameters that a template declares. Raises LocalError if it cannot be read."""
+    """Return the parameters that a template declares. Raises LocalError if it is unreadable."""
     try:
         parse = importlib.import_module("samcli.yamlhelper").yaml_parse
     except ImportError as error:
@@ -103,7 +112,7 @@ def declared_parameters(template: Path) -> dict[str, Declared]:
         parsed = parse(template.read_text(encoding="utf-8"))
     except OSError as error:
         raise LocalError(f"Cannot read {template}: {error.strerror}.") from error
-    except Exception as error:  # whatever the parser raises, the file is not YAML
+    except Exception as error:  # the parser's exception types are not known
         where = " ".join(str(error).split())
         raise LocalError(f"{template} is not valid YAML: {where}") from error
     sections = parsed.get("Parameters") if isinstance(parsed, dict) else None
@@ -139,7 +148,10 @@ def _whole(value: object) -> int | None:
 
 
 def architecture(machine: str | None = None) -> str:
-    """What Lambda calls this machine's architecture. Raises LocalError if it has none like it."""
+    """Return Lambda's name for this machine's architecture.
+
+    Raises LocalError if Lambda does not have this architecture.
+    """
     machine = machine or platform.machine()
     for name, spellings in {"x86_64": ("x86_64", "amd64"), "arm64": ("arm64", "aarch64")}.items():
         if machine.lower() in spellings:
@@ -152,12 +164,13 @@ def architecture(machine: str | None = None) -> str:
 def choose_parameters(
     declared: Mapping[str, Declared], asked: Mapping[str, str], services: str | None, runtime: str
 ) -> dict[str, str]:
-    """All parameters to deploy with: what was asked for, over what machine and `services` say.
+    """Return all parameters for the deployment.
 
-    Without `services`, those URLs that have no default are where `roundsman services` answers.
+    The values in `asked` take precedence over those from the machine and from `services`. Without
+    `services`, the URL parameters that have no default get the address of `roundsman services`.
 
-    Raises LocalError for a name that the template does not declare, a value that it does not take,
-    or one it lacks.
+    Raises LocalError if the template does not declare a name, if a value is not valid, or if a
+    required parameter has no value.
     """
     chosen = {"PythonRuntime": runtime, "Architecture": architecture()}
     chosen = {name: value for name, value in chosen.items() if name in declared}
@@ -192,14 +205,14 @@ def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -
     objection = declared[name].objection(value)
     if objection is None and '"' in value:
         objection = (
-            "it may hold no double quote"  # SAM's own syntax for overrides has no way to say one
+            "it may hold no double quote"  # SAM's syntax for parameter overrides cannot escape it
         )
     if objection is not None:
         raise LocalError(f"The parameter {name} cannot be {value!r}: {objection}.{hint}")
 
 
 def service_urls(declared: Mapping[str, Declared], chosen: Mapping[str, str]) -> dict[str, str]:
-    """The base URL that each agent is deployed with, by the agent's name."""
+    """Return the base URL of each agent's remote service, by the agent's name."""
     urls: dict[str, str] = {}
     for agent, name in AGENT_URLS.items():
         default = declared[name].default if name in declared else None

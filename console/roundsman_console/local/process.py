@@ -1,4 +1,4 @@
-"""Processes by identity: a process id alone may have been given to another program since."""
+"""Identifies and ends processes; a process ID alone may have been reused by another process."""
 
 import os
 import signal
@@ -13,18 +13,18 @@ _PROC = Path("/proc")
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process id with the moment that process started, which no later process shares."""
+    """A process ID and the start time of the process, which together are unique."""
 
     pid: int
     started: str
 
     def is_alive(self) -> bool:
-        """Whether that very process still runs."""
+        """Whether this process still runs."""
         return identify(self.pid) == self
 
 
 def identify(pid: int) -> ProcessIdentity | None:
-    """The identity of the process that has this id now; None for none, or one that is dead."""
+    """Return the identity of the process that has this ID now; None if it is not running."""
     started = _started_in_proc(pid) if (_PROC / "self" / "stat").exists() else _started_by_ps(pid)
     return ProcessIdentity(pid, started) if started else None
 
@@ -35,7 +35,7 @@ def _started_in_proc(pid: int) -> str | None:
         boot = (_PROC / "sys/kernel/random/boot_id").read_text().strip()
     except OSError:
         return None
-    # The name in parentheses may hold anything, so the fields are counted from its end.
+    # The name in parentheses may contain any character, so the fields are counted after it.
     fields = stat.rpartition(")")[2].split()
     return None if fields[0] in "ZX" else f"{boot}/{fields[19]}"
 
@@ -45,7 +45,7 @@ def _started_by_ps(pid: int) -> str | None:
 
 
 def started_as_ps_says(listed: str) -> str | None:
-    """The start in the answer of `ps -o stat=,lstart=`; None for no process, or a dead one."""
+    """Parse the start time from `ps -o stat=,lstart=`; None without a process or if it is dead."""
     state, _, started = listed.strip().partition(" ")
     return None if not started or state.startswith("Z") else started.strip()
 
@@ -55,7 +55,7 @@ def _ps(*options: str) -> str:
 
 
 def command_lines() -> Iterator[tuple[int, list[str]]]:
-    """Every process of this machine that may be looked at, with its arguments."""
+    """Yield the ID and the arguments of every process that this user may read."""
     if not (_PROC / "self" / "cmdline").exists():
         yield from command_lines_as_ps_says(_ps("-A", "-ww", "-o", "pid=,args="))
         return
@@ -64,7 +64,7 @@ def command_lines() -> Iterator[tuple[int, list[str]]]:
             try:
                 arguments = (entry / "cmdline").read_bytes()
             except OSError:
-                continue  # it ended meanwhile, or is another user's
+                continue  # the process ended in the meantime, or belongs to another user
             yield (
                 int(entry.name),
                 [os.fsdecode(part) for part in arguments.rstrip(b"\0").split(b"\0")],
@@ -72,40 +72,40 @@ def command_lines() -> Iterator[tuple[int, list[str]]]:
 
 
 def command_lines_as_ps_says(listed: str) -> Iterator[tuple[int, list[str]]]:
-    """The processes in the answer of `ps -A -o pid=,args=`; arguments with spaces come apart."""
+    """Parse the output of `ps -A -o pid=,args=`; an argument that contains spaces is split."""
     for line in listed.splitlines():
         pid, _, arguments = line.strip().partition(" ")
         yield int(pid), arguments.split()
 
 
 def end_group(leader: ProcessIdentity, patience: float = 3.0) -> None:
-    """End a process and all of its group: asked first, killed after `patience` seconds.
+    """End a process and its process group with SIGTERM, and after `patience` seconds with SIGKILL.
 
-    The process must lead its group. Harmless when it is gone: nothing is sent to a process that
-    merely has the same id now.
+    The process must be the leader of its group. If the process has ended, nothing happens: no
+    signal is sent to another process that now has the same ID.
     """
     if not leader.is_alive():
         return
     _signal_group(leader.pid, signal.SIGTERM)
     wait_until(lambda: not leader.is_alive(), patience)
-    # A group's id stays taken while any of its processes lives, so this reaches only what is left.
+    # A group's ID is not reused while one of its processes lives, so this reaches only this group.
     _signal_group(leader.pid, signal.SIGKILL)
     wait_until(lambda: not leader.is_alive(), patience)
     try:
         os.waitpid(leader.pid, os.WNOHANG)
     except ChildProcessError:
-        return  # not a child of this process, so not its to collect
+        return  # not a child of this process, which cannot reap it
 
 
 def _signal_group(group: int, number: signal.Signals) -> None:
     try:
         os.killpg(group, number)
     except (ProcessLookupError, PermissionError):
-        return  # macOS says "not permitted" of a group whose processes are all dead but not reaped
+        return  # macOS returns EPERM for a group whose processes are all dead and not yet reaped
 
 
 def end_each(pids: list[int]) -> None:
-    """Kill these processes. Those gone already are passed over."""
+    """Kill these processes; those that have already ended are ignored."""
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
@@ -114,7 +114,10 @@ def end_each(pids: list[int]) -> None:
 
 
 def wait_until(true: Callable[[], bool], seconds: float, every: float = 0.05) -> bool:
-    """Whether `true()` became so within that many seconds."""
+    """Wait until `true()` is true, at most `seconds`, and return whether it became true.
+
+    `every` is the time between two checks, in seconds.
+    """
     end = time.monotonic() + seconds
     while not true():
         if time.monotonic() >= end:

@@ -1,4 +1,4 @@
-"""Says what is going on during long work, on stderr, so that stdout stays for the result."""
+"""Shows the progress of long operations on stderr; stdout is for the result."""
 
 import sys
 import time
@@ -12,17 +12,17 @@ from rich.status import Status
 
 
 class ProgressListener(Protocol):
-    """Told of each stage as it starts, and of what happens within it."""
+    """Receives each stage when it starts, and details during the stage."""
 
     def stage(self, text: str) -> None:
-        """Start the next stage; the one before it is done."""
+        """Finish the current stage and start the next one."""
 
     def detail(self, text: str) -> None:
-        """Say what the current stage is doing now."""
+        """Show what the current stage does now."""
 
 
 class Quiet:
-    """Says nothing: for callers that are programs."""
+    """Shows no progress, for callers that are programs."""
 
     def stage(self, text: str) -> None: ...
 
@@ -30,7 +30,7 @@ class Quiet:
 
 
 class PlainProgress:
-    """A line for each stage: for logs and pipes."""
+    """Prints a line for each stage, for logs and pipes."""
 
     def stage(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -39,7 +39,7 @@ class PlainProgress:
 
 
 class LiveProgress:
-    """A spinner with the current stage, and a line with its time for each that is done."""
+    """Shows the current stage with a spinner, and prints a line for each stage that is done."""
 
     def __init__(self, console: Console, status: Status) -> None:
         self._console = console
@@ -58,7 +58,7 @@ class LiveProgress:
         self._status.update(f"{escape(self._stage)} [dim]{escape(text[:room])}[/dim]")
 
     def finish(self) -> None:
-        """Leave a line for the stage that is done."""
+        """Print a line for the current stage, which is done."""
         if self._stage:
             took = time.monotonic() - self._started
             self._console.print(
@@ -69,7 +69,7 @@ class LiveProgress:
 
 @contextmanager
 def shown_progress() -> Iterator[ProgressListener]:
-    """Progress for a person: live on a terminal, plain lines anywhere else."""
+    """Yield a listener for a person: a spinner on a terminal, otherwise plain lines."""
     console = Console(stderr=True, highlight=False)
     if not console.is_terminal:
         yield PlainProgress()

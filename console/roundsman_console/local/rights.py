@@ -1,11 +1,12 @@
-"""The local AWS with IAM enforced: each function has the rights of its own role and no others.
+"""Enforces IAM on the local AWS: each function has only the permissions of its own role.
 
-Two things are other than on AWS, and are made up for here, never in template.yaml:
+This module adapts the emulator in two points. template.yaml stays unchanged:
 
-- The stack's queues and its topic refuse what comes without TLS, so the emulator speaks TLS here,
-  with a certificate of its own making.
-- AWS authorises a batch of messages by `sqs:SendMessage`, and knows no action SendMessageBatch; the
-  emulator asks for one. So whoever may send one message somewhere is allowed a batch there, too.
+- The policies of the stack's queues and topic deny requests without TLS. So the emulator uses TLS,
+  with a certificate that it creates.
+- AWS authorizes a batch of messages by `sqs:SendMessage`; it has no IAM action SendMessageBatch.
+  The emulator requires one. So each role that may send single messages to a queue is allowed to
+  send batches to it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -22,25 +23,25 @@ from roundsman_console.local.state import LocalFiles, LocalRecord
 if TYPE_CHECKING:
     from mypy_boto3_iam import IAMClient
 
-DEVIATION = "WhatOnlyTheEmulatorAsksFor"  # the added policy's name
+DEVIATION = "WhatOnlyTheEmulatorAsksFor"  # the name of the added policy
 ONE, MANY = "sqs:SendMessage", "sqs:SendMessageBatch"
 
 
 def enforcing(instance: LocalFiles, record: LocalRecord) -> tuple[LocalRecord, dict[str, str]]:
-    """The record of an emulator that enforces IAM, and the variables that make it do so."""
+    """Return the record of an emulator that enforces IAM, and the environment variables for it."""
     certificate = str(instance.certificate)
     variables = {
         "AUTH": "true",
         "USE_SSL": "1",
-        "AWS_CA_BUNDLE": certificate,  # which functions inherit, to trust it
+        "AWS_CA_BUNDLE": certificate,  # the functions inherit it and trust the certificate
     }
     return replace(record, certificate=certificate), variables
 
 
 def allow_batches(record: LocalRecord) -> None:
-    """Allow each role of the stack to send in batches where it may send single messages.
+    """Allow each role of the stack to send batches to the queues to which it may send messages.
 
-    Raises LocalError if its roles cannot be read or changed.
+    Raises LocalError if the roles cannot be read or changed.
     """
     try:
         iam = iam_client(record)
@@ -64,7 +65,7 @@ def _roles(record: LocalRecord) -> Iterator[str]:
 def _statements(iam: "IAMClient", role: str) -> Iterator[Mapping[str, object]]:
     for name in iam.list_role_policies(RoleName=role)["PolicyNames"]:
         document = iam.get_role_policy(RoleName=role, PolicyName=name)["PolicyDocument"]
-        # Its types say text; botocore has read it as the object that it is.
+        # The type stubs declare a string, but botocore returns the parsed object.
         yield from cast("Mapping[str, list[Mapping[str, object]]]", document)["Statement"]
 
 

@@ -1,4 +1,4 @@
-"""Runs one program to its end, its output in a log; interrupted, leaves nothing of it behind."""
+"""Runs a program to its end and logs its output; an interrupt ends the program as well."""
 
 import os
 import subprocess
@@ -11,7 +11,7 @@ from roundsman_console.local.progress import ProgressListener
 
 
 class ProgramRunner(Protocol):
-    """Runs a program: its exit code, with its output (both streams) in `log`."""
+    """Runs a program and returns its exit code; stdout and stderr go to `log`."""
 
     def __call__(
         self,
@@ -32,9 +32,10 @@ def run(
     log: Path,
     progress: ProgressListener,
 ) -> int:
-    """Run a program in `folder` to its end; each line of output goes to `log` and `progress`.
+    """Run a program in `folder` to its end, and return its exit code.
 
-    The program leads its own group, so an interrupt here ends it with all that it started.
+    Each line of output goes to `log` and `progress`. The program has its own process group, so an
+    interrupt here ends it and all that it started.
     """
     log.parent.mkdir(parents=True, exist_ok=True)
     with (
@@ -70,7 +71,11 @@ _NOTHING = "it said nothing"
 
 
 def last_error(log: Path) -> str:
-    """What a log says of why a program failed: its last error to its end, else its last line."""
+    """Return the reason of a failure from a log.
+
+    The reason is the text from the last line that begins with `error` to the end of the log, or
+    the last line; it is cut to 600 characters.
+    """
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -82,7 +87,10 @@ def last_error(log: Path) -> str:
 
 
 def plain_environment() -> dict[str, str]:
-    """This process's environment without anything that leads to a person's AWS account."""
+    """Return this process's environment without the variables of AWS, the SAM CLI and Python paths.
+
+    So a program that uses it cannot reach the user's AWS account.
+    """
     return {
         name: value
         for name, value in os.environ.items()

@@ -1,4 +1,4 @@
-"""Asks the emulator's CloudFormation about a stack, whatever the person's own AWS settings are."""
+"""Clients for the emulator's CloudFormation and IAM, which ignore the user's AWS settings."""
 
 import os
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def stack_outputs(record: LocalRecord) -> dict[str, str]:
-    """The outputs of the deployed stack. Raises LocalError if there is no such stack."""
+    """Return the outputs of the deployed stack. Raises LocalError if they cannot be read."""
     stack = record.stack
     try:
         found = cloudformation_client(record).describe_stacks(StackName=stack)["Stacks"]
@@ -31,11 +31,11 @@ def stack_outputs(record: LocalRecord) -> dict[str, str]:
 
 
 def deploy_failure(record: LocalRecord) -> str | None:
-    """The resource that a deployment failed on, and why; None where none is known."""
+    """Return the resource that made a deployment fail, and the reason; None if it is unknown."""
     try:
         answer = cloudformation_client(record).describe_stack_events(StackName=record.stack)
     except (BotoCoreError, ClientError):
-        return None  # it failed before there was a stack
+        return None  # the deployment failed before the stack was created
     failures = [
         f"{event.get('LogicalResourceId')} ({event.get('ResourceType')}): "
         f"{event.get('ResourceStatusReason')}"
@@ -43,12 +43,12 @@ def deploy_failure(record: LocalRecord) -> str | None:
         if str(event.get("ResourceStatus", "")).endswith("_FAILED")
         and event.get("ResourceStatusReason")
     ]
-    # The newest comes first; the oldest is the cause, the later ones are what was cancelled for it.
+    # The newest event is first. The oldest failure is the cause; later ones are cancellations.
     return failures[-1] if failures else None
 
 
 def cloudformation_client(record: LocalRecord) -> "CloudFormationClient":
-    """The emulator's CloudFormation, whatever this process's own AWS settings are."""
+    """Return a client for the emulator's CloudFormation, which ignores the user's AWS settings."""
     client: CloudFormationClient = _session(record).client(
         "cloudformation",
         endpoint_url=record.endpoint,
@@ -59,7 +59,7 @@ def cloudformation_client(record: LocalRecord) -> "CloudFormationClient":
 
 
 def iam_client(record: LocalRecord) -> "IAMClient":
-    """The emulator's IAM, as its account's root."""
+    """Return a client for the emulator's IAM, with the permissions of the account's root user."""
     client: IAMClient = _session(record).client(
         "iam", endpoint_url=record.endpoint, verify=record.certificate or None, config=_DIRECTLY
     )
@@ -70,7 +70,7 @@ _DIRECTLY = Config(proxies={}, retries={"total_max_attempts": 2})
 
 
 def _session(record: LocalRecord) -> boto3.Session:
-    # All that a profile or a proxy variable would change is given, so neither is looked for.
+    # All settings are explicit, so that no profile, configuration file or variable changes them.
     nowhere = (None, None, os.devnull, None)
     nothing_else = botocore.session.Session(
         session_vars={
@@ -83,5 +83,5 @@ def _session(record: LocalRecord) -> boto3.Session:
         botocore_session=nothing_else,
         region_name=record.region,
         aws_access_key_id="test",
-        aws_secret_access_key="test",  # noqa: S106 - the emulator's own, for its account's root
+        aws_secret_access_key="test",  # noqa: S106 - the emulator's credentials for the root user
     )

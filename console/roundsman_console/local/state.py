@@ -1,4 +1,4 @@
-"""The record of what runs: a folder for each port, with a JSON file and all the emulator writes."""
+"""Stores the state of each local AWS: a folder for each port, with a record and temporary files."""
 
 import json
 import os
@@ -22,29 +22,36 @@ RECORD = "state.json"
 
 @dataclass(frozen=True)
 class LocalRecord:
-    """What is known of one local AWS. Without outputs it is still being brought up, by `owner`."""
+    """The stored record of one local AWS."""
 
     port: int
     owner: ProcessIdentity
+    """The process that started it."""
     emulator: ProcessIdentity | None = None
-    mark: str = ""  # what the emulator answers in its health check, and no other does
+    """None if the emulator has not been started yet."""
+    mark: str = ""
+    """A random token that only this emulator returns in its health check."""
     stack: str = ""
     region: str = ""
     outputs: dict[str, str] = field(default_factory=dict)
+    """The outputs of the stack; empty until it is deployed."""
     services: dict[str, str] = field(default_factory=dict)
+    """The base URL of each agent's remote service, by the agent's name."""
     deployed: bool = False
-    certificate: str = ""  # the file of what it proves itself by; without one it speaks no TLS
+    """False while `owner` still starts the emulator and deploys the stack."""
+    certificate: str = ""
+    """The path of the TLS certificate; empty if the emulator does not use TLS."""
 
     @property
     def endpoint(self) -> str:
         return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
 
     def is_starting(self) -> bool:
-        """Whether the command that brings it up is still at it."""
+        """Whether the process that starts it is still running and has not finished."""
         return not self.deployed and self.owner.is_alive()
 
     def is_up(self) -> bool:
-        """Whether it was brought up to the end, and its emulator still runs."""
+        """Whether the stack was deployed and the emulator still runs."""
         return self.deployed and self.emulator is not None and self.emulator.is_alive()
 
 
@@ -60,21 +67,21 @@ class LocalFiles:
 
     @property
     def temporary(self) -> Path:
-        """The emulator's own temporary folder: its functions' sandboxes lie in it."""
+        """The emulator's temporary folder, which contains the functions' sandboxes."""
         return self.folder / "tmp"
 
     @property
     def certificate(self) -> Path:
-        """What the emulator makes, and proves itself by, where it speaks TLS."""
+        """The path of the certificate that the emulator creates if it uses TLS."""
         return self.temporary / "ministack-tls" / "server.crt"
 
     @property
     def logs(self) -> Path:
-        """Logs lie apart, since they are wanted most when the rest is gone."""
+        """The folder of the logs; it is separate so that logs remain when `folder` is removed."""
         return self.folder.parent.parent / "logs" / f"local-{self.folder.name}"
 
     def read(self) -> LocalRecord | None:
-        """The record; None where there is none that can be read."""
+        """Return the record; None if it does not exist or cannot be read."""
         try:
             stored = json.loads((self.folder / RECORD).read_text())
             stored["owner"] = ProcessIdentity(**stored["owner"])
@@ -86,16 +93,16 @@ class LocalFiles:
             return None
 
     def write(self, record: LocalRecord) -> None:
-        """Store the record as a whole: a reader sees the old one or the new one."""
+        """Replace the record atomically: a reader sees the old record or the new one."""
         written = self.folder / f"{RECORD}.new"
         written.write_text(json.dumps(asdict(record), indent=1))
         os.replace(written, self.folder / RECORD)
 
     def remove(self, *, keep_logs: bool = False) -> None:
-        """End all that runs for this instance and remove its files. Harmless to repeat.
+        """End all processes of this instance and remove its files. Repeating is harmless.
 
-        Only what is known to be its own is ended: the emulator by its recorded identity, and
-        programs whose command line is one that only this instance starts.
+        Only processes that belong to this instance are ended: the emulator with the recorded
+        identity, and processes whose command line only this instance uses.
         """
         record = self.read()
         if record is not None and record.emulator is not None:
@@ -106,14 +113,14 @@ class LocalFiles:
             shutil.rmtree(self.logs, ignore_errors=True)
 
     def _started(self, arguments: list[str]) -> bool:
-        """Whether these are the arguments of something that only this instance starts."""
+        """Whether these are the arguments of a process of this instance."""
         emulator = "ministack.app" in " ".join(arguments) and arguments[-1] == str(self.folder)
         sandbox = self.sandbox_of(arguments) is not None
         inside = any(argument.startswith(f"{self.folder}/") for argument in arguments)
         return emulator or sandbox or ("samcli" in arguments and inside)
 
     def sandbox_of(self, arguments: list[str]) -> str | None:
-        """The function whose sandbox has these arguments; None if they are not a sandbox's."""
+        """Return the function whose sandbox has these arguments; None if it is no sandbox."""
         script = Path(arguments[-1])
         sandbox = script.parent
         prefix = "ministack-lambda-"
@@ -126,14 +133,14 @@ class LocalFiles:
         return sandbox.name.removeprefix(prefix).rpartition("-")[0]
 
     def sandboxes(self, function_name: str) -> list[int]:
-        """The process ids of a function's sandboxes, busy or idle."""
+        """Return the process IDs of a function's sandboxes, busy or idle."""
         return [
             pid for pid, arguments in command_lines() if self.sandbox_of(arguments) == function_name
         ]
 
 
 class Instances:
-    """All local AWSs of one project."""
+    """All local AWS instances of one project."""
 
     def __init__(self, project: Path) -> None:
         self._folder = cache_folder(project) / "local"
@@ -145,13 +152,13 @@ class Instances:
                     yield LocalFiles(folder)
 
     def at(self, port: int) -> LocalFiles:
-        """The instance of a port, whether or not there is one."""
+        """Return the files of the instance on a port, which need not exist."""
         return LocalFiles(self._folder / str(port))
 
     def claim(self, port: int) -> tuple[LocalFiles, LocalRecord]:
-        """Take the port for a new instance, clearing away what a dead one left there.
+        """Reserve the port for a new instance, and remove the files of a dead one.
 
-        Raises LocalError if one runs there, or is being brought up.
+        Raises LocalError if an instance runs on the port or is starting.
         """
         instance = self.at(port)
         with exclusive(self._folder.parent / "local.lock"):
