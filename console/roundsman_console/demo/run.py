@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import boto3
 from rich.console import Console
 
 from roundsman.testing.remote_services import RemoteServices
@@ -162,16 +163,19 @@ def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
 def pointed_at(variables: Mapping[str, str]) -> Iterator[None]:
     """Replace all `AWS_` variables inside the context, so that new clients use the emulator.
 
-    The variables of the user's own AWS account are restored afterwards.
+    boto3's default session, which keeps credentials, is a new one inside. Both are restored
+    afterwards: they may be those of the user's own AWS account.
     """
-    before = dict(os.environ)
+    before, session = dict(os.environ), boto3.DEFAULT_SESSION
     direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))
     for name in before:
         if name.startswith("AWS_"):
             del os.environ[name]
     os.environ.update(variables, NO_PROXY=direct, no_proxy=direct)
+    boto3.DEFAULT_SESSION = None
     try:
         yield
     finally:
+        boto3.DEFAULT_SESSION = session
         os.environ.clear()
         os.environ.update(before)

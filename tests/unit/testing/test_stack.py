@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError, ConnectionClosedError
 
 from roundsman.testing.remote_services import RemoteServices
 from roundsman.testing.stack import MORNING, AwsFault, Clock, Killed, Stack
+from roundsman.testing.stack.environment import new_session, taken_over
 from roundsman.testing.stack.functions import Context, FunctionInstance
 from roundsman.testing.stack.template import FunctionCode, Template, TemplateProblem
 from tests.moto.orders import ALL_EFFECTS, order
@@ -35,6 +36,13 @@ def stack(one_stack: Stack, session_without_real_aws: None) -> Stack:
 def completed(stack: Stack) -> bool:
     task = stack.store.load("ord-1", stack.clock())
     return task is not None and task.state == "Completed"
+
+
+def test_a_stack_leaves_no_session_behind_whose_credentials_are_fake() -> None:
+    before = boto3.DEFAULT_SESSION
+    with taken_over(Clock()):
+        assert new_session() is boto3.DEFAULT_SESSION
+    assert boto3.DEFAULT_SESSION is before
 
 
 def test_a_function_that_dies_after_a_call_has_done_it(stack: Stack) -> None:

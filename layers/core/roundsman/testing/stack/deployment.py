@@ -32,7 +32,6 @@ from roundsman.testing.stack.environment import (
     MORNING,
     Clock,
     forget_circuits,
-    new_session,
     taken_over,
 )
 from roundsman.testing.stack.functions import Context, layers_on_the_path
@@ -387,7 +386,4 @@ def deployed(
         services.application.reset()
     functions = found.functions()
     with taken_over(clock), mock_aws(), layers_on_the_path(functions.values()):
-        try:
-            yield Stack(create_stack_on_moto(found, parameters), services, clock)
-        finally:
-            new_session()  # so that later calls are not recorded by this stack
+        yield Stack(create_stack_on_moto(found, parameters), services, clock)

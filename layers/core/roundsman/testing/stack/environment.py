@@ -128,6 +128,7 @@ def taken_over(clock: Clock) -> Iterator[None]:
         changes.enter_context(patch.dict(os.environ, FAKE_AWS))
         for name in aws - FAKE_AWS.keys():
             del os.environ[name]  # restored with the others at the end
+        changes.enter_context(patch.object(boto3, "DEFAULT_SESSION", None))
         changes.enter_context(patch("random.random", lambda: 0.5))
         changes.enter_context(patch.object(roundsman.aws.clock, "time", clock))
         changes.enter_context(patch.object(moto.core.utils, "utcnow", clock.utcnow))
