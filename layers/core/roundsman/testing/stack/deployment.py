@@ -34,30 +34,14 @@ from roundsman.testing.stack.environment import (
     forget_circuits,
     taken_over,
 )
-from roundsman.testing.stack.functions import Context, layers_on_the_path
+from roundsman.testing.stack.functions import layers_on_the_path
 from roundsman.testing.stack.resources import EventSource, StackOnMoto, create_stack_on_moto
 from roundsman.testing.stack.services import Services
-from roundsman.testing.stack.template import Template, TemplateProblem
+from roundsman.testing.stack.template import Template
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sns import SNSClient
-
-__all__ = [
-    "MORNING",
-    "AwsCall",
-    "AwsFault",
-    "Clock",
-    "Context",
-    "InjectedFault",
-    "Killed",
-    "QueueMessage",
-    "Services",
-    "Stack",
-    "Template",
-    "TemplateProblem",
-    "deployed",
-]
 
 
 class Stack(Driver):
