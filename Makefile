@@ -68,13 +68,17 @@ engines: $(INSTALLED) ## Install what tests run against (DynamoDB Local) into .c
 .PHONY: test
 test: engines ## Run the tests; they need neither Docker nor an AWS account
 	@mkdir -p $(REPORTS) && rm -f $(REPORTS)/*.xml
-	@$(MAKE) --no-print-directory -j 2 --output-sync=line test-servers test-in-process
+	@$(MAKE) --no-print-directory -j 2 test-servers test-in-process
 	@$(BIN)/python -m tools.totals $(REPORTS)
+
 .PHONY: test-in-process test-servers
 test-in-process:
 	$(BEHIND) $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(REPORTS)/in-process.xml $(TEST_ARGS)
 test-servers:
-	$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS)
+	@echo "The tests that need servers run beside the others, and write $(REPORTS)/servers.log"
+	@$(BIN)/python -m pytest -m "(engine or stack) and not long and not verify" $(JUNIT)=$(REPORTS)/servers.xml $(TEST_ARGS) \
+	  > $(REPORTS)/servers.log 2>&1 || { status=$$?; cat $(REPORTS)/servers.log; exit $$status; }
+	@tail -1 $(REPORTS)/servers.log
 
 .PHONY: long
 long: engines ## Run what takes minutes each: an outage, a backlog, an urgent order behind 500, and more
