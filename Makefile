@@ -86,7 +86,7 @@ long: engines ## Run what takes minutes each: an outage, a backlog, an urgent or
 
 # Whatever fails, `finish` says which part it was, and writes nothing.
 .PHONY: verify
-verify: engines ## Run all the proof there is (docs/explanation/reliability.md): within 40 minutes on two cores
+verify: engines ## Run all the proof there is (docs/explanation/reliability.md)
 	@$(VERIFIED) begin --smaller "$(SMALLER)"
 	@{ $(MAKE) --no-print-directory verify-in-process && \
 	  $(MAKE) --no-print-directory -j 2 verify-servers verify-processor; } || true

@@ -78,7 +78,7 @@ SENDING = (
     Mutant(
         name="sent-before-it-is-deleted",
         file="layers/core/roundsman/aws/sqs/batch.py",
-        old="        self._mailbag.flush()\n        for record, problem in self._unsettled:",
+        old="        self._send_buffer.flush()\n        for record, problem in self._unsettled:",
         new="        for record, problem in self._unsettled:",
         tests=(
             "tests/unit/aws/sqs/test_batch_sending.py::test_in_a_batch_that_came_back_each_is_deleted_after_its_own_was_sent",

@@ -147,7 +147,7 @@ class AgentFunction:
             event,
             handle=handle_message,
             outbox=self.outbox,
-            send_buffer=self._mailbag,
+            send_buffer=self._send_buffer,
             sqs=self.sqs,
             queue_url_beside=self.reply_queue_url,
             dead_letters=self._dead_letters,
@@ -156,10 +156,10 @@ class AgentFunction:
 
     def send_replies(self) -> None:
         """Send the buffered replies."""
-        self._mailbag.flush()
+        self._send_buffer.flush()
 
     @cached_property
-    def _mailbag(self) -> SendBuffer:
+    def _send_buffer(self) -> SendBuffer:
         return SendBuffer(self.sqs, clock=self.clock, late=self._say_silenced)
 
     @cached_property
@@ -201,7 +201,7 @@ class AgentFunction:
 
     def _send_what_cannot_wait(self, request: AgentRequest, function_ends_at: int) -> None:
         """Send the buffered replies that must not wait until the attempt of this request ends."""
-        since, until, now = self._mailbag.oldest, self._mailbag.wanted_by, self.clock()
+        since, until, now = self._send_buffer.oldest, self._send_buffer.wanted_by, self.clock()
         if since is None or until is None:
             return
         ends_at = attempt_ends_at(request, now, function_ends_at, self.agent.time_of(request))
@@ -222,7 +222,7 @@ class AgentFunction:
     def _reply(self, reply: Reply, request: AgentRequest) -> None:
         wanted_by = self.agent.asked_at(request)
         post = _post(reply, until=request.complete_by, wanted_by=wanted_by)
-        self._mailbag.send(self.reply_queue_url, [post])
+        self._send_buffer.send(self.reply_queue_url, [post])
 
     def _say_silenced(self, post: OutgoingMessage) -> None:
         """Log a reply that was not sent in time. The outcome of its attempt is logged already."""

@@ -118,7 +118,7 @@ class _Batch:
         self.failed: list[str] = []
         self._handle = handle
         self._outbox = outbox
-        self._mailbag = send_buffer
+        self._send_buffer = send_buffer
         self._dead_letters = dead_letters
         self._delete = delete
         self._beside = beside
@@ -126,8 +126,8 @@ class _Batch:
 
     def handle_one(self, record: SqsRecord) -> None:
         """Handle one message. Raises no Exception; it records the failure instead."""
-        self._mailbag.flush_what_waited(LONGEST_WAIT)
-        self._mailbag.attribute_to(record.message_id)
+        self._send_buffer.flush_what_waited(LONGEST_WAIT)
+        self._send_buffer.attribute_to(record.message_id)
         try:
             self._handle_or_reject(record)
         except Exception as problem:  # noqa: BLE001  # it must not affect the other messages
@@ -138,9 +138,9 @@ class _Batch:
 
     def settle(self) -> None:
         """Send all buffered messages; every handled message is then done or has failed."""
-        self._mailbag.flush()
+        self._send_buffer.flush()
         for record, problem in self._unsettled:
-            unsent = self._mailbag.problem_of(record.message_id)
+            unsent = self._send_buffer.problem_of(record.message_id)
             if problem is None and unsent is not None:
                 _log_failure(record, unsent)
             self._settle_one(record, problem or unsent)

@@ -1,10 +1,10 @@
 """Buffers the outgoing messages of one batch, so that they are sent in few requests.
 
-    with mailbag.opened():
-        mailbag.attribute_to(message_id)
-        handle(...)                       # calls mailbag.send
-        mailbag.flush()
-        mailbag.problem_of(message_id)    # the message is done only if this is None
+    with send_buffer.opened():
+        send_buffer.attribute_to(message_id)
+        handle(...)                       # calls send_buffer.send
+        send_buffer.flush()
+        send_buffer.problem_of(message_id)    # the message is done only if this is None
 
 A process that dies loses nothing: all buffered messages follow from stored records, and the
 redelivery of the incoming messages sends them again.
