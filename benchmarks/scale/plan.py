@@ -26,7 +26,7 @@ TABLE_UNITS = 7  # write units of TasksTable for an order: 2 for its creation, 5
 INDEX_UNITS = BIRTH + LEFT + ENTERED
 ORDER_UNITS = 2
 ROUND_SHARDS = (16, 32, 64, 128)
-SHARED_SHARDS = 64  # enough for sixteen supervisors to share; see roundsman.supervisor.shard_pass
+SHARED_SHARDS = 64  # enough for sixteen supervisors to share; see roundsman.supervisor.shard_leases
 TIMEOUT = 90  # seconds; the default of a supervisor, with which at most two overlap
 
 

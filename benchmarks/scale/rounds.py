@@ -19,7 +19,7 @@ from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Leases
 from roundsman.ports import DueEntry, Outbox
 from roundsman.scheduler.lookahead import LookAhead
-from roundsman.supervisor.shard_pass import ShardPass
+from roundsman.supervisor.shard_leases import ShardPass
 from roundsman.testing.memory import MemoryLeases
 
 MARGIN = 5 * SECOND  # reserved at the end of an invocation

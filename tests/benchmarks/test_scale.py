@@ -20,7 +20,7 @@ from benchmarks.scale.plan import (
 from benchmarks.scale.quotas import load_quotas
 from benchmarks.scale.rounds import Held, Lost, Settings, Stage
 from roundsman.model.instants import MINUTE, SECOND
-from roundsman.supervisor.shard_pass import shards_at_once
+from roundsman.supervisor.shard_leases import shards_at_once
 from roundsman_console.cost.figures import load_figures
 from roundsman_console.cost.prices import load_prices
 

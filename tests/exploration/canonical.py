@@ -20,7 +20,7 @@ from typing import TypeAlias
 from roundsman.engine.agent_holds import MAX_VIEW_AGE
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import START_WITHIN, Lane
-from roundsman.engine.time_limits import patience_of
+from roundsman.engine.request_deadlines import patience_of
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import PERFORM, Owed, StepRecord, Task, step_of

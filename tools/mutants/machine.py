@@ -229,7 +229,7 @@ MACHINE = (
     ),
     Mutant(
         name="patience-only-where-nothing-waits-for-it",
-        file="layers/core/roundsman/engine/time_limits.py",
+        file="layers/core/roundsman/engine/request_deadlines.py",
         old="return step.compensation is not None and step.compensation.fences_late_performs",
         new="return True",
         tests=(
@@ -239,7 +239,7 @@ MACHINE = (
     ),
     Mutant(
         name="a-patient-request-is-waited-for-to-its-end",
-        file="layers/core/roundsman/engine/time_limits.py",
+        file="layers/core/roundsman/engine/request_deadlines.py",
         old="return max(by, min(at, task_ends_at), record.acts_until or 0)",
         new="return max(by, min(at, task_ends_at))",
         tests=(

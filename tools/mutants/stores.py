@@ -129,10 +129,10 @@ STORES = (
     ),
     Mutant(
         name="a-lease-is-anothers",
-        file="layers/core/roundsman/supervisor/shard_pass.py",
+        file="layers/core/roundsman/supervisor/shard_leases.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
         new="",
-        tests=("tests/unit/supervisor/test_shard_pass.py::test_what_another_is_in_is_left_to_it",),
+        tests=("tests/unit/supervisor/test_shard_leases.py::test_what_another_is_in_is_left_to_it",),
         why="supervisors ignore each other",
     ),
     Mutant(

@@ -17,7 +17,7 @@ from roundsman.model.json import Json
 from roundsman.model.workflow import Archive, Compensation, Retry, Undo, Wait
 from roundsman.ports import Member
 from roundsman.wire.alert import Alert, breaker_closed_alert, breaker_opened_alert, subject
-from roundsman.wire.alert_text import sanitize
+from roundsman.wire.plain_text import sanitize
 from tests.support.machine_world import T0, World, plan, step
 
 ORDER: Json = {"paymentToken": "tok_secret", "shippingAddress": {"name": "A. Reader"}}

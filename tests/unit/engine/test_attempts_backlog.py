@@ -15,7 +15,7 @@ import pytest
 
 from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.decision import SKEW
-from roundsman.engine.time_limits import PATIENCE
+from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import Refused
 from roundsman.model.events import AgentView, Inspect, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND

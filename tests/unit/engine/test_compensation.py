@@ -5,7 +5,7 @@ from datetime import timedelta
 import pytest
 
 from roundsman.engine.due import due
-from roundsman.engine.time_limits import PATIENCE
+from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.model.events import HistoryRow, Outcome, StartTask
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState

@@ -37,7 +37,7 @@ from roundsman.agents.guard import Guard, NoGuard
 from roundsman.agents.heartbeat import Heartbeat, SendNow, interval_of
 from roundsman.agents.outcomes import AttemptResult, held, permanent, progress, transient
 from roundsman.agents.request import Perform, StepRequest, step_request
-from roundsman.engine.time_limits import PATIENCE
+from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
@@ -193,7 +193,7 @@ class Agent:
     def asked_at(self, request: AgentRequest) -> int:
         """When the scheduler first checks the step (epoch ms), at or before `complete_by`.
 
-        The time between the two is for waiting in the queue (`roundsman.engine.time_limits`).
+        The time between the two is for waiting in the queue (`roundsman.engine.request_deadlines`).
         """
         patience = PATIENCE * self.time_of(request)
         is_patient = request.complete_by - request.sent_at > patience

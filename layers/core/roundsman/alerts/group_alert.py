@@ -16,7 +16,7 @@ from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE, UNREADABLE, Gr
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.json import Json
 from roundsman.wire.alert import Alert, alert_of
-from roundsman.wire.alert_text import AlertText
+from roundsman.wire.plain_text import AlertText
 
 KINDS = {UNDO_FAILED: "task_archived", UNREADABLE: "task_unreadable", UNDONE: "orders_undone"}
 """The alert's `kind`, by how the members failed; `task_archived` for all others.

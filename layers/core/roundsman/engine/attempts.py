@@ -10,6 +10,7 @@ from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
 from roundsman.engine.routing import (
     agent_now,
     lag,
@@ -18,7 +19,6 @@ from roundsman.engine.routing import (
     stored_agent_name,
     tried_after_claim,
 )
-from roundsman.engine.time_limits import ends_at, patience_behind, time_of
 from roundsman.engine.transitions import StepEvent
 from roundsman.model.events import AgentView, Claimant, InspectAt, Outcome, Replied, SendRequest
 from roundsman.model.instants import SECOND, clock_time, format_duration

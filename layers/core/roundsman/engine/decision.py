@@ -11,7 +11,7 @@ from typing import TypedDict, Unpack
 from roundsman.engine.due import START_WITHIN, with_due_entry
 from roundsman.engine.effects import left_to_undo, without_compensation
 from roundsman.engine.history import seq
-from roundsman.engine.time_limits import ends_at
+from roundsman.engine.request_deadlines import ends_at
 from roundsman.engine.transitions import (
     Move,
     StepEvent,

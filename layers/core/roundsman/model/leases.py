@@ -1,6 +1,6 @@
 """Leases as stored: which supervisor visits which shard of the due index, and until when.
 
-`roundsman.supervisor.shard_pass` takes and renews them.
+`roundsman.supervisor.shard_leases` takes and renews them.
 """
 
 from collections.abc import Mapping, Sequence

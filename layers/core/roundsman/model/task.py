@@ -65,8 +65,8 @@ class StepRecord:
     """The lock token of the current request; None if no request is under way."""
     complete_by: int | None = None
     """While a request is under way: when the attempt is overdue and the engine checks it. The
-    request may be allowed to act for longer (`roundsman.engine.time_limits`). While the step is
-    ready: when it should have been claimed."""
+    request may be allowed to act for longer (`roundsman.engine.request_deadlines`). While the step
+    is ready: when it should have been claimed."""
     failure_count: int = 0
     """The number of failed attempts that were counted."""
     not_before: int | None = None

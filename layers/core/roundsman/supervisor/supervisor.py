@@ -38,7 +38,7 @@ from roundsman.ports import (
 )
 from roundsman.scheduler.lookahead import LookAhead
 from roundsman.scheduler.owed import OwedResult, send_owed
-from roundsman.supervisor.shard_pass import ShardPass
+from roundsman.supervisor.shard_leases import ShardPass
 
 LONGEST_POSTPONEMENT = 15 * MINUTE
 """The longest time in ms between two visits of a record that cannot be handled.

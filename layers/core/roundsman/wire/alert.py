@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from roundsman.model.instants import clock_time, format_duration, iso
 from roundsman.model.json import Json
-from roundsman.wire.alert_text import AlertText, sanitize
+from roundsman.wire.plain_text import AlertText, sanitize
 
 SUBJECT_LIMIT = 99  # SNS accepts fewer than 100 ASCII characters, without control characters
 
