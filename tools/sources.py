@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 SOURCES = ("functions", "layers", "template.yaml")
-LEFT_OUT = ("layers/core/roundsman/testing/",)
+LEFT_OUT = ("layers/core/roundsman/inspector/", "layers/core/roundsman/testing/")
 MADE = frozenset({"__pycache__", ".DS_Store"})
 """Names of generated files and folders; used only if git cannot list the files."""
 

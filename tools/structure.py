@@ -30,10 +30,12 @@ ROOT = Path(__file__).parents[1]
 PACKAGES = ("roundsman", "roundsman_console")
 SOURCES = {"roundsman": ROOT / "layers/core", "roundsman_console": ROOT / "console"}
 AREAS = {
-    "engine (layers/core without testing)": (
+    "engine (layers/core without inspector and testing)": (
         "layers/core/**/*.py",
+        "!layers/core/roundsman/inspector",
         "!layers/core/roundsman/testing",
     ),
+    "inspector": ("layers/core/roundsman/inspector/**/*.py",),
     "test kit": ("layers/core/roundsman/testing/**/*.py",),
     "application (workflows, functions)": ("layers/workflows/**/*.py", "functions/**/*.py"),
     "console": ("console/**/*.py",),

@@ -1,4 +1,4 @@
-"""Strict parsing of typed arguments: durations, results, reasons and names.
+"""The option --stack, and strict parsing of typed arguments: durations, results, reasons, names.
 
 An invalid argument raises ConsoleError with one sentence for the user.
 """
@@ -6,10 +6,18 @@ An invalid argument raises ConsoleError with one sentence for the user.
 import getpass
 import re
 from pathlib import Path
+from typing import Annotated
 
+import typer
+
+from roundsman.inspector.operate.commands import LONGEST_EXTENSION
 from roundsman.model.json import Json, parse_json
-from roundsman.wire.commands import LONGEST_EXTENSION
 from roundsman_console.cli_errors import USAGE, ConsoleError
+
+StackOption = Annotated[
+    str | None,
+    typer.Option("--stack", help="The stack's name; the one in samconfig.toml by default."),
+]
 
 LONGEST_REASON = 500  # characters; the reason is stored in the task's record and shown in lists
 LONGEST_NAME = 100

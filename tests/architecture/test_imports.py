@@ -10,7 +10,8 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 CORE = ROOT / "layers" / "core" / "roundsman"
-TESTING = CORE / "testing"
+TESTING, INSPECTOR = CORE / "testing", CORE / "inspector"
+NOT_ON_LAMBDA = (TESTING, INSPECTOR)
 ENGINE = [CORE, ROOT / "functions" / "scheduler", ROOT / "functions" / "supervisor"]
 # What runs a template in a test: it alone has AWS's own libraries and moto.
 STACK_KIT = {"aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator"}
@@ -36,8 +37,12 @@ def imported(path: Path) -> Iterator[str]:
 
 
 ADAPTERS = CORE / "aws"
-PURE = sorted(path for path in CORE.rglob("*.py") if not {ADAPTERS, TESTING} & set(path.parents))
-"""What neither touches AWS nor is a part of the test kit."""
+PURE = sorted(
+    path
+    for path in CORE.rglob("*.py")
+    if not {ADAPTERS, *NOT_ON_LAMBDA} & set(path.parents) and path != CORE / "client.py"
+)
+"""What neither touches AWS nor stays off Lambda."""
 
 
 def name_of(path: Path) -> str:
@@ -105,12 +110,13 @@ def test_neither_the_engine_nor_its_functions_import_a_workflow_or_the_command_l
         assert not heads & {"workflows", "roundsman_console"}, path
 
 
-def test_what_runs_on_lambda_imports_nothing_of_the_test_kit() -> None:
+def test_what_runs_on_lambda_imports_neither_the_test_kit_nor_the_inspector() -> None:
     folders = (CORE, ROOT / "layers" / "workflows", ROOT / "functions")
     files = [path for folder in folders for path in folder.rglob("*.py")]
     for path in files:
-        if TESTING not in path.parents:
-            assert not [n for n in imported(path) if n.startswith("roundsman.testing")], path
+        if not set(NOT_ON_LAMBDA) & set(path.parents):
+            absent = ("roundsman.testing", "roundsman.inspector")
+            assert not [name for name in imported(path) if name.startswith(absent)], path
 
 
 @pytest.mark.parametrize("path", sorted(TESTING.rglob("*.py")), ids=name_of)

@@ -3,13 +3,8 @@
 from dataclasses import replace
 
 from roundsman.engine.due import with_due_entry
-from roundsman.model.failure import Group
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease, Leases
-from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import StepRecord, Task
-from roundsman_console.doctor.checks import findings
-from roundsman_console.doctor.facts import (
+from roundsman.inspector.doctor.checks import findings
+from roundsman.inspector.doctor.facts import (
     AlarmFact,
     Finding,
     FunctionFact,
@@ -21,6 +16,11 @@ from roundsman_console.doctor.facts import (
     TaskSeen,
     TopicFact,
 )
+from roundsman.model.failure import Group
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease, Leases
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord, Task
 from tests.contract.samples import NOW, PLAN, born, claimed, completed
 
 HOUR = 60 * MINUTE

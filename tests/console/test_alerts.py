@@ -5,9 +5,7 @@ from dataclasses import replace
 import boto3
 
 from roundsman.aws.dynamodb.groups import DynamoGroups
-from roundsman.model.failure import NO_STEP, Group
-from roundsman.model.holds import BREAKER, OPERATOR, Hold
-from roundsman_console.views.standing_alerts import (
+from roundsman.inspector.views.standing_alerts import (
     SEVERITIES,
     Alarm,
     newest_first,
@@ -17,6 +15,8 @@ from roundsman_console.views.standing_alerts import (
     of_holds,
     of_rejected,
 )
+from roundsman.model.failure import NO_STEP, Group
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.schemas import assert_schema
 from tests.project import TEMPLATE

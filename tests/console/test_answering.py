@@ -7,8 +7,10 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
+from roundsman.client import Client, ClientError
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.errors import PermanentError
 from roundsman.model.events import Outcome
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
@@ -77,6 +79,36 @@ def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Ope
         "The answer to charge_card of ord-1 is not sent: nothing waits for it, the step is "
         "Processed.\n"
     )
+
+
+def test_an_application_answers_with_the_client(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    client = Client.of_stack("roundsman")
+    client.answer(token, {"chargeId": "ch_7"})
+    operator.world.run()
+    assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
+    assert operator.world.task("ord-1").state is TaskState.COMPLETED
+
+
+def test_an_application_reports_a_failure_with_the_client(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    client = Client.of_stack("roundsman")
+    with pytest.raises(ClientError, match="The result cannot be sent"):
+        client.answer(token, "x" * 100_000)
+    client.fail(token, PermanentError("Refused", "by the approver"))
+    operator.world.run()
+    status = client.status("ord-1")
+    assert status is not None
+    assert status.state is TaskState.UNDONE
+    assert "Refused" in str(status.reason)
+
+
+def test_an_answer_to_an_agent_that_the_stack_does_not_have_is_refused(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+    outputs = dict(operator.world.stack.outputs)
+    del outputs["PaymentReplyQueueUrl"]
+    with pytest.raises(ClientError, match="no reply queue of the agent 'payment'"):
+        Client(outputs).answer(token, {})
 
 
 def test_an_answer_that_it_failed_ends_the_step_for_good(operator: Operator) -> None:

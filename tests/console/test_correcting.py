@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.dead_letters.correct import corrected
+from roundsman.inspector.dead_letters.correct import corrected
+from roundsman.inspector import InvalidArgument
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
 
@@ -59,15 +59,14 @@ def test_a_path_is_written_as_problems_write_it() -> None:
 def test_a_correction_that_cannot_be_made_is_one_sentence(
     sets: list[str], removes: list[str], says: str
 ) -> None:
-    with pytest.raises(ConsoleError) as caught:
+    with pytest.raises(InvalidArgument) as caught:
         corrected(BODY, whole=None, sets=sets, removes=removes)
     assert says in str(caught.value)
-    assert caught.value.code == 2
 
 
 @pytest.mark.parametrize("body", ["{not json", "[]", "7"])
 def test_what_is_no_object_can_only_be_replaced(body: str) -> None:
-    with pytest.raises(ConsoleError, match="--body @file"):
+    with pytest.raises(InvalidArgument, match="--body @file"):
         corrected(body, whole=None, sets=["a=1"], removes=[])
     assert corrected(body, whole="{}", sets=[], removes=[]) == "{}"
     assert corrected(body, whole=None, sets=[], removes=[]) == body
@@ -79,7 +78,7 @@ def test_the_whole_may_be_in_a_file(tmp_path: Path) -> None:
     assert corrected(BODY, whole=f"@{file}", sets=[], removes=[]) == "{}"
     file.write_bytes(b"\xff")
     for wrong in (f"@{file}", f"@{tmp_path / 'none'}", "@"):
-        with pytest.raises(ConsoleError):
+        with pytest.raises(InvalidArgument):
             corrected(BODY, whole=wrong, sets=[], removes=[])
-    with pytest.raises(ConsoleError, match="Say either --body"):
+    with pytest.raises(InvalidArgument, match="Say either --body"):
         corrected(BODY, whole="{}", sets=["a=1"], removes=[])

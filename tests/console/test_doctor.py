@@ -7,13 +7,13 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 
+from roundsman.inspector import clock as polling
+from roundsman.inspector.bulk.run import Run, Terms
+from roundsman.inspector.bulk.store import DynamoBulks, Holder
+from roundsman.inspector.read.stack import find_stack
 from roundsman.model.events import CommandSource, Resubmit
 from roundsman.model.instants import MINUTE
 from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import polling
-from roundsman_console.bulk.run import Run, Terms
-from roundsman_console.bulk.store import DynamoBulks, Holder
-from roundsman_console.read.stack import find_stack
 from tests.console.doctored import findings, mappings_enabled, put_in_order, visit
 from tests.console.operators import DECLINED, Operator, Patience, at_each_call, document, in_retry
 from tests.console.schemas import assert_schema

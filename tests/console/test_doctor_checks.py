@@ -4,10 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.model.instants import MINUTE, SECOND
-from roundsman.model.leases import Lease
-from roundsman_console.doctor.catalog import CATALOG, FindingKind, Severity
-from roundsman_console.doctor.facts import (
+from roundsman.inspector.doctor.catalog import CATALOG, FindingKind, Severity
+from roundsman.inspector.doctor.facts import (
     AlarmFact,
     BulkFact,
     FunctionFact,
@@ -17,7 +15,9 @@ from roundsman_console.doctor.facts import (
     TableFact,
     TopicFact,
 )
-from roundsman_console.doctor.stack_checks import spans
+from roundsman.inspector.doctor.stack_checks import spans
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.leases import Lease
 from tests.console.doctor_samples import (
     HOUR,
     PAYMENT_QUEUE,

@@ -3,7 +3,7 @@
 import os
 import re
 
-from roundsman_console.doctor.catalog import CATALOG, FindingKind, Severity
+from roundsman.inspector.doctor.catalog import CATALOG, FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
 PAGE = RUNBOOK / "findings.md"

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from roundsman.errors import TryAgain
-from roundsman_console.doctor.gather_tasks import TRIES, batch_get
+from roundsman.inspector.doctor.gather_tasks import TRIES, batch_get
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

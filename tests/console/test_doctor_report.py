@@ -4,10 +4,11 @@ import io
 
 from rich.console import Console
 
-from roundsman_console.doctor.catalog import CATALOG, FindingKind
-from roundsman_console.doctor.facts import Finding, InspectRepair, Rearm, Unseen
-from roundsman_console.doctor.repair import Repair
-from roundsman_console.doctor.report import Looked, Report, print_plan, print_report
+from roundsman.inspector.doctor.catalog import CATALOG, FindingKind
+from roundsman.inspector.doctor.facts import Finding, InspectRepair, Rearm, Unseen
+from roundsman.inspector.doctor.repair import Repair
+from roundsman.inspector.doctor.report import Looked, Report
+from roundsman_console.render.doctor import print_plan, print_report
 from tests.contract.samples import NOW, born
 
 LOOKED = Looked("roundsman", NOW, {"open": 7}, ())

@@ -7,13 +7,13 @@ import pytest
 from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
+from roundsman.inspector.doctor.catalog import Severity
+from roundsman.inspector.doctor.checks import findings
+from roundsman.inspector.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepRecord, Task
-from roundsman_console.doctor.catalog import Severity
-from roundsman_console.doctor.checks import findings
-from roundsman_console.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
 from tests.console.doctor_samples import (
     GROUP,
     HEALTHY,

@@ -9,15 +9,15 @@ from typer.testing import CliRunner
 
 from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
+from roundsman.inspector.read import counts
+from roundsman.inspector.read.counts import Count, count_tasks
+from roundsman.inspector.read.queues import CLOUDWATCH, MARKS, Queue, with_ages
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.views.stats import Stats
 from roundsman.model.events import AgentView
 from roundsman.model.states import TaskState
 from roundsman_console.cli import watch
-from roundsman_console.cli.stats import Stats
 from roundsman_console.main import app
-from roundsman_console.read import counts
-from roundsman_console.read.counts import Count, count_tasks
-from roundsman_console.read.queues import CLOUDWATCH, MARKS, Queue, with_ages
-from roundsman_console.read.stack import DeployedStack
 from tests.console.operators import Operator
 from tests.console.schemas import assert_schema
 from tests.console.shelves import Shelves, archived, open_task
@@ -137,7 +137,7 @@ def looks(monkeypatch: pytest.MonkeyPatch) -> list[str | None]:
             raise TryAgain(trouble)
         return Stats(AT, count_tasks(stack), (), (), AT - 20_000)
 
-    monkeypatch.setattr(watch, "gather", gather)
+    monkeypatch.setattr(watch, "read_stats", gather)
     monkeypatch.setattr(watch, "pause", lambda _: None)
     monkeypatch.setattr(watch, "find_stack", lambda _: tasks.stack())
     return coming

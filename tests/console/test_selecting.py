@@ -6,12 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundsman.inspector.read import selection
+from roundsman.inspector.read.selection import Page, Selection, find, matches
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
+from roundsman.inspector import InvalidArgument
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.filters import read_selection
-from roundsman_console.read import selection
-from roundsman_console.read.selection import Page, Selection, find, matches
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
 from tests.console.step_samples import AT
 
@@ -28,9 +29,8 @@ def ids(page: Page) -> list[str]:
 
 
 def refused(after: str, selection: Selection = ALL, shelves: Shelves | None = None) -> str:
-    with pytest.raises(ConsoleError) as error:
+    with pytest.raises(InvalidArgument) as error:
         find((shelves or Shelves()).stack(), selection, after=after)
-    assert error.value.code == USAGE
     return str(error.value)
 
 
@@ -106,7 +106,7 @@ def test_a_cursor_of_another_filter_or_stack_is_refused() -> None:
     assert cursor is not None
     assert "another filter or stack" in refused(cursor, Selection(workflow="w"), shelves)
     elsewhere = replace(shelves.stack(), name="other")
-    with pytest.raises(ConsoleError, match="another filter or stack"):
+    with pytest.raises(InvalidArgument, match="another filter or stack"):
         find(elsewhere, ALL, after=cursor)
 
 

@@ -8,12 +8,12 @@ import pytest
 from rich.console import Console
 
 from roundsman.engine.agent_holds import HELD
+from roundsman.inspector.views.step_text import span, step_facts
+from roundsman.inspector.views.task_view import task_document
 from roundsman.model.holds import BREAKER, Hold
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, Effect, StepError, StepRecord
 from roundsman_console.cli.show import steps_table
-from roundsman_console.views.step_text import span, step_facts
-from roundsman_console.views.task_view import task_document
 from tests.console.step_samples import AT, HOLD, plan, task
 
 PROCESSED = StepRecord(process_state=ProcessState.PROCESSED)

@@ -6,6 +6,16 @@ from functools import partial
 import pytest
 
 from roundsman.errors import TryAgain, UnreadableRecord
+from roundsman.inspector.bulk.run import (
+    InFlightOrder,
+    OrderGroup,
+    OrderResult,
+    Run,
+    RunProgress,
+    RunState,
+    Terms,
+)
+from roundsman.inspector.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
 from roundsman.model.events import (
     Cancel,
     CommandSource,
@@ -15,16 +25,6 @@ from roundsman.model.events import (
     Resubmit,
     RunNow,
 )
-from roundsman_console.bulk.run import (
-    InFlightOrder,
-    OrderGroup,
-    OrderResult,
-    Run,
-    RunProgress,
-    RunState,
-    Terms,
-)
-from roundsman_console.bulk.store import CHUNK, KEEP_FOR, DynamoBulks, Holder
 from tests.contract.samples import NOW
 from tests.contract.test_lost_answers import first_answer_lost, unreachable
 from tests.contract.test_races import together

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from roundsman.aws.dynamodb.codec import task_item
+from roundsman.inspector.doctor.deep import look_deep
+from roundsman.inspector.doctor.facts import StackFacts
+from roundsman.inspector.doctor.gather_tasks import walk
+from roundsman.inspector.doctor.readings import Looking
+from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
-from roundsman_console.doctor.deep import look_deep
-from roundsman_console.doctor.facts import StackFacts
-from roundsman_console.doctor.gather_tasks import walk
-from roundsman_console.doctor.readings import Looking
-from roundsman_console.read.stack import DeployedStack
 from tests.contract.samples import NOW, PLAN, born, claimed, completed, order_row
 from tests.contract.worlds import DynamoWorld
 
@@ -52,7 +52,7 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
         local_world.client.batch_write_item(RequestItems={local_world.tables.tasks: puts})
     store(local_world, completed(born("over")))
     local_world.spoil("ord-3")
-    looking = Looking(quiet=True)
+    looking = Looking()
     found = walk(stack, 16, 1_000, NOW, looking)
     assert len(found.tasks) == found.entries["open"] == found.by_shard.total() == MANY
     assert [seen.task_id for seen in found.tasks if seen.task is None] == ["ord-3"]
@@ -64,8 +64,8 @@ def test_a_walk_reads_the_watched_lanes_as_far_as_it_is_asked(
 def test_a_deep_look_reads_every_row_of_both_tables(
     local_world: DynamoWorld, stack: DeployedStack, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roundsman_console.doctor.deep.AT_ONCE", 2)  # several pages
-    monkeypatch.setattr("roundsman_console.doctor.deep.now", lambda: NOW)
+    monkeypatch.setattr("roundsman.inspector.doctor.deep.AT_ONCE", 2)  # several pages
+    monkeypatch.setattr("roundsman.inspector.doctor.deep.now", lambda: NOW)
     local_world.plans().put_plan(PLAN)
     kept = replace(born(), retain_for=3600 * SECOND)
     for number in range(5):
@@ -73,7 +73,7 @@ def test_a_deep_look_reads_every_row_of_both_tables(
     local_world.remove_task("ord-1")
     local_world.remove_order("ord-2")
     facts = StackFacts(now=NOW, interval=60_000, shards=16)
-    looking = Looking(quiet=True)
+    looking = Looking()
     found = look_deep(stack, facts, 100_000, looking)
     assert looking.unseen == []
     assert found.rows == 8

@@ -7,8 +7,8 @@ import pytest
 from botocore.exceptions import ClientError
 from typer.testing import CliRunner, Result
 
+from roundsman.inspector.errors import aws_sentence
 from roundsman.testing.stack import Stack
-from roundsman_console.cli_errors import aws_sentence
 from roundsman_console.main import app
 from tests.moto.orders import ALL_EFFECTS, order
 

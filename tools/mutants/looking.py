@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 LOOKING = (
     Mutant(
         name="cursor-of-its-own-filter",
-        file="console/roundsman_console/read/cursors.py",
+        file="layers/core/roundsman/inspector/read/cursors.py",
         old="    if of != mark:",
         new="    if False:",
         tests=(
@@ -15,7 +15,7 @@ LOOKING = (
     ),
     Mutant(
         name="entries-of-one-instant-in-order",
-        file="console/roundsman_console/read/selection.py",
+        file="layers/core/roundsman/inspector/read/selection.py",
         old="sorted(task_id for _, task_id in alike)",
         new="[task_id for _, task_id in alike]",
         tests=(
@@ -25,7 +25,7 @@ LOOKING = (
     ),
     Mutant(
         name="a-page-has-a-budget",
-        file="console/roundsman_console/read/selection.py",
+        file="layers/core/roundsman/inspector/read/selection.py",
         old="min(many, AT_ONCE, budget - looked)",
         new="min(many, AT_ONCE)",
         tests=(
@@ -35,7 +35,7 @@ LOOKING = (
     ),
     Mutant(
         name="the-record-not-the-index",
-        file="console/roundsman_console/read/selection.py",
+        file="layers/core/roundsman/inspector/read/selection.py",
         old="        and selection.group in (None, task.failure)\n",
         new="",
         tests=(
@@ -45,7 +45,7 @@ LOOKING = (
     ),
     Mutant(
         name="unprocessed-keys",
-        file="console/roundsman_console/read/task_records.py",
+        file="layers/core/roundsman/inspector/read/task_records.py",
         old='wanted = page.get("UnprocessedKeys") or {}',
         new="wanted = {}",
         tests=(

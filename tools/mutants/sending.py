@@ -5,7 +5,7 @@ from tools.mutants.mutant import Mutant
 SENDING = (
     Mutant(
         name="a-bulk-run-stores-before-it-sends",
-        file="console/roundsman_console/bulk/runner.py",
+        file="layers/core/roundsman/inspector/bulk/runner.py",
         old="self._store(taken_up(progress, to_send, refused))",
         new="self._now(taken_up(progress, to_send, refused))",
         tests=(

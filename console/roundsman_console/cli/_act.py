@@ -4,34 +4,34 @@ Without --go, a bulk run is only a dry run. With --go, it is executed and its pr
 """
 
 import json
-import secrets
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import typer
 from rich.console import Console
 
-from roundsman.aws.clock import now
+from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
+from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose, try_out
+from roundsman.inspector.bulk.run import RunState, new_run
+from roundsman.inspector.bulk.runner import BulkRunner, RunClock, holder, interruptible
+from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, StoredRun, bulks_of
+from roundsman.inspector.clock import now
+from roundsman.inspector.operate.commands import (
+    CommandOutcome,
+    CommandResult,
+    CommandSpec,
+    send_command,
+)
+from roundsman.inspector.read.selection import Selection
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.sanitize import inert
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
 from roundsman.model.task import Task
-from roundsman.wire.limits import wire_text
 from roundsman_console.arguments import read_name, read_reason
-from roundsman_console.bulk.assess import Eligible, held_for, hold_sentence
-from roundsman_console.bulk.dry_run import AT_ONCE, check_bounded, choose, judge_all, try_out
-from roundsman_console.bulk.report import (
-    print_run,
-    print_tried,
-    progress_words,
-    resume_command,
-    run_document,
-    tried_document,
-)
-from roundsman_console.bulk.run import Run, RunState
-from roundsman_console.bulk.runner import BulkRunner, RunClock, holder, interruptible
-from roundsman_console.bulk.store import HELD_FOR, DynamoBulks, StoredRun, bulks_of
-from roundsman_console.cli._options import ParsedOptions
+from roundsman_console.cli._options import CommandOptions, ParsedOptions
 from roundsman_console.cli_errors import (
     FAILED,
+    INTERRUPTED,
     UNCONFIRMED,
     USAGE,
     ConsoleError,
@@ -39,11 +39,10 @@ from roundsman_console.cli_errors import (
     sentences,
 )
 from roundsman_console.confirm import confirm
-from roundsman_console.operate.commands import CommandSpec, carry_out
-from roundsman_console.read.selection import Selection
-from roundsman_console.read.stack import DeployedStack, find_stack
+from roundsman_console.render.bulk import print_run, print_tried, progress_words
 
-INTERRUPTED = 130  # the exit code that a shell reports after Ctrl-C (128 + SIGINT)
+CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
+"""The exit codes of commands that were not carried out, or not yet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,25 +66,13 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
     Raises typer.Exit with the exit code, unless that is 0.
     """
     if len(orders) == 1 and act.selection is None:
-        carry_out(CommandSpec(orders[0], deed.event, deed.steps, deed.question), act.manner)
+        _carry_out(CommandSpec(orders[0], deed.event, deed.steps, deed.question), act.manner)
         return
     with sentences():
         _check(orders, act, again=deed.again)
-        # Checked and escaped before anything is stored: SQS refuses some characters.
-        reason = wire_text(read_reason(act.manner.reason))
-        by = wire_text(read_name(act.manner.by))
+        reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
         stack = find_stack(act.manner.stack)
-        run_id = f"b-{secrets.token_hex(4)}"
-        run = Run(
-            id=run_id,
-            event=deed.event(CommandSource(run_id, by, reason)),
-            by=by,
-            reason=reason,
-            selection=act.selected,
-            started_at=now(),
-            selected=0,
-            terms=act.terms,
-        )
+        run = new_run(deed.event, by, reason, act.selected, act.terms, now())
         quiet = act.manner.as_json
         with Console(stderr=True, quiet=quiet).status("Looking for the orders") as status:
             chosen = choose(stack, act.selection or Selection(), orders, status.update)
@@ -93,7 +80,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
             if not act.go:
                 tried = try_out(stack, run, chosen, status.update)
             else:
-                _check_holds(stack, run, chosen)
+                check_holds(stack, run, chosen)
         if not act.go:
             go_ahead = f"{act.typed} --go"
             if act.manner.as_json:
@@ -106,8 +93,39 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
             confirm(deed.question_of_many(many), yes=act.manner.yes)
         bulks = bulks_of(stack)
         clock = RunClock()
-        me = replace(holder(by), until=clock() + HELD_FOR)
+        me = replace(holder(run.by), until=clock() + HELD_FOR)
         carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
+
+
+def _carry_out(spec: CommandSpec, manner: CommandOptions) -> None:
+    """Send the command for one order, wait for its outcome and print it."""
+    with sentences():
+        reason, by = read_reason(manner.reason), read_name(manner.by)
+        result = send_command(
+            find_stack(manner.stack),
+            spec,
+            by=by,
+            reason=reason,
+            wait=0 if manner.no_wait else manner.wait,
+            confirm=lambda question: confirm(question, yes=manner.yes),
+        )
+        _print_result(result, as_json=manner.as_json)
+
+
+def _print_result(told: CommandResult, *, as_json: bool) -> None:
+    code = CODES.get(told.outcome, 0)
+    if as_json:
+        print(json.dumps(told.document()))
+    if code:
+        complain(told.sentence)
+        raise typer.Exit(code)
+    if as_json:
+        return
+    console = Console(highlight=False, soft_wrap=True)
+    lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
+    console.print(inert(f"{lead}{told.sentence}"), markup=False)
+    if told.outcome is CommandOutcome.DONE:
+        console.print(f"{told.order} is {told.task.state.value if told.task else 'over'}.")
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
@@ -122,23 +140,6 @@ def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
         raise ConsoleError("--no-wait is for one order; of many, the results are awaited.", USAGE)
     if act.selection is not None:
         check_bounded(act.selection, again=again)
-
-
-def _check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
-    """Raise ConsoleError if one of the first AT_ONCE orders would wait for an agent on hold.
-
-    With --anyway, the orders are not checked.
-    """
-    if run.terms.anyway:
-        return
-    holds = stack.holds.holds()
-    for _, found in judge_all(stack, run, chosen[:AT_ONCE]) if holds else ():
-        hold = held_for(found, holds) if isinstance(found, Eligible) else None
-        if hold is not None:
-            raise ConsoleError(
-                f"{hold_sentence(hold)}: the orders would only wait for it. Nothing was sent; "
-                "--anyway sends them all the same."
-            )
 
 
 def carry_on(

@@ -14,9 +14,10 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from roundsman.inspector.bulk.run import WINDOW, Terms
+from roundsman.inspector.read.selection import Selection
 from roundsman.model.instants import SECOND
-from roundsman_console.arguments import read_duration
-from roundsman_console.bulk.run import WINDOW, Terms
+from roundsman_console.arguments import StackOption, read_duration
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 from roundsman_console.filters import (
     ErrorFilter,
@@ -28,9 +29,6 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
-from roundsman_console.operate.commands import CommandOptions
-from roundsman_console.read.selection import Selection
-from roundsman_console.read.stack import StackOption
 
 Reason: TypeAlias = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
 By: TypeAlias = Annotated[
@@ -78,6 +76,24 @@ Anyway: TypeAlias = Annotated[
 FASTEST, MOST_AT_ONCE = 1_000.0, 1_000
 LONGEST_PATIENCE = 24 * 3600  # seconds
 LONGEST_SELECTION = 500  # characters; the selection is stored in the run's record
+
+
+@dataclass(frozen=True, slots=True)
+class CommandOptions:
+    """The options that every command has."""
+
+    reason: str
+    by: str | None
+    """Who sends the command; None for the default name."""
+    stack: str | None
+    """The stack's name; None for the name in samconfig.toml."""
+    as_json: bool
+    yes: bool
+    """Do not ask for confirmation."""
+    wait: float
+    """How long to wait for the outcome, in seconds."""
+    no_wait: bool
+    """Only send the command."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,10 +6,12 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roundsman.inspector.read.agents import find_agents
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.views.agents import agent_document
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
-from roundsman_console.read.agents import find_agents
-from roundsman_console.read.stack import StackOption, find_stack
-from roundsman_console.views.agents import agent_document, agents_table
+from roundsman_console.render.agents import agents_table
 
 
 def agents_command(

@@ -6,8 +6,9 @@ from typing import Annotated
 
 import typer
 
-from roundsman.aws.clock import now
-from roundsman_console.arguments import read_duration
+from roundsman.inspector.clock import now
+from roundsman.inspector.read.stack import find_stack
+from roundsman_console.arguments import StackOption, read_duration
 from roundsman_console.cli_errors import sentences
 from roundsman_console.cost.alternatives import rivals_of
 from roundsman_console.cost.arguments import check
@@ -18,7 +19,6 @@ from roundsman_console.cost.model import Wanted, bill_of, units_of
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.cost.usage import sizes_of, spent_of
 from roundsman_console.cost.usage_metrics import metrics_of, parts_of, sums
-from roundsman_console.read.stack import StackOption, find_stack
 
 D = Wanted(1)  # the defaults of the options
 HOUR = 3_600

@@ -12,8 +12,9 @@ from botocore.exceptions import BotoCoreError, ClientError
 from rich.console import Console
 
 from roundsman.errors import RoundsmanError
+from roundsman.inspector.errors import sentence_of
 from roundsman.model.json import Json
-from roundsman_console.cli_errors import FAILED, ConsoleError, aws_sentence, sentences
+from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
 from roundsman_console.demo.report import print_summary
 from roundsman_console.demo.run import EndedRun, run_demo
 from roundsman_console.demo.summary import as_json as summary_json
@@ -59,10 +60,8 @@ def _run(console: Console, timeout: float, *, enforce_iam: bool) -> EndedRun:
         return run_demo(console, timeout, enforce_iam=enforce_iam)
     except LocalError as error:
         raise ConsoleError(str(error)) from error
-    except (ClientError, BotoCoreError) as error:
-        raise ConsoleError(aws_sentence(error)) from error
-    except RoundsmanError as error:
-        raise ConsoleError(f"{error}.") from error
+    except (ClientError, BotoCoreError, RoundsmanError) as error:
+        raise ConsoleError(sentence_of(error)) from error
 
 
 def _nothing_ran(sentence: str) -> dict[str, Json]:

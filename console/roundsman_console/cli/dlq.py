@@ -1,70 +1,53 @@
 """`roundsman dlq`: lists, shows, redrives and deletes dead letters."""
 
 import json
-from dataclasses import dataclass
+from collections.abc import Sequence
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.aws.clock import now
+from roundsman.inspector.clock import now
+from roundsman.inspector.dead_letters.assess import Judged, judge, order_of
+from roundsman.inspector.dead_letters.browse import (
+    DeadQueue,
+    dead_letter_document,
+    delete_dead_letter,
+    find_dead_letter,
+    look_at,
+)
+from roundsman.inspector.dead_letters.listing import Dead
+from roundsman.inspector.dead_letters.peek import MOST
+from roundsman.inspector.dead_letters.queues import (
+    Source,
+    find_source,
+    named_source,
+)
+from roundsman.inspector.dead_letters.redrive import Candidate, Redrive, RedriveResult, redrive
+from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
-from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
+from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.confirm import confirm
-from roundsman_console.dead_letters.assess import Judged, judge, order_of
-from roundsman_console.dead_letters.format import (
+from roundsman_console.render.dead_letters import (
     SHORT_ID,
     age,
     hidden_words,
     pretty,
-    problem_documents,
     say,
+    working,
 )
-from roundsman_console.dead_letters.listing import Dead, dead_letters
-from roundsman_console.dead_letters.peek import MOST, QueuePeek
-from roundsman_console.dead_letters.queues import (
-    Counts,
-    Source,
-    counts,
-    find_source,
-    named_source,
-    sources,
-)
-from roundsman_console.dead_letters.redrive import Redrive, redrive
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
-from roundsman_console.sanitize import inert, plain
+from roundsman_console.sanitize import plain
 
 dlq_app = typer.Typer(
     help="Dead letters, which failed each delivery: list, read, send back.",
     no_args_is_help=True,
 )
 MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Found:
-    """The messages that were read from one dead-letter queue."""
-
-    source: Source
-    held: Counts
-    dead: list[Dead]
-    more: bool
-    """Whether the limit left messages unread."""
-
-    def document(self) -> dict[str, Json]:
-        """Return the queue as a JSON object for --json."""
-        oldest = min((one.sent_at for one in self.dead), default=None)
-        return {
-            "queue": self.source.name,
-            "deadLetterQueue": self.source.dead_url.rpartition("/")[2],
-            "function": self.source.function,
-            "about": self.held.all,
-            "hidden": self.held.hidden,
-            "oldestSentAt": iso(oldest) if oldest is not None else None,
-        }
 
 
 @dlq_app.command("ls")
@@ -82,7 +65,7 @@ def dlq_ls_command(
     """
     with sentences():
         found = find_stack(stack)
-        looked = _look(found, queue, limit)
+        looked = look_at(found, queue, limit)
         if as_json:
             print(
                 json.dumps(
@@ -114,13 +97,15 @@ def dlq_show_command(
     with sentences():
         found = find_stack(stack)
         if named_source(found, what):
-            [looked] = _look(found, what, limit)
+            [looked] = look_at(found, what, limit)
             shown, more = looked.dead, looked.more
         else:
-            shown, more = [_find(found, what)], False
+            shown, more = [find_dead_letter(found, what)], False
         judged = [(dead, judge(found, dead.source, dead.letter.body, now())) for dead in shown]
         if as_json:
-            messages: list[Json] = [_whole(dead, said, found.name) for dead, said in judged]
+            messages: list[Json] = [
+                dead_letter_document(dead, said, found.name) for dead, said in judged
+            ]
             print(json.dumps({"messages": messages, "more": more}))
             return
         for dead, said in judged:
@@ -129,19 +114,6 @@ def dlq_show_command(
             say("No dead letters.")
         if more:
             say("There are more: raise --limit.")
-
-
-def _whole(dead: Dead, judged: Judged, stack: str) -> dict[str, Json]:
-    return {
-        **dead.document(),
-        "errorAt": list(dead.said.error_at) if dead.said else [],
-        "what": judged.what,
-        "verdict": judged.verdict.value,
-        "why": judged.why,
-        "problems": problem_documents(judged.problems),
-        "log": dead.log_query(stack),
-        "body": dead.letter.body,
-    }
 
 
 def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
@@ -185,7 +157,20 @@ def dlq_redrive_command(
         found = find_stack(stack)
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
-        redrive(found, wanted, as_json=as_json)
+        result = redrive(
+            found,
+            wanted,
+            working=partial(working, quiet=as_json),
+            on_judged=(lambda _: None) if as_json else partial(_tell, source),
+        )
+        if as_json:
+            print(json.dumps(result.document()))
+        else:
+            _print_redriven(result)
+        if result.error is not None:
+            raise result.error
+        if result.candidates and not result.going:
+            raise typer.Exit(FAILED)
 
 
 @dlq_app.command("drop")
@@ -198,72 +183,17 @@ def dlq_drop_command(
     """
     with sentences():
         found = find_stack(stack)
-        dead = _find(found, message)
+        dead = find_dead_letter(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(f"Delete the dead letter {which} of {order or 'no order'} for good?", yes=yes)
-        _delete(found, dead)
+        delete_dead_letter(found, dead)
         if as_json:
             print(json.dumps({**dead.document(), "body": dead.letter.body}))
             return
         say(f"Done: {which} is deleted.")
 
 
-def _look(stack: DeployedStack, queue: str | None, limit: int) -> list[Found]:
-    """Read at most `limit` dead letters in total, of one queue or of all queues (None).
-
-    If `queue` is None, queues that SQS counts as empty are skipped. Raises ConsoleError if there
-    is no such queue.
-    """
-    asked = [find_source(stack, queue)] if queue else sources(stack)
-    found: list[Found] = []
-    for source in asked:
-        held = counts(stack.sqs, source.dead_url)
-        if not held.all and queue is None:
-            continue
-        left = limit - sum(len(one.dead) for one in found)
-        with QueuePeek(stack.sqs, source.dead_url) as look:
-            letters = list(look.letters(left + 1)) if left > 0 else []
-        dead = dead_letters(source, letters[: max(0, left)])
-        found.append(Found(source, held, dead, len(letters) > left or left <= 0))
-    return found
-
-
-def _find(stack: DeployedStack, asked: str) -> Dead:
-    """Return the dead letter whose id begins with `asked`, from any queue.
-
-    Raises ConsoleError if none or several match.
-    """
-    everything = [dead for one in _look(stack, None, MOST) for dead in one.dead]
-    found = [dead for dead in everything if asked and dead.letter.message_id.startswith(asked)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        ids = ", ".join(dead.letter.message_id for dead in found[:5])
-        raise ConsoleError(f"{inert(asked)} is the beginning of {len(found)} ids: {ids}.", USAGE)
-    raise ConsoleError(
-        f"There is no dead letter {inert(asked[:80])!r} in {stack.name} (or somebody else is "
-        "looking at it: it is back within a minute).",
-        NOT_FOUND,
-    )
-
-
-def _delete(stack: DeployedStack, dead: Dead) -> None:
-    """Delete the dead letter and its copies. Raises ConsoleError if one is hidden now."""
-    ids = {dead.letter.message_id, *(copy.message_id for copy in dead.copies)}
-    with QueuePeek(stack.sqs, dead.source.dead_url) as look:
-        for letter in look.letters(MOST):
-            if letter.message_id in ids:
-                look.delete(letter)
-                ids.remove(letter.message_id)
-            if not ids:
-                return
-    raise ConsoleError(
-        f"{dead.letter.message_id} is hidden now, since somebody else looks at it: it was not "
-        "deleted. Try again in a minute."
-    )
-
-
-def _show(found: Found, at: int) -> None:
+def _show(found: DeadQueue, at: int) -> None:
     many = len(found.dead)
     say(
         f"{found.source.name}: {many if not found.more else f'more than {many}'} dead, read by "
@@ -291,3 +221,25 @@ def _table(dead: list[Dead], at: int) -> Table:
             plain(f"{one.reason}{back}"),
         )
     return table
+
+
+def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
+    if not candidates:
+        say(f"No dead letters of {source.name}.")
+    for one in candidates:
+        which = one.dead.letter.message_id[:SHORT_ID]
+        again = f"; sent back {one.dead.sent_back} times before" if one.dead.sent_back else ""
+        words = one.judged.verdict.words
+        say(f"{which}  {one.judged.what}: {words}, {one.judged.why}{again}")
+
+
+def _print_redriven(result: RedriveResult) -> None:
+    source, limit = result.wanted.source, result.wanted.limit
+    going, sent, all_ = len(result.going), len(result.sent), len(result.candidates)
+    if result.dry:
+        say(f"Nothing was sent. To send {going} of them: say --yes.")
+    elif result.candidates:
+        stays = " --anyway sends also what would fail again." if going < all_ else ""
+        say(f"{sent} sent back to {source.name}, {all_ - sent} left.{stays}")
+    if result.more:
+        say(f"There are more than these {limit}: raise --limit, or say it again.")

@@ -12,8 +12,13 @@ import typer
 from rich.console import Console
 
 from roundsman.errors import CallRefused, SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.inspector.read.lookup import plan_of
+from roundsman.inspector.read.selection import Page, Selection, find, tags_of
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.views.task_view import task_document
 from roundsman.model.json import Json
 from roundsman.model.task import Task
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
 from roundsman_console.filters import (
     AfterCursor,
@@ -27,10 +32,6 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
-from roundsman_console.read.lookup import plan_of
-from roundsman_console.read.selection import Page, Selection, find, tags_of
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
-from roundsman_console.views.task_view import task_document
 
 AT_ONCE = 500  # tasks read per page at most; the cursor advances after each page
 

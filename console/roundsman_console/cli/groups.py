@@ -1,7 +1,6 @@
 """`roundsman groups`: lists the failure groups, and shows one with the commands to run next."""
 
 import json
-import shlex
 from collections.abc import Iterator, Sequence
 from typing import Annotated
 
@@ -9,22 +8,27 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.aws.clock import now
-from roundsman.engine.effects import may_have_taken_effect
+from roundsman.inspector.clock import now
+from roundsman.inspector.read.agents import find_agents
+from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.agents import hold_words
+from roundsman.inspector.views.groups import (
+    commands_of,
+    effects_of,
+    group_document,
+    sample_document,
+)
+from roundsman.inspector.views.step_text import span
+from roundsman.inspector.views.task_view import second
 from roundsman.model.failure import NO_STEP, UNDO_FAILED, UNDONE
-from roundsman.model.instants import format_duration, iso
-from roundsman.model.json import Json
-from roundsman.model.states import ProcessState
+from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import NOT_FOUND, USAGE, ConsoleError, sentences
 from roundsman_console.filters import read_selection
-from roundsman_console.read.agents import find_agents
-from roundsman_console.read.groups import GroupNow, find_group, list_groups
-from roundsman_console.read.stack import StackOption, find_stack
-from roundsman_console.sanitize import inert, plain
-from roundsman_console.views.agents import agent_document, hold_words
-from roundsman_console.views.step_text import span
-from roundsman_console.views.task_view import in_state, second, task_summary
+from roundsman_console.sanitize import plain
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
@@ -62,7 +66,7 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         found = find_stack(stack)
         groups = list_groups(found, find_agents(found), now())
         if as_json:
-            print(json.dumps({"groups": [_document(group) for group in groups]}))
+            print(json.dumps({"groups": [group_document(group) for group in groups]}))
             return
         print_list(groups)
 
@@ -88,8 +92,10 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            samples = [_sample(task) for task in shown.samples]
-            print(json.dumps({**_document(shown), "samples": samples, "do": commands_of(shown)}))
+            samples = [sample_document(task) for task in shown.samples]
+            print(
+                json.dumps({**group_document(shown), "samples": samples, "do": commands_of(shown)})
+            )
             return
         print_group(shown)
 
@@ -109,18 +115,6 @@ def print_group(group: GroupNow) -> None:
         console.print(plain(line, style))
     for command in commands_of(group):
         console.print(f"  {inert(command)}", markup=False, soft_wrap=True)
-
-
-def commands_of(group: GroupNow) -> list[str]:
-    """Return the commands to run next: list, show, hold the agent, and resubmit after the fix."""
-    found = [f"roundsman ls --group {group.id}"]
-    found += [f"roundsman show {shlex.quote(task.task_id)}" for task in group.samples[:1]]
-    if group.agent is not None and group.agent.hold("operator") is None:
-        found.append(f"roundsman hold {group.agent.name} --for 30m --reason '...'")
-    if group.count.count:
-        again = " --again" if group.how == UNDONE else ""
-        found.append(f"roundsman resubmit --group {group.id}{again} --reason '...'")
-    return found
 
 
 def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
@@ -144,7 +138,7 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     for task in group.samples:
         yield "", ""
         yield f"{task.task_id}  {task.state}  {_ended(task)}", ""
-        yield from ((f"  {what}: {span(names)}", "") for what, names in _ledger(task) if names)
+        yield from ((f"  {what}: {span(names)}", "") for what, names in effects_of(task) if names)
     yield "", ""
 
 
@@ -164,15 +158,6 @@ def _why(group: GroupNow) -> str:
 
 def _ended(task: Task) -> str:
     return "" if task.ended_at is None else f"failed at {second(task.ended_at)}"
-
-
-def _ledger(task: Task) -> Sequence[tuple[str, list[str]]]:
-    names = sorted(task.steps)
-    return (
-        ("may stand", [name for name in names if may_have_taken_effect(task.step(name))]),
-        ("undone", in_state(task, None, ProcessState.UNDONE)),
-        ("undo failed", in_state(task, None, ProcessState.UNDO_ERROR)),
-    )
 
 
 def _table(groups: Sequence[GroupNow]) -> Table:
@@ -195,40 +180,3 @@ def _table(groups: Sequence[GroupNow]) -> Table:
             plain(f"{how}{_why(group)}{calm}"),
         )
     return table
-
-
-def _document(group: GroupNow) -> dict[str, Json]:
-    row = group.row
-    return {
-        "group": group.id,
-        "standing": group.standing,
-        "severity": group.severity,
-        "workflow": group.workflow,
-        "step": group.step,
-        "how": group.how,
-        "error": {"type": group.error_type, "message": group.message},
-        "count": group.count.count,
-        "more": group.count.more,
-        "countedAt": iso(group.counted_at),
-        "firstSeen": _iso(group.first_at),
-        "lastSeen": _iso(group.last_at),
-        "oldestCompleteBy": _iso(group.complete_by),
-        "toldAt": _iso(row.told_at if row else None),
-        "toldCount": row.told_count if row and row.told_at is not None else None,
-        "overflow": row is not None and row.overflow,
-        "agent": agent_document(group.agent) if group.agent else None,
-    }
-
-
-def _sample(task: Task) -> dict[str, Json]:
-    ledger = dict(_ledger(task))
-    return {
-        **task_summary(task),
-        "mayHaveHappened": ledger["may stand"],
-        "undone": ledger["undone"],
-        "undoFailed": ledger["undo failed"],
-    }
-
-
-def _iso(instant: int | None) -> str | None:
-    return None if instant is None else iso(instant)

@@ -5,43 +5,33 @@ next read it, and ends by itself at its end time.
 """
 
 import json
-from dataclasses import dataclass, replace
 from typing import Annotated
 
 import typer
 from rich.console import Console
 
-from roundsman.aws.clock import now
-from roundsman.engine.agent_holds import RECHECK_INTERVAL
-from roundsman.errors import RoundsmanError
+from roundsman.inspector.operate.holds import (
+    LONGEST_HOLD,
+    SHORTEST_HOLD,
+    Release,
+    hold_agent,
+    release_agent,
+    wake_after,
+)
+from roundsman.inspector.operate.wake_waiting import A_SECOND, GOES_ON_WITHIN, Woken
+from roundsman.inspector.read.agents import AgentNow, find_agent
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.agents import circuit_sentence
+from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND, clock_time, format_duration
-from roundsman.model.json import Json
-from roundsman.wire.limits import wire_text
-from roundsman_console.arguments import read_duration, read_name, read_reason
+from roundsman_console.arguments import StackOption, read_duration, read_name, read_reason
 from roundsman_console.cli.operate import AsJson, By, Yes
-from roundsman_console.cli_errors import ConsoleError, complain, sentences
+from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
-from roundsman_console.operate.hold_alerts import tell_held, tell_released
-from roundsman_console.operate.wake_waiting import A_SECOND, HOLDS_ARE_KNOWN_AFTER, Woken, wake
-from roundsman_console.read.agents import AgentNow, find_agent
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
-from roundsman_console.sanitize import inert
-from roundsman_console.views.agents import hold_document
-from roundsman_console.views.task_view import second
-
-SHORTEST_HOLD = 10  # seconds; a shorter hold could end before all schedulers have read it
-LONGEST_HOLD = 7 * 24 * 3600
 
 Agent = Annotated[str, typer.Argument(help="The agent's name, as roundsman agents lists it.")]
-
-
-@dataclass(frozen=True, slots=True)
-class Asking:
-    """Who puts the agent on hold or releases it, and why."""
-
-    by: str
-    reason: str
 
 
 def hold_command(
@@ -59,19 +49,17 @@ def hold_command(
     """
     with sentences():
         seconds = read_duration(length, least=SHORTEST_HOLD, most=LONGEST_HOLD)
-        asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)))
+        who, why = read_name(by), read_reason(reason)
         found = find_stack(stack)
         held = find_agent(found, agent)
         lasts = format_duration(seconds * SECOND)
         confirm(f"{_is_held(held)}Let {held.name} take no work for {lasts}?", yes=yes)
-        at = now()
-        hold = Hold(held.name, OPERATOR, at, at + seconds * SECOND, asking.reason, asking.by)
-        found.holds.hold(hold)
-        tell_held(found, hold)
+        result = hold_agent(found, held, seconds, by=who, reason=why)
+        _warn(result.not_alerted)
         if as_json:
-            print(json.dumps(_held_document(hold, held)))
+            print(json.dumps(result.document()))
         else:
-            _say(_held_lines(hold, held, lasts))
+            _say(_held_lines(result.hold, held, lasts))
 
 
 def release_command(
@@ -86,36 +74,34 @@ def release_command(
     Example: roundsman release payment --reason "the acquirer is back"
     """
     with sentences():
-        asking = Asking(wire_text(read_name(by)), wire_text(read_reason(reason)) if reason else "")
+        who, why = read_name(by), read_reason(reason) if reason else ""
         found = find_stack(stack)
-        held = find_agent(found, agent)
-        # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
-        kinds = [OPERATOR, *(hold.kind for hold in held.holds if hold.unreadable)]
-        released = [found.holds.release(held.name, kind) for kind in kinds]
-        if not any(released):
-            circuit = held.hold(BREAKER)
-            also = f" {_circuit(circuit)}" if circuit else ""
-            raise ConsoleError(f"{held.name} is not held by an operator.{also}")
-        held = _without_unreadable_circuit(held)
-        tell_released(found, held.name, asking.by, asking.reason, now())
+        release = release_agent(found, agent, by=who, reason=why)
+        _warn(release.not_alerted)
         if not as_json:
-            _say(_released_lines(held, asking))
-        # If the circuit is open too, no step can start before the circuit allows a test call.
-        circuit = held.hold(BREAKER)
-        first = max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
-        woken, lost = _wake(found, held.name, first, quiet=as_json)
+            _say(_released_lines(release))
+        first = release.first_wake
+        with Console(stderr=True, quiet=as_json).status("Looking for what waits") as status:
+            woken, lost = wake_after(
+                found,
+                release,
+                first,
+                lambda so_far: status.update(
+                    f"{so_far.looked} open tasks looked at, {so_far.woken} woken"
+                ),
+            )
         if as_json:
-            print(json.dumps(_released_document(held, asking, woken)))
+            print(json.dumps(release.document(woken)))
         else:
             _say(_woken_lines(woken, first))
         if lost is not None:
             complain(f"Not all that waits is woken: {lost or 'interrupted'}.")
 
 
-def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
-    """Return the agent without its unreadable circuit-breaker hold, which was released too."""
-    kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
-    return replace(agent, holds=tuple(kept))
+def _warn(not_alerted: str | None) -> None:
+    """Print a warning if the other operators were not alerted; the hold or release is done."""
+    if not_alerted is not None:
+        complain(f"The other operators are not told: {not_alerted}.")
 
 
 def _is_held(agent: AgentNow) -> str:
@@ -144,47 +130,20 @@ def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
         "What waits for it counts no attempt, and its task's complete-by moves with the time.",
         f"It ends then by itself, or sooner with: roundsman release {hold.agent}",
     ]
-    return found + ([_circuit(circuit)] if circuit else [])
+    return found + ([circuit_sentence(circuit)] if circuit else [])
 
 
-def _circuit(circuit: Hold) -> str:
-    return (
-        f"The circuit of {circuit.agent} is open, until {second(circuit.until)} at least "
-        f"({circuit.reason}); only a call that succeeds closes it."
-    )
-
-
-def _released_lines(before: AgentNow, asking: Asking) -> list[str]:
-    said = f"{asking.by}: {asking.reason}" if asking.reason else asking.by
-    circuit = before.hold(BREAKER)
+def _released_lines(release: Release) -> list[str]:
+    said = f"{release.by}: {release.reason}" if release.reason else release.by
+    circuit = release.agent.hold(BREAKER)
     return [
-        f"Done: {before.name} is released by {said}.",
-        *([_circuit(circuit)] if circuit else []),
+        f"Done: {release.agent.name} is released by {said}.",
+        *([circuit_sentence(circuit)] if circuit else []),
     ]
 
 
-def _wake(stack: DeployedStack, agent: str, first: int, *, quiet: bool) -> tuple[Woken, str | None]:
-    """Wake the tasks that wait for the agent, the first at `first` (epoch ms).
-
-    Returns the progress, and the error that stopped it: None if there was none, empty after
-    Ctrl-C. The release stays in force in any case.
-    """
-    reached = Woken()
-
-    def tell(woken: Woken) -> None:
-        nonlocal reached
-        reached = woken
-        status.update(f"{woken.looked} open tasks looked at, {woken.woken} woken")
-
-    with Console(stderr=True, quiet=quiet).status("Looking for what waits") as status:
-        try:
-            return wake(stack, agent, first, tell), None
-        except (RoundsmanError, KeyboardInterrupt) as error:
-            return reached, str(error)
-
-
 def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"goes on by itself within {format_duration(RECHECK_INTERVAL)}."
+    by_itself = f"goes on by itself within {format_duration(GOES_ON_WITHIN)}."
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
@@ -197,33 +156,6 @@ def _woken_lines(woken: Woken, first: int) -> list[str]:
     if not woken.whole:
         found.append(f"What else waits {by_itself}")
     return found
-
-
-def _held_document(hold: Hold, before: AgentNow) -> dict[str, Json]:
-    return {
-        "agent": hold.agent,
-        "command": "hold",
-        "outcome": "done",
-        "hold": hold_document(hold),
-        "replaced": hold_document(before.hold(OPERATOR)),
-        "circuit": hold_document(before.hold(BREAKER)),
-    }
-
-
-def _released_document(before: AgentNow, asking: Asking, woken: Woken) -> dict[str, Json]:
-    return {
-        "agent": before.name,
-        "command": "release",
-        "outcome": "done",
-        "by": asking.by,
-        "reason": asking.reason or None,
-        "hold": hold_document(before.hold(OPERATOR)),
-        "circuit": hold_document(before.hold(BREAKER)),
-        "looked": woken.looked,
-        "woken": woken.woken,
-        "unread": woken.unread,
-        "whole": woken.whole,
-    }
 
 
 def _say(lines: list[str]) -> None:

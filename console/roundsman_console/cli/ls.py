@@ -11,9 +11,14 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.aws.clock import now
+from roundsman.inspector.clock import now
+from roundsman.inspector.read.selection import BUDGET, Page, find
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.task_view import page_document
 from roundsman.model.instants import format_duration, iso
 from roundsman.model.task import Task
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
 from roundsman_console.filters import (
     AfterCursor,
@@ -27,10 +32,8 @@ from roundsman_console.filters import (
     WorkflowFilter,
     read_selection,
 )
-from roundsman_console.read.selection import BUDGET, Page, find
-from roundsman_console.read.stack import StackOption, find_stack
-from roundsman_console.sanitize import inert, plain
-from roundsman_console.views.task_view import STATE_STYLES, task_summary
+from roundsman_console.render.states import STATE_STYLES
+from roundsman_console.sanitize import plain
 
 LONGEST_PAGE = 10_000  # tasks; use `roundsman export` for more
 
@@ -67,21 +70,9 @@ def ls_command(
         budget = max(look, limit) if selection.everything else look
         page = find(find_stack(stack), selection, after=after, limit=limit, budget=budget)
         if as_json:
-            print(json.dumps(_document(page)))
+            print(json.dumps(page_document(page)))
         else:
             _print(page, limit)
-
-
-def _document(page: Page) -> dict[str, object]:
-    return {
-        "tasks": [task_summary(task) for task in page.tasks],
-        "more": not page.whole,
-        "cursor": page.cursor,
-        "lookedAt": page.looked_at,
-        "unreadable": [
-            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
-        ],
-    }
 
 
 def _print(page: Page, limit: int) -> None:

@@ -4,7 +4,8 @@ from typing import Annotated
 
 import typer
 
-from roundsman.engine.effects import may_have_taken_effect
+from roundsman.inspector.views.step_text import span
+from roundsman.inspector.views.task_view import may_stand
 from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.task import Task
 from roundsman_console.arguments import read_duration, read_result
@@ -22,7 +23,6 @@ from roundsman_console.cli._options import (
     acting,
 )
 from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
-from roundsman_console.views.step_text import span
 
 __all__ = ["DEFAULT_WAIT", "AsJson", "By", "NoWait", "Reason", "Wait", "Yes"]
 
@@ -198,7 +198,7 @@ def _begin_all_over(task: Task) -> str:
 
 
 def _standing(task: Task) -> str:
-    names = [name for name, record in task.steps.items() if may_have_taken_effect(record)]
+    names = may_stand(task)
     if not names:
         return "nothing has happened yet"
     return f"this may have happened: {span(names)}"

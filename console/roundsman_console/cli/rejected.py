@@ -1,41 +1,47 @@
 """`roundsman rejected`: lists, shows, corrects, resends and deletes rejected messages."""
 
 import json
+from functools import partial
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.aws.clock import now
-from roundsman.model.instants import iso
-from roundsman.model.json import Json
-from roundsman_console.cli.operate import AsJson, Yes
-from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
-from roundsman_console.confirm import confirm
-from roundsman_console.dead_letters.assess import order_of
-from roundsman_console.dead_letters.format import (
-    SHORT_ID,
-    age,
-    first_problem,
-    hidden_words,
-    pretty,
-    problem_documents,
-    say,
-    size_words,
-)
-from roundsman_console.dead_letters.peek import (
-    HIDDEN_FOR,
+from roundsman.inspector.clock import now
+from roundsman.inspector.dead_letters.assess import order_of
+from roundsman.inspector.dead_letters.peek import (
     MOST,
     WHILE_ASKED,
     Letter,
     QueuePeek,
     find_letter,
 )
-from roundsman_console.dead_letters.queues import Counts, counts
-from roundsman_console.dead_letters.rejections import Rejection, read_rejection
-from roundsman_console.dead_letters.resend import resend, resend_all, resent_document
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
+from roundsman.inspector.dead_letters.queues import Counts, counts
+from roundsman.inspector.dead_letters.rejections import (
+    Rejection,
+    look_at_rejected,
+    read_rejection,
+    rejected_document,
+    rejection_document,
+)
+from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.model.instants import iso
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli.operate import AsJson, Yes
+from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
+from roundsman_console.confirm import confirm
+from roundsman_console.render.dead_letters import (
+    SHORT_ID,
+    age,
+    first_problem,
+    hidden_words,
+    pretty,
+    say,
+    size_words,
+    working,
+)
 from roundsman_console.sanitize import plain
 
 WHERE = "the RejectedQueue"
@@ -68,7 +74,7 @@ def rejected_ls_command(
         more = len(letters) > limit
         listed = sorted(map(read_rejection, letters[:limit]), key=lambda one: one.letter.sent_at)
         if as_json:
-            print(json.dumps(_list_document(listed, held, more)))
+            print(json.dumps(rejected_document(listed, held, more)))
             return
         _show_list(listed, held, more)
 
@@ -83,10 +89,10 @@ def rejected_show_command(
     """
     with sentences():
         found = find_stack(stack)
-        with _looking(found) as look:
+        with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
         if as_json:
-            print(json.dumps({**_document(rejection), "body": rejection.body}))
+            print(json.dumps({**rejection_document(rejection), "body": rejection.body}))
             return
         say(*_lines(rejection))
 
@@ -132,9 +138,9 @@ def rejected_resend_command(
             raise ConsoleError("--all sends messages as they are: correct one by its id.", USAGE)
         found = find_stack(stack)
         if message is None:
-            resend_all(found, limit, yes=yes, as_json=as_json)
+            _resend_all(found, limit, yes=yes, as_json=as_json)
             return
-        with _looking(found) as look:
+        with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             result = resend(
                 found, look, rejection, whole=body, sets=sets, removes=removes, anyway=anyway
@@ -142,10 +148,41 @@ def rejected_resend_command(
         if as_json:
             print(json.dumps(resent_document([result], left=int(not result.sent))))
         if not result.sent:
-            complain("\n".join(result.lines()))
+            complain("\n".join(_resent_lines(result)))
             raise typer.Exit(FAILED)
         if not as_json:
-            say(*result.lines())
+            say(*_resent_lines(result))
+
+
+def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
+    result = resend_all(
+        stack,
+        limit,
+        confirm=lambda question: confirm(question, yes=yes),
+        working=partial(working, quiet=as_json),
+    )
+    if as_json:
+        print(json.dumps(result.document()))
+    else:
+        stays = "" if result.error else ": they would be rejected again"
+        say(f"{len(result.sent)} sent, {result.left} left{stays}.")
+        if result.more:
+            say(f"There are more than these {limit}: raise --limit, or say it again.")
+    if result.error is not None:
+        raise result.error
+
+
+def _resent_lines(result: Resent) -> list[str]:
+    """Return the result as lines of text for people."""
+    which = result.rejection.letter.message_id[:SHORT_ID]
+    if not result.sent:
+        return [
+            f"{which} would be rejected again, so it was not sent:",
+            *(f"- {problem}" for problem in result.judged.problems),
+        ]
+    order = order_of(result.body)
+    follow = f" Follow it with: roundsman show {order}" if order else ""
+    return [f"Done: {which} is sent to {result.source.name} ({result.judged.why}).{follow}"]
 
 
 @rejected_app.command("drop")
@@ -158,22 +195,16 @@ def rejected_drop_command(
     """
     with sentences():
         found = find_stack(stack)
-        with _looking(found, WHILE_ASKED) as look:
+        with look_at_rejected(found, WHILE_ASKED) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             which, order = rejection.letter.message_id, order_of(rejection.body)
             about = f" of {order}" if order else ""
             confirm(f"Delete the message {which}{about} for good?", yes=yes)
             look.delete(rejection.letter)
         if as_json:
-            print(json.dumps({**_document(rejection), "body": rejection.body}))
+            print(json.dumps({**rejection_document(rejection), "body": rejection.body}))
             return
         say(f"Done: {which} is deleted.")
-
-
-def _looking(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
-    url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # raises ConsoleError if reading would move messages
-    return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
 
 
 def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
@@ -213,24 +244,3 @@ def _lines(one: Rejection) -> list[str]:
         "",
         *pretty(one.body),
     ]
-
-
-def _document(one: Rejection) -> dict[str, Json]:
-    return {
-        "messageId": one.letter.message_id,
-        "queue": one.queue or None,
-        "orderId": order_of(one.body),
-        "rejectedAt": iso(one.letter.sent_at),
-        "bytes": len(one.body.encode("utf-8", "surrogatepass")),
-        "receives": one.letter.receives,
-        "problems": problem_documents(one.problems),
-    }
-
-
-def _list_document(listed: list[Rejection], held: Counts, more: bool) -> dict[str, Json]:
-    return {
-        "messages": [_document(one) for one in listed],
-        "more": more,
-        "about": held.all,
-        "hidden": held.hidden,
-    }

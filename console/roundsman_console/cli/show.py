@@ -10,30 +10,30 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.aws.clock import now
-from roundsman.engine.agent_holds import HELD
-from roundsman.engine.effects import may_have_taken_effect
-from roundsman.model.events import HistoryRow
-from roundsman.model.instants import clock_time, iso
-from roundsman.model.plan import Plan, StepPlan
-from roundsman.model.states import ProcessState
-from roundsman.model.task import StepRecord, Task, item_place
-from roundsman_console.cli_errors import sentences
-from roundsman_console.read.lookup import find_task
-from roundsman_console.read.stack import StackOption, find_stack
-from roundsman_console.sanitize import inert, plain
-from roundsman_console.views.step_text import agent_words, span, step_facts
-from roundsman_console.views.task_view import (
-    STATE_STYLES,
-    STEP_STYLES,
+from roundsman.inspector.clock import now
+from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.step_text import agent_words, last_error, span, step_facts
+from roundsman.inspector.views.task_view import (
     in_state,
     max_attempts,
+    may_stand,
     next_command,
     nothing_undoes,
     second,
     step_names,
     task_document,
 )
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import clock_time, iso
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task, item_place
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli_errors import sentences
+from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
+from roundsman_console.sanitize import plain
 
 
 def show_command(
@@ -87,7 +87,7 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
     """
     if task.ending is None:
         return []
-    stands = [name for name in step_names(task, plan) if may_have_taken_effect(task.step(name))]
+    stands = [name for name in step_names(task, plan) if name in may_stand(task)]
     found = [
         ("May stand", stands, ""),
         *_undone(task, plan),
@@ -206,11 +206,7 @@ def _complete_by(row: _Row) -> str:
 
 
 def _error(row: _Row) -> str:
-    """Return the last error. A hold is left out, because it is printed above the table."""
-    error = row.record.error
-    if error is None or (error.type == HELD and row.record.held_since is not None):
-        return ""
-    return f"{error.type}: {error.message}"
+    return last_error(row.record)
 
 
 def _time(instant: int | None) -> str:

@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -10,41 +9,18 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.aws.clock import now
-from roundsman.engine.due import Lane
-from roundsman.model.instants import format_duration, iso
-from roundsman.model.json import Json
+from roundsman.inspector.read.counts import TaskCounts
+from roundsman.inspector.read.queues import MARKS, Queue
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.views.stats import Stats, read_stats, stats_document
+from roundsman.inspector.views.task_view import second
+from roundsman.model.instants import format_duration
 from roundsman.model.states import TaskState
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
-from roundsman_console.read.agents import AgentNow, find_agents
-from roundsman_console.read.counts import Count, TaskCounts, count_tasks
-from roundsman_console.read.queues import MARKS, Queue, find_queues
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
+from roundsman_console.render.agents import agents_table
+from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
-from roundsman_console.views.agents import agent_document, agents_table
-from roundsman_console.views.task_view import STATE_STYLES, second
-
-
-@dataclass(frozen=True, slots=True)
-class Stats:
-    """The numbers of the stack at one instant."""
-
-    at: int
-    """When the numbers were read (epoch ms)."""
-    tasks: TaskCounts
-    queues: Sequence[Queue]
-    agents: Sequence[AgentNow]
-    visited_at: int | None
-    """When the last complete visit of a shard by a supervisor began (epoch ms).
-
-    None if there was none.
-    """
-
-    @property
-    def lag(self) -> int:
-        """How long the oldest due entry of an open task has been overdue (ms); 0 if none is."""
-        due = self.tasks.oldest_due
-        return 0 if due is None else max(0, self.at - due)
 
 
 def stats_command(
@@ -53,23 +29,13 @@ def stats_command(
 ) -> None:
     """Count tasks, queues and what is overdue; say who takes work. Example: roundsman stats"""
     with sentences():
-        found = gather(find_stack(stack))
+        found = read_stats(find_stack(stack))
         if as_json:
             print(json.dumps(stats_document(found)))
             return
         console = Console(highlight=False)
         for part in stats_view(found, found.queues):
             console.print(part)
-
-
-def gather(stack: DeployedStack) -> Stats:
-    """Read the numbers from the stack. Raises TryAgain or CallRefused if it cannot be read."""
-    at = now()
-    tasks = count_tasks(stack)
-    agents = find_agents(stack)
-    queues = find_queues(stack, stack.board.agents(), at)
-    visits = [lease.visited_at for lease in stack.leases.read().by_shard.values()]
-    return Stats(at, tasks, queues, agents, max(visits, default=0) or None)
 
 
 def stats_view(stats: Stats, queues: Sequence[Queue]) -> Iterator[RenderableType]:
@@ -134,34 +100,3 @@ def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:
         said.append("? not told by CloudWatch, which is a minute or two late")
     if said:
         yield plain("; ".join(said), "dim")
-
-
-def stats_document(stats: Stats) -> dict[str, Json]:
-    """Return the JSON object that --json prints. Ages are in seconds."""
-    tasks = stats.tasks
-    oldest = tasks.oldest_archived
-    return {
-        "at": iso(stats.at),
-        "states": {state.value: _count(tasks.states[state]) for state in TaskState},
-        "lanes": {lane.value: _count(tasks.lanes[lane]) for lane in Lane},
-        "oldestArchivedAt": None if oldest is None else iso(oldest),
-        "recoveryLag": stats.lag / 1000,
-        "supervisorSeenAt": None if stats.visited_at is None else iso(stats.visited_at),
-        "queues": [_queue(queue) for queue in stats.queues],
-        "agents": [agent_document(agent) for agent in stats.agents],
-    }
-
-
-def _count(count: Count) -> dict[str, Json]:
-    return {"count": count.count, "more": count.more}
-
-
-def _queue(queue: Queue) -> dict[str, Json]:
-    return {
-        "queue": queue.name,
-        "waiting": queue.waiting,
-        "inFlight": queue.in_flight,
-        "delayed": queue.delayed,
-        "oldest": None if queue.oldest is None else queue.oldest / 1000,
-        "oldestToldBy": queue.told_by,
-    }

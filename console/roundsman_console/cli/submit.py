@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
+from roundsman.client import Client
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.sanitize import inert
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
-from roundsman_console.read.stack import StackOption, find_stack
-from roundsman_console.sanitize import inert
 
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
@@ -26,11 +28,11 @@ def submit_command(
     with sentences():
         body = _read(file)
         found = find_stack(stack)
-        queue = found.output("SubmissionQueueUrl")
-        sent = found.sqs.send_message(QueueUrl=queue, MessageBody=body)
         order_id = _order_id(body)
+        found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
+        message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         if as_json:
-            print(json.dumps({"messageId": sent["MessageId"], "orderId": order_id}))
+            print(json.dumps({"messageId": message_id, "orderId": order_id}))
         elif order_id is None:
             print("Sent, though it is no order event: expect it in the RejectedQueue.")
         else:
@@ -56,7 +58,7 @@ def _read(file: str) -> str:
 def _order_id(body: str) -> str | None:
     try:
         event = json.loads(body)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     found = event.get("orderId") if isinstance(event, dict) else None
     return found if isinstance(found, str) and found else None

@@ -8,16 +8,22 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.aws.clock import now
-from roundsman.model.instants import format_duration, iso
-from roundsman.model.json import Json
+from roundsman.inspector.clock import now
+from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.stack import find_stack
+from roundsman.inspector.views.task_events import (
+    Happening,
+    happenings,
+    not_known,
+    timeline_document,
+)
+from roundsman.inspector.views.task_view import second
+from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import sentences
-from roundsman_console.read.lookup import find_task
-from roundsman_console.read.stack import StackOption, find_stack
+from roundsman_console.render.states import STATE_STYLES
 from roundsman_console.sanitize import plain
-from roundsman_console.views.task_events import Happening, happenings, not_known
-from roundsman_console.views.task_view import STATE_STYLES, second
 
 _STYLES = {"failed": "red", "undo failed": "red", "refused": "red", "finished": "green"}
 
@@ -37,29 +43,9 @@ def timeline_command(
         history = found.tasks.history(task.task_id)
         told, gaps = happenings(task, plan, history, now()), not_known(task, history)
         if as_json:
-            print(json.dumps(_document(task, told, gaps)))
+            print(json.dumps(timeline_document(task, told, gaps)))
         else:
             _print(task, told, gaps)
-
-
-def _document(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> dict[str, Json]:
-    return {
-        "orderId": task.task_id,
-        "workflow": task.workflow,
-        "state": task.state.value,
-        "happened": [
-            {
-                "at": iso(one.at),
-                "what": one.what,
-                "step": one.step,
-                "attempt": one.attempt,
-                "by": one.by,
-                "why": one.why,
-            }
-            for one in told
-        ],
-        "notKnown": list(gaps),
-    }
 
 
 def _print(task: Task, told: Sequence[Happening], gaps: Sequence[str]) -> None:

@@ -4,11 +4,9 @@ On a terminal, the display is updated in place. Otherwise, each reading is print
 before; with `--json`, as one object per line.
 """
 
-import heapq
 import json
 import sys
 from collections.abc import Sequence
-from itertools import islice
 from typing import Annotated
 
 import typer
@@ -17,19 +15,17 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from roundsman.aws.clock import now
-from roundsman.engine.due import Lane, lane_key
 from roundsman.errors import TryAgain
+from roundsman.inspector.clock import now, pause
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.views.stats import Stats, newest_failures, read_stats, stats_document
+from roundsman.inspector.views.task_view import second, task_summary
 from roundsman.model.instants import format_duration
 from roundsman.model.task import Task
-from roundsman_console.cli.stats import Stats, gather, stats_document, stats_view
+from roundsman_console.arguments import StackOption
+from roundsman_console.cli.stats import stats_view
 from roundsman_console.cli_errors import complain, sentences
-from roundsman_console.polling import pause
-from roundsman_console.read.stack import DeployedStack, StackOption, find_stack
 from roundsman_console.sanitize import plain
-from roundsman_console.views.task_view import second, task_summary
-
-NEWEST = 8  # the number of failures to show
 
 
 def watch_command(
@@ -65,7 +61,7 @@ def _live(stack: DeployedStack, every: float, times: int | None) -> None:
             if looks:
                 pause(every)
             try:
-                stats, failed = gather(stack), newest_failures(stack)
+                stats, failed = read_stats(stack), newest_failures(stack)
                 seen = _view(stack, stats, failed, every)
                 live.update(seen, refresh=True)
             except TryAgain as error:
@@ -82,7 +78,7 @@ def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bo
             pause(every)
         looks += 1
         try:
-            stats, failed = gather(stack), newest_failures(stack)
+            stats, failed = read_stats(stack), newest_failures(stack)
         except TryAgain as error:
             if times is not None and looks == times:
                 raise
@@ -102,18 +98,6 @@ def _view(stack: DeployedStack, stats: Stats, failed: Sequence[Task], every: flo
     if failed:
         parts += [Text(), _failures(failed)]
     return Group(*parts)
-
-
-def newest_failures(stack: DeployedStack) -> list[Task]:
-    """Return the NEWEST tasks that were archived last, newest first."""
-    shards = (
-        stack.records.entries(lane_key(Lane.ARCHIVED, shard), newest_first=True)
-        for shard in stack.every_shard
-    )
-    merged = heapq.merge(*shards, key=lambda entry: entry.due_at, reverse=True)
-    ids = [entry.task_id for entry in islice(merged, NEWEST)]
-    tasks = stack.records.load_many(ids, now()).tasks
-    return [tasks[one] for one in ids if one in tasks]
 
 
 def _failures(tasks: Sequence[Task]) -> Table:

@@ -9,7 +9,7 @@ from rich.live import Live
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from roundsman.aws.clock import now
+from roundsman.inspector.clock import now
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
@@ -22,8 +22,8 @@ from roundsman_console.demo.progress import (
     step_standing,
 )
 from roundsman_console.demo.scenario import STEPS, ExpectedEnd, SentOrder
+from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
 from roundsman_console.sanitize import plain
-from roundsman_console.views.task_view import STATE_STYLES, STEP_STYLES
 
 REFRESHES = 4  # per second
 WIDE = 120  # characters; a narrower terminal omits the column "What happens"

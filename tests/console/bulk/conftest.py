@@ -4,8 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 
+from roundsman.inspector import clock as polling
 from roundsman.testing.stack import Clock, Services, Stack
-from roundsman_console import polling
 from tests.console.operators import Operator, Patience
 from tests.project import deployed_project
 

@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from botocore.exceptions import ClientError
 
-from roundsman_console.bulk.run import RunState
-from roundsman_console.bulk.store import DynamoBulks, Holder, bulks_of
-from roundsman_console.read.stack import find_stack
+from roundsman.inspector.bulk.run import RunState
+from roundsman.inspector.bulk.store import DynamoBulks, Holder, bulks_of
+from roundsman.inspector.read.stack import find_stack
 from tests.console.bulk_stories import NO_MAIL, archived, names, states
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema

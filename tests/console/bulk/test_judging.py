@@ -5,6 +5,22 @@ from dataclasses import replace
 import pytest
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
+from roundsman.inspector.bulk.assess import (
+    AGAIN,
+    GONE,
+    KNOWN_BY_ITSELF,
+    Eligible,
+    NotFor,
+    failure_words,
+    held_for,
+    hold_sentence,
+    judged,
+    refusals,
+    verdict,
+    verdict_of_gone,
+    was_taken,
+)
+from roundsman.inspector.bulk.run import InFlightOrder, OrderResult, Run, Terms
 from roundsman.model.events import (
     Cancel,
     CommandSource,
@@ -20,22 +36,6 @@ from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.plan import plan_of
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman_console.bulk.assess import (
-    AGAIN,
-    GONE,
-    KNOWN_BY_ITSELF,
-    Eligible,
-    NotFor,
-    failure_words,
-    held_for,
-    hold_sentence,
-    judged,
-    refusals,
-    verdict,
-    verdict_of_gone,
-    was_taken,
-)
-from roundsman_console.bulk.run import InFlightOrder, OrderResult, Run, Terms
 from tests.support.machine_world import T0, step, workflow
 
 RESERVE = step("reserve", agent="inventory")

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roundsman.model.events import CommandSource, Resubmit
-from roundsman_console.bulk.moves import (
+from roundsman.inspector.bulk.moves import (
     BATCH,
     LEAST,
     CheckOrders,
@@ -20,7 +19,7 @@ from roundsman_console.bulk.moves import (
     next_move,
     too_many_failed,
 )
-from roundsman_console.bulk.run import (
+from roundsman.inspector.bulk.run import (
     FIRST_LOOK,
     LONGEST_LOOK,
     MOST_KINDS,
@@ -42,6 +41,7 @@ from roundsman_console.bulk.run import (
     were_sent,
     with_one,
 )
+from roundsman.model.events import CommandSource, Resubmit
 
 NOW = 1_800_000_000_000
 ONE_BY_ONE = ("f-00000000", "charge_card: CardDeclined")

@@ -1,0 +1,1 @@
+"""Results of the inspector as text and tables for a terminal."""

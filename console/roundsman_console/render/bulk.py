@@ -1,0 +1,125 @@
+"""Dry runs and bulk runs as text."""
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.table import Table
+
+from roundsman.inspector.bulk.documents import is_carried_on, resume_command
+from roundsman.inspector.bulk.dry_run import Tried
+from roundsman.inspector.bulk.run import OrderGroup, OrderResult, Run, RunState, Terms
+from roundsman.inspector.bulk.store import StoredRun
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.task_view import second
+from roundsman.model.events import COMMAND_KINDS
+from roundsman_console.sanitize import plain
+
+_WORDS = {
+    OrderResult.COMPLETED: "Completed",
+    OrderResult.UNDONE: "Undone",
+    OrderResult.CANCELLED: "Cancelled",
+    OrderResult.TAKEN: "Done",
+}
+
+
+def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
+    """Print a dry run for people; `go_ahead` is the command line of the real run."""
+    console = Console(highlight=False, soft_wrap=True)
+    of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} looked at"
+    kind = COMMAND_KINDS[type(run.event)]
+    console.print(f"{kind} of {_orders(tried.selected)}{of}. Nothing was sent.")
+    table = _table()
+    table.add_row("eligible", str(tried.eligible), plain(_some(tried.samples, tried.eligible)))
+    for kind_refused in tried.refused:
+        _add(table, "refused", kind_refused)
+    for kind_held in tried.held:
+        _add(table, "would wait", kind_held)
+    Console(highlight=False).print(table)
+    if not tried.eligible:
+        return
+    if tried.held and not run.terms.anyway:
+        console.print("What would wait is not sent unless --anyway is said.")
+    console.print(_order_of_going(run.terms, tried.eligible))
+    console.print(f"It stops where more than {100 * run.terms.stop_at:g}% fail again. To do it:")
+    console.print(f"  {inert(go_ahead)}", markup=False)
+
+
+def _order_of_going(terms: Terms, eligible: int) -> str:
+    rate = f"at most {terms.rate:g} a second"
+    if not terms.canary:
+        return f"They go {rate}."
+    if terms.canary >= eligible:
+        return "They go at once, and their results are awaited."
+    return f"Of these {terms.canary} go first; once their results are known the rest, {rate}."
+
+
+def print_run(record: StoredRun, at: int) -> None:
+    """Print a run for people, at `at` (epoch ms)."""
+    run, progress = record.run, record.progress
+    console = Console(highlight=False, soft_wrap=True)
+    kind = COMMAND_KINDS[type(run.event)]
+    why = f" ({record.why})" if record.why else ""
+    if record.state is RunState.RUNNING and not is_carried_on(record, at):
+        why = f" (but nobody was heard of since {second(record.saved_at)})"
+    console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
+    said = f"{kind} of {_orders(run.selected)}, by {run.by}: {run.reason}"
+    console.print(inert(said), markup=False)
+    for one in record.carried_on:
+        console.print(inert(f"Carried on by {one}"), markup=False)
+    table = _table()
+    table.add_row("sent", str(progress.sent), "")
+    for verdict, words in _WORDS.items():
+        if progress.count(verdict):
+            table.add_row(words, str(progress.count(verdict)), "")
+    for failed in progress.failed:
+        label = failed.key if failed.key.startswith("f-") else ""
+        which = f"{_some(failed.samples, failed.orders)}: {failed.said}"
+        table.add_row("failed again", str(failed.orders), plain(f"{label} {which}".strip()))
+    for refused in progress.refused:
+        _add(table, "refused", refused)
+    on_their_way = [one.order for one in progress.on_their_way]
+    if on_their_way:
+        table.add_row("under way", str(len(on_their_way)), plain(_first(on_their_way)))
+    left = run.selected - progress.reached
+    if left:
+        table.add_row("not reached", str(left), "")
+    Console(highlight=False).print(table)
+    resume = resume_command(record, at)
+    if resume:
+        console.print(f"Carry it on with: {resume}")
+
+
+def progress_words(record: StoredRun) -> str:
+    """Return the progress of a run in one line."""
+    progress = record.progress
+    failed = progress.count(OrderResult.FAILED)
+    return (
+        f"{record.run.id}: {progress.reached} of {record.run.selected} reached, "
+        f"{progress.sent} sent, {progress.results - failed} well, {failed} failed again, "
+        f"{progress.refusals} refused, {len(progress.on_their_way)} under way"
+    )
+
+
+def _table() -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(no_wrap=True)
+    table.add_column(justify="right", no_wrap=True)
+    table.add_column(overflow="fold")
+    return table
+
+
+def _add(table: Table, what: str, kind: OrderGroup) -> None:
+    which = f"{_some(kind.samples, kind.orders)}: {kind.said}"
+    table.add_row(what, str(kind.orders), plain(which))
+
+
+def _first(orders: Sequence[str]) -> str:
+    return _some(orders[:3], len(orders))
+
+
+def _some(samples: Sequence[str], orders: int) -> str:
+    return ", ".join(samples) + (" ..." if orders > len(samples) else "")
+
+
+def _orders(count: int) -> str:
+    return "1 order" if count == 1 else f"{count} orders"

@@ -1,0 +1,209 @@
+"""What an application calls: submit an order, cancel it, answer a callback, and read its status.
+
+    client = Client.of_stack("shop")
+    client.submit({"orderId": "ord-1001", "lines": [...]})
+    client.status("ord-1001")
+
+The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
+What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
+agent's reply queue (to answer), and to read TasksTable and OrdersTable (for a status).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import boto3
+
+from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.aws.clients import CONFIG
+from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.errors import aws_errors
+from roundsman.aws.outputs import describe_stack, reply_queue_of
+from roundsman.errors import CallRefused, PermanentError, RoundsmanError, TransientError, TryAgain
+from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
+from roundsman.wire.messages import TASK_ID, read_reply
+
+if TYPE_CHECKING:
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_sqs import SQSClient
+
+__all__ = ["CallRefused", "Client", "ClientError", "Status", "TryAgain"]
+
+
+class ClientError(RoundsmanError):
+    """A call that cannot be made as asked: the message says why. Nothing was sent."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """The state of an order. Instants are epoch ms."""
+
+    order_id: str
+    workflow: str
+    state: TaskState
+    reason: str | None
+    """Why the task was archived, undone or cancelled; None for any other task."""
+    steps: Mapping[str, ProcessState] = field(default_factory=dict)
+    """The state of each step that has begun, by its name."""
+    submitted_at: int
+    complete_by: int
+    ended_at: int | None
+    """When the task ended; None while it is open."""
+    version: int
+    """The number of times that the record was stored. It rises with each change."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the task is Completed, Undone, Cancelled or Archived."""
+        return self.ended_at is not None
+
+
+class Client:
+    """Calls one deployed stack.
+
+    `outputs` are the outputs of the stack, by name: those that a method needs are enough. Clients
+    of boto3 are made when they are needed, from the environment, unless they are passed.
+    """
+
+    def __init__(
+        self,
+        outputs: Mapping[str, str],
+        *,
+        sqs: "SQSClient | None" = None,
+        dynamodb: "DynamoDBClient | None" = None,
+    ) -> None:
+        self._outputs = dict(outputs)
+        self._sqs = sqs
+        self._dynamodb = dynamodb
+
+    @classmethod
+    def of_stack(cls, name: str) -> "Client":
+        """Return a client of the stack with this name, in the account and region in force.
+
+        Raises ClientError if there is no such stack, and TryAgain or CallRefused if CloudFormation
+        cannot be asked.
+        """
+        with aws_errors(f"reading the outputs of {name}"):
+            found = describe_stack(boto3.client("cloudformation", config=CONFIG), name)
+        if found is None:
+            raise ClientError(f"There is no stack {name} in this account and region.")
+        return cls(found.outputs)
+
+    def submit(self, event: Mapping[str, Json]) -> str:
+        """Send an order event to the SubmissionQueue, and return its order id.
+
+        The event is described in docs/reference/messages.md. Submission validates it: an event that
+        is invalid for its workflow goes to the RejectedQueue. An event that is sent twice is
+        submitted once. Raises ClientError if the event has no usable `orderId`, is not JSON or is
+        too large for SQS; TryAgain if it may not have been sent; CallRefused if AWS refuses it.
+        """
+        order_id = event.get("orderId")
+        if not isinstance(order_id, str) or not TASK_ID.fullmatch(order_id):
+            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        try:
+            body = canonical_json(event)
+            parse_json(body)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise ClientError(f"The event of {order_id} is not JSON: {error}.") from error
+        self.submit_text(body)
+        return order_id
+
+    def submit_text(self, body: str) -> str:
+        """Send a text to the SubmissionQueue as it is, and return the message id.
+
+        Raises as `submit`, and ClientError for a text that is empty or too large for SQS.
+        """
+        size = len(body.encode("utf-8", "surrogatepass"))
+        if not body.strip() or size > MESSAGE_LIMIT:
+            raise ClientError(f"The event has {size} bytes; SQS takes 1 to {MESSAGE_LIMIT}.")
+        return self._send(self._output("SubmissionQueueUrl"), body, "sending the order event")
+
+    def cancel(self, order_id: str, *, reason: str = "", undo: bool = True) -> None:
+        """Ask to cancel the order: the task ends Cancelled.
+
+        If `undo` is true, every effect that may have happened is undone first. The reason (at most
+        500 characters) is shown in the task's history, so it must not name a customer. Raises
+        ClientError if the order id is invalid, TryAgain and CallRefused.
+        """
+        if not TASK_ID.fullmatch(order_id):
+            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        asked: dict[str, Json] = {"undo": undo} | ({"reason": reason} if reason else {})
+        body = canonical_json({"orderId": order_id, "cancel": asked})
+        self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the cancellation")
+
+    def answer(self, token: str, result: Json = None) -> None:
+        """Answer a callback: the step that waits for it is done, with this result.
+
+        Answering twice is harmless. Raises InvalidToken, ClientError if the result is not JSON or
+        the stack has no such agent, TryAgain and CallRefused.
+        """
+        try:
+            body = succeeded_reply(token, result, clock=now)
+        except ValueError as error:
+            raise ClientError(f"The result cannot be sent: {error}.") from error
+        self._reply(body)
+
+    def fail(self, token: str, error: PermanentError | TransientError) -> None:
+        """Answer a callback: the step that waits for it has failed.
+
+        After a PermanentError the step fails for good; after a TransientError it is retried.
+        Raises InvalidToken, ClientError if the stack has no such agent, TryAgain and CallRefused.
+        """
+        self._reply(failed_reply(token, error, clock=now))
+
+    def status(self, order_id: str) -> Status | None:
+        """Return the state of the order; None if it has no task.
+
+        An order has no task until submission has read its event, if its event was rejected, and
+        after its retention is over. Raises ClientError if the order id is invalid, TryAgain,
+        CallRefused, and UnreadableRecord if this release cannot read the record.
+        """
+        if not TASK_ID.fullmatch(order_id):
+            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        task = self._store().load(order_id, now())
+        if task is None:
+            return None
+        return Status(
+            order_id=order_id,
+            workflow=task.workflow,
+            state=task.state,
+            reason=task.ending.why if task.ending else None,
+            steps={name: record.process_state for name, record in task.steps.items()},
+            submitted_at=task.created_at,
+            complete_by=task.complete_by,
+            ended_at=task.ended_at,
+            version=task.version,
+        )
+
+    def _reply(self, body: str) -> None:
+        agent = read_reply(body).agent
+        queue = reply_queue_of(self._outputs, agent)
+        if queue is None:
+            raise ClientError(f"The stack has no reply queue of the agent {agent[:50]!r}.")
+        self._send(queue, wire_text(body), "sending the answer")
+
+    def _send(self, queue: str, body: str, doing: str) -> str:
+        if self._sqs is None:
+            self._sqs = boto3.client("sqs", config=CONFIG)
+        with aws_errors(doing):
+            return self._sqs.send_message(QueueUrl=queue, MessageBody=body)["MessageId"]
+
+    def _store(self) -> DynamoStore:
+        if self._dynamodb is None:
+            self._dynamodb = boto3.client("dynamodb", config=CONFIG)
+        return DynamoStore(
+            self._dynamodb,
+            tasks_table=self._output("TasksTableName"),
+            orders_table=self._outputs.get("OrdersTableName", ""),
+            history_table=self._outputs.get("HistoryTableName", ""),
+        )
+
+    def _output(self, name: str) -> str:
+        try:
+            return self._outputs[name]
+        except KeyError:
+            raise ClientError(f"The stack has no output {name}: is it Roundsman's?") from None

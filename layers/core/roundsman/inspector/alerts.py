@@ -1,0 +1,94 @@
+"""The standing alerts of a stack, read from all their sources."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman.errors import RoundsmanError
+from roundsman.inspector.dead_letters.queues import Source, counts, sources
+from roundsman.inspector.errors import aws_sentence
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.views.standing_alerts import (
+    Alarm,
+    StandingAlert,
+    of_alarms,
+    of_dead_letters,
+    of_groups,
+    of_holds,
+    of_rejected,
+)
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+
+
+@dataclass
+class StandingAlerts:
+    """The standing alerts, as far as they could be read."""
+
+    standing: list[StandingAlert] = field(default_factory=list)
+    unread: list[str] = field(default_factory=list)
+    """The sources that could not be read, each with its error as a sentence."""
+
+    def add(self, what: str, read: Callable[[], list[StandingAlert]]) -> None:
+        """Add the alerts that `read` returns.
+
+        If that fails, add the error to `unread`, with the name `what` of the source: one unreadable
+        source does not hide the others.
+        """
+        try:
+            self.standing += read()
+        except (ClientError, BotoCoreError) as error:
+            self.unread.append(f"{what}: {aws_sentence(error)}")
+        except RoundsmanError as error:
+            self.unread.append(f"{what}: {error}")
+
+
+def read_standing(stack: DeployedStack) -> StandingAlerts:
+    """Read the standing alerts of all sources, one source after another."""
+    read = StandingAlerts()
+    read.add("Failure groups", lambda: of_groups(stack.groups.groups()))
+    read.add("Circuits and holds", lambda: of_holds(stack.holds.holds()))
+    read.add("Alarms", lambda: of_alarms(alarms_of(stack)))
+    rejected = stack.output("RejectedQueueUrl")
+    read.add("RejectedQueue", lambda: of_rejected(counts(stack.sqs, rejected).all))
+    for source in sources(stack):
+        read.add(f"Dead letters of {source.name}", partial(_dead_letters_of, source))
+    return read
+
+
+def _dead_letters_of(source: Source) -> list[StandingAlert]:
+    return of_dead_letters({source.name: counts(source.sqs, source.dead_url).all})
+
+
+def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
+    """Yield the stack's alarms that are in state ALARM.
+
+    CloudFormation names an alarm `<stack>-<logical id>-<suffix>`. The name of another stack may
+    begin with the same prefix, so the alarm must also notify this stack's alert topic.
+    """
+    prefix, topic = f"{stack.name}-", stack.output("AlertTopicArn")
+    pages = stack.cloudwatch.get_paginator("describe_alarms").paginate(
+        AlarmNamePrefix=prefix, StateValue="ALARM", AlarmTypes=["MetricAlarm"]
+    )
+    for page in pages:
+        for alarm in page["MetricAlarms"]:
+            # The state is checked again because emulators apply only one filter.
+            if topic in alarm.get("AlarmActions", []) and alarm["StateValue"] == "ALARM":
+                yield Alarm(
+                    alarm["AlarmName"].removeprefix(prefix).partition("-")[0],
+                    alarm.get("AlarmDescription", ""),
+                    round(alarm["StateUpdatedTimestamp"].timestamp() * SECOND),
+                )
+
+
+def alerts_document(
+    found: list[StandingAlert], read: StandingAlerts, *, more: bool
+) -> dict[str, Json]:
+    """Return the alerts `found` as JSON for scripts; `more` says that others were left out."""
+    return {
+        "alerts": [one.document() for one in found],
+        "more": more,
+        "unread": list(read.unread),
+    }

@@ -1,0 +1,188 @@
+"""Choosing the orders of a bulk run, and checking their eligibility without sending anything."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from roundsman.aws.clock import now
+from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.inspector.bulk.assess import Eligible, NotFor, held_for, hold_sentence, judged
+from roundsman.inspector.bulk.run import SAMPLES, OrderGroup, Run, with_one
+from roundsman.inspector.errors import InspectorError, InvalidArgument, NotFound
+from roundsman.inspector.read.lookup import find_task, plan_of
+from roundsman.inspector.read.selection import Selection, find
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.failure import normalised
+from roundsman.model.states import TaskState
+from roundsman.model.task import Task
+
+MOST = 100_000
+"""The maximum number of orders in a run. Their ids and complete-bys are kept in memory."""
+
+MOST_LOOKED_AT = 1_000_000
+PAGE, PAGE_BUDGET = 1_000, 5_000
+
+TRIED_OUT = 1_000
+"""The maximum number of orders that a dry run assesses, the first of the plan. Reading them takes
+a few seconds."""
+
+AT_ONCE = 100  # the maximum number of records in one BatchGetItem
+
+Tell = Callable[[str], None]
+
+
+def choose(
+    stack: DeployedStack, selection: Selection, named: Sequence[str], tell: Tell
+) -> list[str]:
+    """Return the ids of the selected orders, sorted by complete-by, the earliest first.
+
+    The selected orders are those in `named`, or, if it is empty, those that match the selection.
+    For members of a failure group, the complete-by is in the index, and no task is read. `tell` is
+    called with the progress of the search, in words. Raises InspectorError if no order or more than
+    MOST orders are selected.
+    """
+    found = dict(_named(stack, named) if named else _found(stack, selection, tell))
+    if not found:
+        if _is_group(selection):
+            raise NotFound(
+                f"No order stands in {selection.group}. Which groups there are: roundsman groups",
+            )
+        raise NotFound("No order fits the filter. Look with: roundsman ls")
+    return sorted(found, key=lambda order: (found[order], order))
+
+
+def _named(stack: DeployedStack, orders: Sequence[str]) -> list[tuple[str, int]]:
+    return [(order, find_task(stack, order)[0].complete_by) for order in dict.fromkeys(orders)]
+
+
+def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple[str, int]]:
+    found: list[tuple[str, int]] = []
+    if _is_group(selection) and selection.group:
+        for member in stack.members(selection.group):
+            found.append((member.task_id, member.complete_by))
+            _check_size(len(found))
+            tell(f"{len(found)} orders found")
+        return found
+    looked, cursor = 0, None
+    while True:
+        page = find(stack, selection, after=cursor, limit=PAGE, budget=PAGE_BUDGET)
+        found += [(task.task_id, task.complete_by) for task in page.tasks]
+        looked, cursor = looked + page.looked_at, page.cursor
+        _check_size(len(found))
+        if cursor is None:
+            return found
+        if looked > MOST_LOOKED_AT:
+            raise InspectorError(
+                f"More than {MOST_LOOKED_AT} tasks were looked at: narrow the filter."
+            )
+        tell(f"{looked} tasks looked at, {len(found)} orders found")
+
+
+def _is_group(selection: Selection) -> bool:
+    """Whether the filter consists of a failure group only, or is empty."""
+    return selection == Selection(group=selection.group)
+
+
+def _check_size(orders: int) -> None:
+    if orders > MOST:
+        raise InspectorError(f"More than {MOST} orders are meant: narrow the filter.")
+
+
+def check_bounded(selection: Selection, *, again: bool) -> None:
+    """Raise InspectorError unless the filter names a failure group, or a state except Completed.
+
+    `again` is the command's `--again` option, which selects the hint in the message.
+    """
+    if selection.group is None and selection.state is None:
+        hint = "--state Undone" if again else "--state Archived"
+        raise InvalidArgument(f"Many orders are meant by --group, or by --state: {hint}.")
+    if selection.state is TaskState.COMPLETED:
+        raise InvalidArgument("What is Completed is settled: no command is heard there.")
+
+
+@dataclass(frozen=True, slots=True)
+class Tried:
+    """The result of a dry run."""
+
+    selected: int
+    """The number of orders in the plan."""
+    looked_at: int = 0
+    """The number of orders that were assessed, the first of the plan."""
+    eligible: int = 0
+    """The number of assessed orders that are eligible for the command."""
+    samples: tuple[str, ...] = ()
+    """The first SAMPLES eligible orders."""
+    refused: tuple[OrderGroup, ...] = ()
+    """The orders that are not eligible, by reason."""
+    held: tuple[OrderGroup, ...] = ()
+    """The eligible orders with a step that would be parked, by the hold."""
+
+
+def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
+    """Assess the first TRIED_OUT orders of a plan, and send nothing."""
+    holds = stack.holds.holds()
+    looked = orders[:TRIED_OUT]
+    samples: list[str] = []
+    eligible = 0
+    refused: tuple[OrderGroup, ...] = ()
+    held: tuple[OrderGroup, ...] = ()
+    for first in range(0, len(looked), AT_ONCE):
+        part = looked[first : first + AT_ONCE]
+        for order, found in judge_all(stack, run, part):
+            if isinstance(found, NotFor):
+                refused = with_one(refused, normalised(found.why), found.why, order)
+                continue
+            eligible += 1
+            samples = [*samples, order][:SAMPLES]
+            hold = held_for(found, holds)
+            if hold is not None:
+                said = hold_sentence(hold)
+                held = with_one(held, said, said, order)
+        tell(f"{first + len(part)} of {len(looked)} orders looked at")
+    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held)
+
+
+def judge_all(
+    stack: DeployedStack, run: Run, orders: Sequence[str]
+) -> list[tuple[str, Eligible | NotFor]]:
+    """Return each order with its eligibility for the run's command now."""
+    at = now()
+    loaded = stack.records.load_many(orders, at)
+    told: list[tuple[str, Eligible | NotFor]] = []
+    for order in orders:
+        found = judge_one(stack, run, loaded.tasks.get(order), loaded.unreadable.get(order), at)
+        told.append((order, found))
+    return told
+
+
+def judge_one(
+    stack: DeployedStack, run: Run, task: Task | None, unreadable: str | None, at: int
+) -> Eligible | NotFor:
+    """Return whether the task is eligible for the run's command at `at` (epoch ms).
+
+    `unreadable` is the reason why the record cannot be read, or None. An order whose record or plan
+    cannot be read is not eligible; the other orders are not affected.
+    """
+    if unreadable is not None:
+        return NotFor(unreadable)
+    try:
+        plan = None if task is None else plan_of(stack, task)
+    except (SchemaTooNew, UnreadableRecord) as problem:
+        return NotFor(str(problem))
+    return judged(run, plan, task, at)
+
+
+def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
+    """Raise InspectorError if one of the first AT_ONCE orders would wait for an agent on hold.
+
+    With `Terms.anyway`, the orders are not checked.
+    """
+    if run.terms.anyway:
+        return
+    holds = stack.holds.holds()
+    for _, found in judge_all(stack, run, chosen[:AT_ONCE]) if holds else ():
+        hold = held_for(found, holds) if isinstance(found, Eligible) else None
+        if hold is not None:
+            raise InspectorError(
+                f"{hold_sentence(hold)}: the orders would only wait for it. Nothing was sent; "
+                "--anyway sends them all the same."
+            )

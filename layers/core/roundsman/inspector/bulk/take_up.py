@@ -1,0 +1,67 @@
+"""Finding a bulk run, and taking up one that was stopped or interrupted."""
+
+import re
+from dataclasses import replace
+
+from roundsman.aws.clock import now
+from roundsman.inspector.bulk.documents import is_carried_on, resume_command
+from roundsman.inspector.bulk.run import RunState, resumed
+from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, Holder, StoredRun
+from roundsman.inspector.errors import InspectorError, NotFound
+from roundsman.inspector.sanitize import inert
+from roundsman.inspector.views.task_view import second
+
+_RUN = re.compile(r"b-[0-9a-f]{8}", re.ASCII)
+
+
+def find_run(bulks: DynamoBulks, run_id: str) -> StoredRun:
+    """Return the run with this id. Raises NotFound."""
+    if not _RUN.fullmatch(run_id):
+        raise NotFound(
+            f"{inert(run_id[:50])!r} is no bulk run: it is b- and eight of 0-9 and a-f, as "
+            "roundsman bulk ls lists them.",
+        )
+    record = bulks.load(run_id)
+    if record is None:
+        raise NotFound(f"There is no bulk run {run_id}, or none any more.")
+    return record
+
+
+def take_up(
+    bulks: DynamoBulks, record: StoredRun, at: int, holder: Holder, reason: str
+) -> StoredRun:
+    """Store that `holder` carries on the run from `at` (epoch ms), and return the stored record.
+
+    Raises InspectorError if another process carries it on, or if it is finished.
+    """
+    _check_free(record)
+    taken = bulks.save(
+        replace(
+            record,
+            state=RunState.RUNNING,
+            why="",
+            progress=resumed(record.progress, at),
+            holder=replace(holder, until=at + HELD_FOR),
+            carried_on=(
+                *record.carried_on,
+                f"{holder.by} from {holder.host} at {second(now())}"
+                + (f": {reason}" if reason else ""),
+            ),
+        ),
+        fresh=True,
+    )
+    if taken is None:
+        raise InspectorError(f"{record.run.id} was taken up by somebody else this moment.")
+    return taken
+
+
+def _check_free(record: StoredRun) -> None:
+    """Raise InspectorError if another process executes the run or if the run is finished."""
+    if is_carried_on(record, now()) and record.holder is not None:
+        raise InspectorError(
+            f"{record.run.id} is carried on by {record.holder.by} on {record.holder.host}, last "
+            f"heard of at {second(record.saved_at)}. "
+            f"Stop it with: roundsman bulk stop {record.run.id}"
+        )
+    if resume_command(record, now()) is None:
+        raise InspectorError(f"{record.run.id} is finished: nothing is left of it.")

@@ -1,0 +1,123 @@
+"""Corrects the text of a message: replaces all of it, or sets and removes fields.
+
+The syntax of a path is that of the problems of a rejected message: `lines[0].quantity`. The only
+input from outside is the file or the standard input that `--body @` names.
+"""
+
+import re
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from roundsman.inspector.errors import InspectorError, InvalidArgument
+from roundsman.model.json import Json, canonical_json, parse_json
+
+_PATH = re.compile(r"[^.\[\]=]+(?:\[\d{1,6}\])*(?:\.[^.\[\]=]+(?:\[\d{1,6}\])*)*")
+_PART = re.compile(r"([^.\[\]]+)|\[(\d+)\]")
+
+Key = str | int
+
+
+def corrected(body: str, *, whole: str | None, sets: Sequence[str], removes: Sequence[str]) -> str:
+    """Return the body with the corrections; without any, the body unchanged.
+
+    `whole` replaces the body: a text, `@` and the name of a file, or `@-` for the standard input.
+    `sets` are `path=value`; `removes` are paths. Raises InspectorError if `whole` is combined with
+    the others, or if a correction cannot be made.
+    """
+    if whole is not None and (sets or removes):
+        raise InvalidArgument("Say either --body, or --set and --remove.")
+    if whole is not None:
+        return _whole(whole)
+    if not sets and not removes:
+        return body
+    value = _object(body)
+    for correction in sets:
+        path, given, text = correction.partition("=")
+        if not given:
+            raise InvalidArgument(f"--set {path} has no value: write --set path=value.")
+        _set(value, _keys(path), _value(text), path)
+    for path in removes:
+        _remove(value, _keys(path), path)
+    return canonical_json(value)
+
+
+def _whole(text: str) -> str:
+    if not text.startswith("@"):
+        return text
+    name = "Standard input" if text == "@-" else text[1:]
+    try:
+        raw = sys.stdin.buffer.read() if text == "@-" else Path(text[1:]).read_bytes()
+        return raw.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise InvalidArgument(f"{name} is not UTF-8 text.") from error
+    except (OSError, ValueError) as error:
+        said = error.strerror if isinstance(error, OSError) else error
+        raise InvalidArgument(f"{name} cannot be read: {said}.") from error
+
+
+def _object(body: str) -> Json:
+    try:
+        value = parse_json(body)
+    except ValueError as error:
+        raise InvalidArgument(
+            f"The message is not JSON, so no field of it can be set: {error}. Replace it with "
+            "--body @file.",
+        ) from error
+    if not isinstance(value, dict):
+        raise InvalidArgument("The message is no JSON object: replace it with --body @file.")
+    return value
+
+
+def _value(text: str) -> Json:
+    """Parse JSON; text that is not JSON is the value itself, so that it needs no quotes."""
+    try:
+        return parse_json(text)
+    except ValueError:
+        return text
+
+
+def _keys(path: str) -> list[Key]:
+    if not _PATH.fullmatch(path):
+        raise InvalidArgument(
+            f"{path!r} is no path: write it as in lines[0].quantity; what cannot be written so "
+            "is corrected with --body @file.",
+        )
+    return [name or int(place) for name, place in _PART.findall(path)]
+
+
+def _set(value: Json, keys: Sequence[Key], new: Json, path: str) -> None:
+    *way, last = keys
+    match _inner(value, way, path, make=True), last:
+        case dict(inner), str():
+            inner[last] = new
+        case list(inner), int() if last <= len(inner):
+            inner[last : last + 1] = [new]
+        case _:
+            raise _no_way(path)
+
+
+def _remove(value: Json, keys: Sequence[Key], path: str) -> None:
+    *way, last = keys
+    match _inner(value, way, path, make=False), last:
+        case dict(inner), str() if last in inner:
+            del inner[last]
+        case list(inner), int() if last < len(inner):
+            del inner[last]
+        case _:
+            raise _no_way(path)
+
+
+def _inner(value: Json, way: Sequence[Key], path: str, *, make: bool) -> Json:
+    for key in way:
+        if isinstance(value, dict) and isinstance(key, str) and (key in value or make):
+            value = value.setdefault(key, {})
+        elif isinstance(value, list) and isinstance(key, int) and key < len(value):
+            value = value[key]
+        else:
+            raise _no_way(path)
+    return value
+
+
+def _no_way(path: str) -> InspectorError:
+    return InvalidArgument(f"The message has no place {path}.")

@@ -1,0 +1,177 @@
+"""Resends rejected messages: assesses a message, sends it, then deletes it from RejectedQueue."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman.aws.clock import now
+from roundsman.inspector.dead_letters.assess import Judged, Verdict, judge, order_of
+from roundsman.inspector.dead_letters.correct import corrected
+from roundsman.inspector.dead_letters.peek import WHILE_ASKED, QueuePeek
+from roundsman.inspector.dead_letters.queues import Source, counts, sources
+from roundsman.inspector.dead_letters.rejections import Rejection, problem_documents, read_rejection
+from roundsman.inspector.dead_letters.send import send_again
+from roundsman.inspector.errors import InspectorError, Interrupted, aws_sentence
+from roundsman.inspector.progress import Working, no_progress
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.json import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Resent:
+    """The result of resending one message."""
+
+    rejection: Rejection
+    source: Source
+    """The queue that the message came from."""
+    body: str = field(repr=False)
+    """The body after the corrections."""
+    judged: Judged
+    new_id: str | None
+    """The message id of the sent message; None if it was not sent."""
+
+    @property
+    def sent(self) -> bool:
+        """Whether the message was sent and deleted from the RejectedQueue."""
+        return self.new_id is not None
+
+    def document(self) -> dict[str, Json]:
+        """Return the result as JSON for scripts."""
+        return {
+            "messageId": self.rejection.letter.message_id,
+            "sentAs": self.new_id,
+            "queue": self.source.physical,
+            "orderId": order_of(self.body),
+            "verdict": self.judged.verdict.value,
+            "why": self.judged.why,
+            "problems": problem_documents(self.judged.problems),
+        }
+
+
+def resend(
+    stack: DeployedStack,
+    look: QueuePeek,
+    rejection: Rejection,
+    *,
+    whole: str | None,
+    sets: Sequence[str] | None,
+    removes: Sequence[str] | None,
+    anyway: bool,
+) -> Resent:
+    """Send one rejected message, which `look` holds, back to its queue with corrections.
+
+    `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
+    again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
+    in between, it is in both queues, and takes effect once. Raises InspectorError if the message
+    did not come from a queue of this stack, and InvalidArgument if a correction cannot be made.
+    """
+    source = _source_of(stack, rejection)
+    body = corrected(rejection.body, whole=whole, sets=sets or (), removes=removes or ())
+    judged = judge(stack, source, body, now())
+    if judged.verdict is Verdict.REJECTED and not anyway:
+        return Resent(rejection, source, body, judged, None)
+    new_id = send_again(stack.sqs, source.url, body)
+    look.delete(rejection.letter)
+    return Resent(rejection, source, body, judged, new_id)
+
+
+def resent_document(tried: Sequence[Resent], *, left: int) -> dict[str, Json]:
+    """Return the results as JSON for scripts.
+
+    `left` is the number of messages that stay in the RejectedQueue.
+    """
+    return {
+        "command": "resend",
+        "outcome": "done" if all(one.sent for one in tried) else "refused",
+        "messages": [one.document() for one in tried],
+        "left": left,
+        "more": False,
+    }
+
+
+def _source_of(stack: DeployedStack, rejection: Rejection) -> Source:
+    for source in sources(stack):
+        if source.physical == rejection.queue:
+            return source
+    came = rejection.queue or "no queue"
+    raise InspectorError(f"It came from {came}, which is none of {stack.name}'s: it was not sent.")
+
+
+@dataclass(slots=True)
+class ResendResult:
+    """The result of resending all messages that would now be accepted."""
+
+    looked: int
+    """The number of messages that were read."""
+    more: bool
+    """Whether the queue has more messages than were read."""
+    sent: list[Resent] = field(default_factory=list)
+    error: InspectorError | None = None
+    """What ended the sending early; None if all were tried."""
+
+    @property
+    def left(self) -> int:
+        """The number of messages read that stay in the RejectedQueue."""
+        return self.looked - len(self.sent)
+
+    def document(self) -> dict[str, Json]:
+        """Return the result as JSON for scripts."""
+        document = resent_document(self.sent, left=self.left) | {"more": self.more}
+        return document | ({"outcome": "refused"} if self.error else {})
+
+
+def resend_all(
+    stack: DeployedStack,
+    limit: int,
+    *,
+    confirm: Callable[[str], None],
+    working: Working = no_progress,
+) -> ResendResult:
+    """Send every message that would now be accepted without corrections.
+
+    At most `limit` messages are read. `confirm` is called with a question before the first message
+    is sent; it raises an exception to send nothing.
+    """
+    url = stack.output("RejectedQueueUrl")
+    counts(stack.sqs, url)  # raises if a look could move messages
+    known = {source.physical: source for source in sources(stack)}
+    with QueuePeek(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
+        with working("Judging what was rejected"):
+            letters = list(look.letters(limit + 1))
+            judged = [
+                (one, judge(stack, known[one.queue], one.body, now()))
+                for one in map(read_rejection, letters[:limit])
+                if one.queue in known
+            ]
+        takeable = [one for one, said in judged if said.verdict is not Verdict.REJECTED]
+        result = ResendResult(looked=len(letters[:limit]), more=len(letters) > limit)
+        if takeable:
+            many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
+            stay = result.looked - len(takeable)
+            confirm(f"{many} would be taken now, {stay} rejected again. Send those?")
+        with working("Sending"):
+            result.error = _send_all(stack, look, takeable, result.sent)
+    return result
+
+
+def _send_all(
+    stack: DeployedStack, look: QueuePeek, takeable: Sequence[Rejection], sent: list[Resent]
+) -> InspectorError | None:
+    """Send the messages, and append the result of each to `sent`.
+
+    Return the error that ended the sending early; None if all were tried.
+    """
+    try:
+        for one in takeable:
+            made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
+            sent += [made] if made.sent else []
+    except KeyboardInterrupt:
+        return Interrupted(f"Interrupted {_how_far(sent)}")
+    except (ClientError, BotoCoreError) as error:
+        return InspectorError(f"{aws_sentence(error)} Broken off {_how_far(sent)}")
+    return None
+
+
+def _how_far(sent: Sequence[Resent]) -> str:
+    return f"after {len(sent)}: the rest is where it was."

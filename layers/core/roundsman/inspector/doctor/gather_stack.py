@@ -1,0 +1,156 @@
+"""Reads the stack's resources, tables, alarms, schedules and AlertTopic from AWS."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.exceptions import ClientError
+
+from roundsman.inspector.doctor.facts import AlarmFact, ScheduleFact, TableFact, TopicFact
+from roundsman.inspector.doctor.readings import Looking
+from roundsman.inspector.read.stack import DeployedStack
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_scheduler import EventBridgeSchedulerClient
+
+ALARM, SCHEDULE, QUEUE = (
+    "AWS::CloudWatch::Alarm",
+    "AWS::Scheduler::Schedule",
+    "AWS::SQS::Queue",
+)
+ALARMS_AT_ONCE = 100  # the maximum of DescribeAlarms
+DUE = "due"
+
+
+@dataclass(slots=True)
+class Resources:
+    """The resources of the stack."""
+
+    by_type: dict[str, dict[str, str]] = field(default_factory=dict)
+    """For each resource type, the physical ids by logical id."""
+    created_at: int = 0
+    """When the stack was created, in epoch ms; 0 if that could not be read."""
+
+    def of(self, kind: str) -> dict[str, str]:
+        """Return the physical ids by logical id of the resources of one type."""
+        return self.by_type.get(kind, {})
+
+
+def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
+    """Read the stack's resources and creation time from CloudFormation."""
+    client: CloudFormationClient = boto3.client("cloudformation")
+    found = Resources()
+    with looking.at("the stack's age"):
+        described = client.describe_stacks(StackName=stack.name)["Stacks"][0]
+        found.created_at = round(described["CreationTime"].timestamp() * 1000)
+    with looking.at("the stack's resources"):
+        pages = client.get_paginator("list_stack_resources").paginate(StackName=stack.name)
+        for page in pages:
+            for one in page["StackResourceSummaries"]:
+                kind, physical = one.get("ResourceType", ""), one.get("PhysicalResourceId", "")
+                if physical:
+                    found.by_type.setdefault(kind, {})[one["LogicalResourceId"]] = physical
+    return found
+
+
+def find_tables(stack: DeployedStack, looking: Looking) -> list[TableFact]:
+    """Read the tables that the stack's outputs name."""
+    client: DynamoDBClient = boto3.client("dynamodb")
+    found = []
+    for output, physical in sorted(stack.outputs.items()):
+        if output.endswith("TableName"):
+            name = output.removesuffix("Name")
+            with looking.at(name):
+                found.append(_table(client, name, physical, looking))
+    return found
+
+
+def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking) -> TableFact:
+    try:
+        said = client.describe_table(TableName=physical)["Table"]
+    except ClientError as error:
+        if error.response["Error"].get("Code") != "ResourceNotFoundException":
+            raise
+        return TableFact(name, physical, "not there")
+    ttl = recovery = None
+    with looking.at(f"the TTL of {name}"):
+        answer = client.describe_time_to_live(TableName=physical)["TimeToLiveDescription"]
+        ttl = answer.get("TimeToLiveStatus") in ("ENABLED", "ENABLING")
+    with looking.at(f"the recovery of {name}"):
+        backups = client.describe_continuous_backups(TableName=physical)
+        points = backups["ContinuousBackupsDescription"].get("PointInTimeRecoveryDescription", {})
+        recovery = points.get("PointInTimeRecoveryStatus") == "ENABLED"
+    indexes: dict[str, str] = {
+        index.get("IndexName", ""): index.get("IndexStatus", "ACTIVE")
+        for index in said.get("GlobalSecondaryIndexes", [])
+    }
+    if name == "TasksTable":
+        indexes.setdefault(DUE, "not there")
+    return TableFact(name, physical, said.get("TableStatus", "ACTIVE"), indexes, ttl, recovery)
+
+
+def find_alarms(resources: Resources, looking: Looking) -> list[AlarmFact]:
+    """Read the alarms among the stack's resources."""
+    named = resources.of(ALARM)
+    if not named:
+        looking.missed("alarms", "the stack lists none", lacking=True)
+    client: CloudWatchClient = boto3.client("cloudwatch")
+    found = []
+    physical = sorted(named.values())
+    logical = {there: name for name, there in named.items()}
+    for first in range(0, len(physical), ALARMS_AT_ONCE):
+        part = physical[first : first + ALARMS_AT_ONCE]
+        with looking.at("alarms"):
+            answer = client.describe_alarms(AlarmNames=part, MaxRecords=ALARMS_AT_ONCE)
+            said = {alarm.get("AlarmName", ""): alarm for alarm in answer["MetricAlarms"]}
+            for one in part:
+                if one not in said:
+                    found.append(AlarmFact(logical[one], one, None))
+                    continue
+                alarm = said[one]
+                found.append(
+                    AlarmFact(
+                        logical[one],
+                        one,
+                        alarm.get("StateValue", ""),
+                        alarm.get("StateReason", ""),
+                        enabled=alarm.get("ActionsEnabled", True),
+                        actions=len(alarm.get("AlarmActions", [])),
+                    )
+                )
+    return found
+
+
+def find_schedules(resources: Resources, looking: Looking) -> list[ScheduleFact]:
+    """Read the schedules among the stack's resources."""
+    named = resources.of(SCHEDULE)
+    if not named:
+        looking.missed("schedules", "the stack lists none", lacking=True)
+        return []
+    client: EventBridgeSchedulerClient = boto3.client("scheduler")
+    found = []
+    for name, physical in sorted(named.items()):
+        with looking.at(name):
+            try:
+                state = client.get_schedule(Name=physical).get("State", "ENABLED")
+            except ClientError as error:
+                if error.response["Error"].get("Code") != "ResourceNotFoundException":
+                    raise
+                found.append(ScheduleFact(name, physical, None))
+                continue
+            found.append(ScheduleFact(name, physical, state))
+    return found
+
+
+def find_topic(stack: DeployedStack, looking: Looking) -> TopicFact | None:
+    """Count the AlertTopic's subscriptions; None if they could not be read."""
+    arn = stack.output("AlertTopicArn")
+    with looking.at("the AlertTopic's subscriptions"):
+        pages = stack.sns.get_paginator("list_subscriptions_by_topic").paginate(TopicArn=arn)
+        arns = [s.get("SubscriptionArn", "") for page in pages for s in page["Subscriptions"]]
+        confirmed = sum(one.startswith("arn:") for one in arns)
+        return TopicFact(arn, confirmed, len(arns) - confirmed)
+    return None

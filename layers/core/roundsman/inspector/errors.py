@@ -1,0 +1,129 @@
+"""The errors of the inspector and the client, and errors of AWS calls as sentences for people."""
+
+from botocore.exceptions import (
+    BotoCoreError,
+    ClientError,
+    ConnectionClosedError,
+    ConnectTimeoutError,
+    CredentialRetrievalError,
+    EndpointConnectionError,
+    NoCredentialsError,
+    NoRegionError,
+    PartialCredentialsError,
+    ProfileNotFound,
+    SSOError,
+    TokenRetrievalError,
+)
+from botocore.parsers import ResponseParserError
+
+from roundsman.errors import RoundsmanError
+
+_EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
+_REFUSED = {
+    "AccessDenied",
+    "AccessDeniedException",
+    "AuthFailure",
+    "AuthorizationError",
+    "IncompleteSignature",
+    "InvalidClientTokenId",
+    "InvalidSignatureException",
+    "KMS.AccessDeniedException",
+    "KMSAccessDenied",
+    "MissingAuthenticationToken",
+    "MissingAuthenticationTokenException",
+    "NotAuthorized",
+    "SignatureDoesNotMatch",
+    "UnauthorizedOperation",
+    "UnrecognizedClientException",
+}
+_ASKED_TOO_MUCH = {
+    "ProvisionedThroughputExceededException",
+    "RequestLimitExceeded",
+    "SlowDown",
+    "TooManyRequestsException",
+}
+_NOT_AWS = "What answers is not AWS: is AWS_ENDPOINT_URL right, and no sign-in page in between?"
+
+
+class InspectorError(RoundsmanError):
+    """The operation could not be done. The message is one or more whole sentences for people."""
+
+
+class InvalidArgument(InspectorError):
+    """An argument is invalid. Nothing was sent or changed."""
+
+
+class NotFound(InspectorError):
+    """There is no such order, agent, failure group, bulk run, message or stack resource."""
+
+
+class Unconfirmed(InspectorError):
+    """A command was sent, but its outcome cannot be read. It takes effect at most once."""
+
+
+class Interrupted(InspectorError):
+    """Ctrl-C ended the operation early. The message says how far it came."""
+
+
+def sentence_of(error: RoundsmanError | ClientError | BotoCoreError | ResponseParserError) -> str:
+    """Return an error of a call to the inspector as a sentence for people.
+
+    If an AWS call is the cause of the error, its sentence comes first.
+    """
+    match error:
+        case InspectorError():
+            return str(error)
+        case ClientError() | BotoCoreError():
+            return aws_sentence(error)
+        case ResponseParserError():
+            return _NOT_AWS
+        case RoundsmanError():
+            return _caused(error)
+
+
+def _caused(error: RoundsmanError) -> str:
+    match error.__cause__:
+        case ClientError() | BotoCoreError() as cause:
+            return f"{aws_sentence(cause).removesuffix('.')} ({error})."
+        case ResponseParserError():
+            return f"{_NOT_AWS.removesuffix('.')} ({error})."
+        case _:
+            return f"{error}."
+
+
+def aws_sentence(error: ClientError | BotoCoreError) -> str:
+    """Return an error of an AWS call as a sentence, with what to do about it if that is known."""
+    match error:
+        case SSOError() | TokenRetrievalError() | CredentialRetrievalError():
+            said = f"The AWS credentials cannot be had, or have expired: sign in again ({error})."
+        case NoCredentialsError() | PartialCredentialsError():
+            said = "No AWS credentials are set: sign in, or set AWS_PROFILE."
+        case NoRegionError():
+            said = "No AWS region is set: set AWS_DEFAULT_REGION, or region in the profile."
+        case ProfileNotFound():
+            said = f"{error}: set AWS_PROFILE to one that exists."
+        case EndpointConnectionError() | ConnectTimeoutError() | ConnectionClosedError():
+            said = f"{error} Is the network there, and AWS_ENDPOINT_URL right?"
+        case ClientError():
+            said = _client_sentence(error)
+        case _:
+            said = f"AWS cannot be asked: {error}"
+    return said
+
+
+def _client_sentence(error: ClientError) -> str:
+    detail = error.response.get("Error", {})
+    code, said = detail.get("Code", "unknown"), detail.get("Message", "")
+    action = error.operation_name
+    if code in _EXPIRED:
+        return "The AWS credentials have expired: sign in again."
+    if code in _REFUSED:
+        return f"AWS refused {action} with these credentials: {said or code}"
+    if is_throttled(code):
+        return f"AWS is throttling {action}: try again in a moment."
+    return f"AWS answered {action} with {code}: {said}"
+
+
+def is_throttled(code: str) -> bool:
+    """Return whether this AWS error code means throttling. Each service has its own codes."""
+    return "Throttl" in code or code in _ASKED_TOO_MUCH

@@ -1,0 +1,197 @@
+"""What an operator asks of a deployed stack, and what an operator does to it, as one class."""
+
+from collections.abc import Sequence
+
+from roundsman.inspector.alerts import StandingAlerts, read_standing
+from roundsman.inspector.clock import now
+from roundsman.inspector.dead_letters.browse import DeadQueue, look_at
+from roundsman.inspector.doctor.doctor import Doctor
+from roundsman.inspector.doctor.report import Report
+from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
+from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
+from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
+from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
+from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.queues import Queue, find_queues
+from roundsman.inspector.read.selection import BUDGET, Page, Selection, find
+from roundsman.inspector.read.stack import DeployedStack, find_stack
+from roundsman.inspector.views.diagnosis import Diagnosis
+from roundsman.inspector.views.stats import Stats, read_stats
+from roundsman.inspector.views.task_events import Happening, happenings
+from roundsman.inspector.views.why import why
+from roundsman.model.events import Cancel, Extend, HistoryRow, Resolve, Resubmit, RunNow, UndoAsked
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import Task
+
+WAIT = 15.0
+"""The default for the number of seconds to wait for the outcome of a command."""
+
+
+class Inspector:
+    """Reads and operates one deployed stack, with the caller's AWS credentials.
+
+    Every method may raise InspectorError with a sentence for people (NotFound and InvalidArgument
+    are kinds of it), TryAgain and CallRefused if AWS cannot be asked, and the errors of boto3 for
+    missing credentials. `roundsman.inspector.sentence_of` puts each of them in words.
+    """
+
+    def __init__(self, stack: DeployedStack) -> None:
+        self.stack = stack
+
+    @classmethod
+    def of_stack(cls, name: str | None = None) -> "Inspector":
+        """Return the inspector of the stack with this name; None takes it from samconfig.toml."""
+        return cls(find_stack(name))
+
+    def tasks(
+        self,
+        selection: Selection | None = None,
+        *,
+        after: str | None = None,
+        limit: int = 50,
+        budget: int = BUDGET,
+    ) -> Page:
+        """Return a page of the tasks that match, those that need a person first.
+
+        `after` is the cursor of the page before. At most `budget` tasks are read for the page.
+        """
+        return find(self.stack, selection or Selection(), after=after, limit=limit, budget=budget)
+
+    def task(self, order_id: str) -> tuple[Task, Plan | None, list[HistoryRow]]:
+        """Return the order's task, its plan (None if it is not stored) and its history."""
+        task, plan = find_task(self.stack, order_id)
+        return task, plan, self.stack.tasks.history(order_id)
+
+    def timeline(self, order_id: str) -> list[Happening]:
+        """Return what happened to the order, in the order of time."""
+        task, plan, history = self.task(order_id)
+        return list(happenings(task, plan, history, now()))
+
+    def why(self, order_id: str) -> Diagnosis:
+        """Explain what the order waits for now, with evidence and the next command."""
+        return why(self.stack, order_id)[1]
+
+    def stats(self) -> Stats:
+        """Count the tasks by state, and the messages in the queues."""
+        return read_stats(self.stack)
+
+    def groups(self) -> list[GroupNow]:
+        """Return the open failure groups, those with most tasks first."""
+        return list_groups(self.stack, self.agents(), now())
+
+    def group(self, group_id: str) -> GroupNow | None:
+        """Return a failure group with sample tasks; None if it has no members."""
+        return find_group(self.stack, group_id, self.agents(), now())
+
+    def agents(self) -> list[AgentNow]:
+        """Return the agents with their holds and lags."""
+        return find_agents(self.stack)
+
+    def queues(self) -> list[Queue]:
+        """Return the queues with the number of their messages and the age of the oldest."""
+        return find_queues(self.stack, self.stack.board.agents(), now())
+
+    def alerts(self) -> StandingAlerts:
+        """Return the alerts whose cause still exists."""
+        return read_standing(self.stack)
+
+    def dead_letters(self, queue: str | None = None, *, limit: int = 50) -> list[DeadQueue]:
+        """Return at most `limit` dead letters, by the queue that they come from."""
+        return look_at(self.stack, queue, limit)
+
+    def check(self, *, limit: int = 1_000) -> Report:
+        """Check the stack; at most `limit` tasks of each lane are read."""
+        return Doctor(self.stack, limit, None).look()[0]
+
+    def resubmit(
+        self,
+        order_id: str,
+        *,
+        by: str,
+        reason: str,
+        steps: Sequence[str] = (),
+        fresh_key: bool = False,
+        again: bool = False,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Continue a failed task: its failed steps, or `steps`, are tried again.
+
+        With `fresh_key` they are tried under a new idempotency key, after an undo under the old
+        one. With `again`, an undone or cancelled task begins again.
+        """
+        names = tuple(dict.fromkeys(steps))
+        return self._send(
+            CommandSpec(order_id, lambda asked: Resubmit(asked, names, fresh_key, again), names),
+            by,
+            reason,
+            wait,
+        )
+
+    def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Undo every effect that may have happened; the task ends Undone."""
+        return self._send(CommandSpec(order_id, UndoAsked), by, reason, wait)
+
+    def cancel(
+        self, order_id: str, *, by: str, reason: str, undo: bool = True, wait: float = WAIT
+    ) -> CommandResult:
+        """Stop the task, by default after every effect is undone; it ends Cancelled."""
+        return self._send(
+            CommandSpec(order_id, lambda asked: Cancel(asked, undo=undo)), by, reason, wait
+        )
+
+    def resolve(
+        self,
+        order_id: str,
+        step: str,
+        *,
+        by: str,
+        reason: str,
+        did: bool,
+        result: Json = None,
+        fresh_key: bool = False,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Record the outcome of a step: whether its effect happened, and with which result."""
+        return self._send(
+            CommandSpec(
+                order_id, lambda asked: Resolve(asked, step, did, result, fresh_key), (step,)
+            ),
+            by,
+            reason,
+            wait,
+        )
+
+    def extend(
+        self,
+        order_id: str,
+        seconds: int,
+        *,
+        by: str,
+        reason: str,
+        step: str | None = None,
+        wait: float = WAIT,
+    ) -> CommandResult:
+        """Give the task, or one step that is at its agent, more time."""
+        names = (step,) if step is not None else ()
+        return self._send(
+            CommandSpec(order_id, lambda asked: Extend(asked, seconds, step), names),
+            by,
+            reason,
+            wait,
+        )
+
+    def run(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
+        """Start a scheduled task, or the next attempt of one in Retry, at once."""
+        return self._send(CommandSpec(order_id, RunNow), by, reason, wait)
+
+    def hold(self, agent: str, seconds: int, *, by: str, reason: str) -> HoldResult:
+        """Let the agent take no work for `seconds`: its steps wait, and no attempt is counted."""
+        return hold_agent(self.stack, find_agent(self.stack, agent), seconds, by=by, reason=reason)
+
+    def release(self, agent: str, *, by: str, reason: str = "") -> Release:
+        """End an operator's hold. Waiting tasks continue within minutes."""
+        return release_agent(self.stack, agent, by=by, reason=reason)
+
+    def _send(self, spec: CommandSpec, by: str, reason: str, wait: float) -> CommandResult:
+        return send_command(self.stack, spec, by=by, reason=reason, wait=wait)

@@ -1,0 +1,164 @@
+"""Sending the reply that a step waits for from an external system.
+
+The reply goes to the agent's reply queue, like a reply from the external system. The history does
+not record who sent it; the command `resolve` records the operator.
+"""
+
+from dataclasses import dataclass, replace
+
+from botocore.exceptions import HTTPClientError
+
+from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.aws.clock import now
+from roundsman.aws.outputs import reply_queue_of
+from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
+from roundsman.inspector.clock import wait_for
+from roundsman.inspector.errors import InspectorError, InvalidArgument, aws_sentence
+from roundsman.inspector.operate.commands import CommandOutcome
+from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.sanitize import inert
+from roundsman.model.events import Outcome
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState
+from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
+from roundsman.wire.messages import Reply, read_reply
+
+_OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerResult:
+    """The outcome of an answer."""
+
+    outcome: CommandOutcome
+    sentence: str
+    reply: Reply
+    task: Task | None
+    """The task as last read."""
+
+    def document(self) -> dict[str, Json]:
+        """Return the JSON object that --json prints."""
+        record = self.task.step(self.reply.step) if self.task else None
+        return {
+            "orderId": self.reply.task_id,
+            "command": "answer",
+            "step": self.reply.step,
+            "outcome": self.outcome.value,
+            "sentence": self.sentence,
+            "processState": record.process_state.value if record else None,
+            "state": self.task.state.value if self.task else None,
+            "version": self.task.version if self.task else None,
+        }
+
+
+def send_answer(
+    stack: DeployedStack,
+    token: str,
+    *,
+    result: Json = None,
+    failure: PermanentError | None = None,
+    wait: float,
+) -> AnswerResult:
+    """Answer the callback `token`: with `result`, or with `failure` if the step has failed.
+
+    Waits at most `wait` seconds until the scheduler has handled the answer. Raises InvalidArgument
+    if the token or the answer is invalid, and NotFound if its task does not exist.
+    """
+    body = _body(token, result, failure)
+    reply = read_reply(body)
+    task, _ = find_task(stack, reply.task_id)
+    return _refused(task, reply) or _send(stack, task, reply, body, wait)
+
+
+def check_answer(token: str, *, result: Json = None, failure: PermanentError | None = None) -> None:
+    """Raise InvalidArgument if the token or the answer is invalid. Makes no call to AWS."""
+    _body(token, result, failure)
+
+
+def _body(token: str, result: Json, failure: PermanentError | None) -> str:
+    try:
+        if failure is not None:
+            return failed_reply(token, failure, clock=now)
+        return succeeded_reply(token, result, clock=now)
+    except (InvalidToken, ValueError) as error:
+        said = str(error)
+        raise InvalidArgument(f"{said[:1].upper()}{said[1:]}.") from error
+
+
+def _refused(task: Task, reply: Reply) -> AnswerResult | None:
+    """Return a refusal if the scheduler would ignore the answer, otherwise None."""
+    record = task.step(reply.step)
+    why = _stale(task, record, reply)
+    if why is None:
+        return None
+    sentence = f"The answer to {reply.step} of {task.task_id} is not sent: {why}."
+    return AnswerResult(CommandOutcome.REFUSED, sentence, reply, task)
+
+
+def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
+    operation = operation_of(record)
+    key = idempotency_key(task.task_id, reply.step, operation, record)
+    if record.process_state not in _OPEN or operation != reply.operation:
+        return f"nothing waits for it, the step is {record.process_state}"
+    if key != reply.idempotency_key:
+        return "the step has begun anew since, under another key"
+    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
+        return "the attempt that it is about is over"
+    return None
+
+
+def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float) -> AnswerResult:
+    told = AnswerResult(CommandOutcome.SENT, "", reply, task)
+    name, look = f"{reply.step} of {task.task_id}", f"roundsman show {task.task_id}"
+    try:
+        stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
+    except HTTPClientError as error:
+        lost = f"{aws_sentence(error)} The answer may have been sent. Look with: {look}"
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
+    if not wait:
+        return replace(told, sentence=f"The answer to {name} is sent. Look with: {look}")
+    after = _wait(stack, task, reply.step, wait)
+    if after is None:
+        sentence = (
+            f"The answer to {name} is sent, but the scheduler has not taken it in {wait:g} s. "
+            f"Giving it again is harmless. Look with: {look}"
+        )
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+    state = after.step(reply.step).process_state
+    sentence = f"Done: {name} is answered; the step is {state}."
+    return replace(told, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
+
+
+def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:
+    """Return the task after the state or the lock of the step changed.
+
+    Returns None on timeout (`wait` seconds) or Ctrl-C.
+    """
+    record = before.step(step)
+
+    def look() -> Task | None:
+        try:
+            task = stack.tasks.load(before.task_id, now())
+        except RoundsmanError:
+            return None
+        if task is None:
+            return None
+        found = task.step(step)
+        moved = (found.process_state, found.locked_by) != (record.process_state, record.locked_by)
+        return task if moved else None
+
+    try:
+        return wait_for(look, wait)
+    except KeyboardInterrupt:
+        return None
+
+
+def _reply_queue(stack: DeployedStack, agent: str) -> str:
+    """Return the URL of the agent's reply queue. Raises InspectorError if the stack has none."""
+    url = reply_queue_of(stack.outputs, agent)
+    if url is None:
+        raise InspectorError(
+            f"The stack {stack.name} has no reply queue of the agent {inert(agent)}."
+        )
+    return url

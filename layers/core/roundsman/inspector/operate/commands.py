@@ -1,0 +1,217 @@
+"""Sending an operator's command for one task to the scheduler, and reporting its outcome.
+
+The inspector first runs the engine's decision on the task's current record. A command that would be
+refused is refused here, without a message. The scheduler decides again on the record that it reads,
+and refuses a command if the task changed after the sender read it.
+"""
+
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from botocore.exceptions import HTTPClientError
+
+from roundsman.aws.clock import now
+from roundsman.engine.machine import decide
+from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
+from roundsman.inspector.clock import wait_for
+from roundsman.inspector.errors import InspectorError, Unconfirmed, aws_sentence
+from roundsman.inspector.read.lookup import find_task
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.views.step_text import span
+from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow, OperatorEvent, Resolve
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan
+from roundsman.model.task import UNDO, Task, operation_of
+from roundsman.wire import commands as wire_commands
+from roundsman.wire.commands import command_of, read_command
+from roundsman.wire.limits import wire_text
+
+LONGEST_EXTENSION = wire_commands.LONGEST_EXTENSION
+"""The maximum number of seconds by which one command `extend` moves a time."""
+
+REFUSED_ROW = "refused"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandSpec:
+    """A command for the task of one order."""
+
+    order: str
+    event: Callable[[CommandSource], OperatorEvent]
+    steps: tuple[str, ...] = ()
+    """The names of steps in the command, which must be in the plan."""
+    question: Callable[[Task], str] | None = None
+    """Returns the question to confirm a command that cannot be reversed; None asks nothing."""
+
+
+class CommandOutcome(StrEnum):
+    """How a command ended. The values are part of the JSON output."""
+
+    DONE = "done"
+    REFUSED = "refused"
+    SENT = "sent"
+    UNCONFIRMED = "unconfirmed"
+
+
+@dataclass(frozen=True, slots=True)
+class CommandResult:
+    """The result of a command."""
+
+    outcome: CommandOutcome
+    sentence: str
+    """The result in words, for people."""
+    command: str
+    """The kind of the command, for example `resubmit`."""
+    asked: CommandSource
+    sent: bool
+    """False if the command was refused before it was sent."""
+    order: str
+    task: Task | None
+    """The task as it was last read; None if it could not be read after the command was carried out,
+    or its retention is over."""
+
+    def document(self) -> dict[str, Json]:
+        """Return the result as JSON for scripts."""
+        return {
+            "orderId": self.order,
+            "command": self.command,
+            "outcome": self.outcome.value,
+            "sentence": self.sentence,
+            "commandId": self.asked.command_id if self.sent else None,
+            "by": self.asked.by,
+            "reason": self.asked.reason,
+            "state": self.task.state.value if self.task else None,
+            "version": self.task.version if self.task else None,
+        }
+
+
+def send_command(
+    stack: DeployedStack,
+    spec: CommandSpec,
+    *,
+    by: str,
+    reason: str,
+    wait: float,
+    confirm: Callable[[str], None] | None = None,
+) -> CommandResult:
+    """Check and send the command, and wait at most `wait` seconds for its outcome.
+
+    `confirm` is called with the question of `spec`, if it has one, before the command is sent; it
+    raises an exception to send nothing. If `wait` is 0, the outcome is SENT. Raises NotFound if
+    there is no such task, InspectorError if the workflow has no such step, and Unconfirmed if the
+    outcome of a sent command cannot be read.
+    """
+    task, plan = find_task(stack, spec.order)
+    _check_names(plan, spec.steps)
+    event = spec.event(CommandSource(f"c-{secrets.token_hex(8)}", by, reason, task.version))
+    refusal = _refused_here(plan, task, event)
+    if refusal is not None:
+        return refusal
+    if spec.question is not None and confirm is not None:
+        confirm(spec.question(task))
+    return _send_and_wait(stack, task, event, wait)
+
+
+def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
+    strange = [name for name in steps if plan is not None and name not in plan.steps]
+    if plan is not None and strange:
+        raise InspectorError(
+            f"The workflow has no step {', '.join(strange)}; it has {span(list(plan.steps))}."
+        )
+
+
+def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> CommandResult | None:
+    """Return the refusal if the task's current record does not allow the command; else None."""
+    try:
+        decided(plan, task, event, now())
+        why = None
+    except Refused as refused:
+        why = str(refused)
+    if why is None:
+        return None
+    kind = COMMAND_KINDS[type(event)]
+    sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
+    return CommandResult(
+        CommandOutcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task
+    )
+
+
+def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Task:
+    """Return the task after the command, as the engine decides at `at` (epoch ms).
+
+    Raises Refused if the engine refuses the command, or if the command is an evident mistake.
+    """
+    # The decision on a command does not use the order, the agents or the jitter.
+    decision = decide(plan, task, event, at, order=None, jitter=0)
+    problem = _problem(task, event)
+    if problem is not None:
+        raise Refused(problem)
+    return decision.task
+
+
+def _problem(task: Task, event: OperatorEvent) -> str | None:
+    """Return the reason to refuse a command that the engine accepts, but that is a mistake."""
+    if not isinstance(event, Resolve) or event.result is None:
+        return None
+    if operation_of(task.step(event.step)) == UNDO:
+        return f"{event.step} is at its undo, and an undo has no result"
+    return None
+
+
+def _send_and_wait(
+    stack: DeployedStack, task: Task, event: OperatorEvent, wait: float
+) -> CommandResult:
+    kind, asked = COMMAND_KINDS[type(event)], event.asked
+    told = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
+    look = f"roundsman show {task.task_id}"
+    body = wire_text(command_of(task.task_id, event).body())
+    read_command(body)  # raises here for a command that the scheduler could not read
+    try:
+        stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
+    except HTTPClientError as error:
+        lost = f"{aws_sentence(error)} {kind} may have been sent all the same. Look with: {look}"
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
+    if not wait:
+        return replace(told, sentence=f"{kind} of {task.task_id} is sent. Look with: {look}")
+    row = _answer(stack, task.task_id, asked.command_id, wait)
+    if row is None:
+        sentence = (
+            f"{kind} of {task.task_id} is sent, but the scheduler has not answered in {wait:g} s. "
+            f"It acts once, whenever it is read. Look with: {look}"
+        )
+        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+    refused = row.kind == REFUSED_ROW
+    outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
+    return replace(
+        told, outcome=outcome, sentence=f"{row.reason}.", task=_task_now(stack, task, refused)
+    )
+
+
+def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) -> HistoryRow | None:
+    """Wait for the command's row in the history; None if none appears within `wait` seconds."""
+
+    def look() -> HistoryRow | None:
+        try:
+            rows = stack.tasks.history(task_id)
+        except TryAgain:
+            return None
+        return next((row for row in rows if row.command_id == command_id), None)
+
+    try:
+        return wait_for(look, wait)
+    except KeyboardInterrupt:
+        return None
+    except CallRefused as error:
+        raise Unconfirmed(
+            f"The command is sent, but its outcome cannot be read: {error}."
+        ) from error
+
+
+def _task_now(stack: DeployedStack, before: Task, refused: bool) -> Task | None:
+    """Load the task after the command. A failure to load it is not an error of the command."""
+    try:
+        return stack.tasks.load(before.task_id, now())
+    except RoundsmanError:
+        return before if refused else None

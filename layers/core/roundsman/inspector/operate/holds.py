@@ -1,0 +1,146 @@
+"""Putting an agent on hold, and releasing it.
+
+A hold is a row that schedulers and agents read, not a command to a task. It takes effect when they
+next read it, and ends by itself at its end time.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from roundsman.aws.clock import now
+from roundsman.errors import RoundsmanError
+from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.operate.hold_alerts import tell_held, tell_released
+from roundsman.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
+from roundsman.inspector.read.agents import AgentNow, find_agent
+from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.views.agents import circuit_sentence, hold_document
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.wire.limits import wire_text
+
+SHORTEST_HOLD = 10
+"""Seconds; a shorter hold could end before all schedulers have read it."""
+
+LONGEST_HOLD = 7 * 24 * 3600
+"""Seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class HoldResult:
+    """An agent that was put on hold."""
+
+    hold: Hold
+    before: AgentNow
+    """The agent before the hold."""
+    not_alerted: str | None
+    """Why the other operators were not alerted; None if they were."""
+
+    def document(self) -> dict[str, Json]:
+        """Return the result as JSON for scripts."""
+        return {
+            "agent": self.hold.agent,
+            "command": "hold",
+            "outcome": "done",
+            "hold": hold_document(self.hold),
+            "replaced": hold_document(self.before.hold(OPERATOR)),
+            "circuit": hold_document(self.before.hold(BREAKER)),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Release:
+    """An agent that was released."""
+
+    agent: AgentNow
+    """The agent before the release, without the holds that were unreadable."""
+    by: str
+    reason: str
+    """Empty if no reason was given."""
+    not_alerted: str | None
+    """Why the other operators were not alerted; None if they were."""
+
+    @property
+    def first_wake(self) -> int:
+        """The earliest instant (epoch ms) at which it is useful to wake waiting tasks.
+
+        If the circuit is open too, no step can start before the circuit allows a test call.
+        """
+        circuit = self.agent.hold(BREAKER)
+        return max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
+
+    def document(self, woken: Woken) -> dict[str, Json]:
+        """Return the release and the tasks that were woken after it as JSON for scripts."""
+        return {
+            "agent": self.agent.name,
+            "command": "release",
+            "outcome": "done",
+            "by": self.by,
+            "reason": self.reason or None,
+            "hold": hold_document(self.agent.hold(OPERATOR)),
+            "circuit": hold_document(self.agent.hold(BREAKER)),
+            "looked": woken.looked,
+            "woken": woken.woken,
+            "unread": woken.unread,
+            "whole": woken.whole,
+        }
+
+
+def hold_agent(
+    stack: DeployedStack, agent: AgentNow, seconds: int, *, by: str, reason: str
+) -> HoldResult:
+    """Put the agent on hold for `seconds` from now, and alert the other operators.
+
+    Raises TryAgain or CallRefused if the hold cannot be stored.
+    """
+    at = now()
+    hold = Hold(agent.name, OPERATOR, at, at + seconds * SECOND, wire_text(reason), wire_text(by))
+    stack.holds.hold(hold)
+    return HoldResult(hold, agent, tell_held(stack, hold))
+
+
+def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> Release:
+    """Release the agent from the operator's hold, and alert the other operators.
+
+    Tasks that wait for the agent go on by themselves within minutes; `wake_after` makes them go on
+    at once. Raises NotFound if there is no such agent, and InspectorError if no operator holds it.
+    """
+    by, reason = wire_text(by), wire_text(reason)
+    held = find_agent(stack, name)
+    # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
+    kinds = [OPERATOR, *(hold.kind for hold in held.holds if hold.unreadable)]
+    released = [stack.holds.release(held.name, kind) for kind in kinds]
+    if not any(released):
+        circuit = held.hold(BREAKER)
+        also = f" {circuit_sentence(circuit)}" if circuit else ""
+        raise InspectorError(f"{held.name} is not held by an operator.{also}")
+    held = _without_unreadable_circuit(held)
+    return Release(held, by, reason, tell_released(stack, held.name, by, reason, now()))
+
+
+def wake_after(
+    stack: DeployedStack, release: Release, first: int, progress: Callable[[Woken], None]
+) -> tuple[Woken, str | None]:
+    """Wake the tasks that wait for the released agent, the first at `first` (epoch ms).
+
+    Returns the progress, and the error that stopped it: None if there was none, empty after
+    Ctrl-C. The release stays in force in any case.
+    """
+    reached = Woken()
+
+    def tell(woken: Woken) -> None:
+        nonlocal reached
+        reached = woken
+        progress(woken)
+
+    try:
+        return wake(stack, release.agent.name, first, tell), None
+    except (RoundsmanError, KeyboardInterrupt) as error:
+        return reached, str(error)
+
+
+def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
+    """Return the agent without its unreadable circuit-breaker hold, which was released too."""
+    kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
+    return replace(agent, holds=tuple(kept))

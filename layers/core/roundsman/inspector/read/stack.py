@@ -1,0 +1,225 @@
+"""Finding the deployed stack: its name, its outputs, and the clients for its resources."""
+
+import heapq
+import tomllib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError
+
+from roundsman.aws.clock import now
+from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoPlans
+from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.tasks import DynamoStore
+from roundsman.aws.outputs import describe_stack
+from roundsman.errors import UnreadableRecord
+from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.read.task_records import Records
+from roundsman.ports import Member
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+    from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_sns import SNSClient
+    from mypy_boto3_sqs import SQSClient
+
+CONNECT_WITHIN = 5  # timeout in seconds for each try, so that a missing network is reported soon
+
+
+@dataclass(frozen=True)
+class DeployedStack:
+    """A deployed stack, with its outputs and parameters by name."""
+
+    name: str
+    outputs: dict[str, str]
+    parameters: dict[str, str]
+
+    def output(self, name: str) -> str:
+        """Return the value of an output. Raises InspectorError if the stack has no such output."""
+        if name not in self.outputs:
+            raise InspectorError(f"The stack {self.name} has no output {name}: is it Roundsman's?")
+        return self.outputs[name]
+
+    @property
+    def shards(self) -> int:
+        """The number of shards that each lane of the due index has for new tasks."""
+        return int(self.parameters.get("DueShards", "16"))
+
+    @cached_property
+    def every_shard(self) -> range:
+        """All shards that may contain tasks: a task keeps its shard when `DueShards` is lowered."""
+        return range(max(self.shards, self.leases.read().shards))
+
+    @cached_property
+    def tasks(self) -> DynamoStore:
+        """The store of the stack's orders and tasks."""
+        return DynamoStore(
+            boto3.client("dynamodb"),
+            tasks_table=self.output("TasksTableName"),
+            orders_table=self.output("OrdersTableName"),
+            history_table=self.output("HistoryTableName"),
+        )
+
+    def members(
+        self, group: str, *, since: int = 0, newest_first: bool = False
+    ) -> Iterator[Member]:
+        """The members of a failure group that failed at or after `since` (epoch ms).
+
+        They are ordered by when they failed, and read lazily.
+        """
+        shards = (
+            self.tasks.members(group, shard, since=since, newest_first=newest_first)
+            for shard in self.every_shard
+        )
+        return heapq.merge(*shards, key=lambda member: member.failed_at, reverse=newest_first)
+
+    @cached_property
+    def records(self) -> Records:
+        """The tasks as lists read them: many at a time."""
+        return Records(boto3.client("dynamodb"), tasks_table=self.output("TasksTableName"))
+
+    @cached_property
+    def plans(self) -> DynamoPlans:
+        """The stack's stored plans."""
+        return DynamoPlans(boto3.client("dynamodb"), control_table=self.output("ControlTableName"))
+
+    @cached_property
+    def unreadable(self) -> list[UnreadableRecord]:
+        """Each failure until now to read a hold, read mark, failure group or lease."""
+        return []
+
+    @cached_property
+    def holds(self) -> DynamoHolds:
+        """The holds on the stack's agents."""
+        return DynamoHolds(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def board(self) -> DynamoAgentBoard:
+        """The views of the agents' request queues."""
+        return DynamoAgentBoard(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            clock=now,
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def groups(self) -> DynamoGroups:
+        """The open failure groups."""
+        return DynamoGroups(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def leases(self) -> DynamoLeases:
+        """The supervisors' leases, which say when each shard was last visited."""
+        return DynamoLeases(
+            boto3.client("dynamodb"),
+            control_table=self.output("ControlTableName"),
+            on_unreadable=self.unreadable.append,
+        )
+
+    @cached_property
+    def sqs(self) -> "SQSClient":
+        """A client for the stack's queues."""
+        client: SQSClient = boto3.client("sqs")
+        return client
+
+    @cached_property
+    def cloudwatch(self) -> "CloudWatchClient":
+        """A client for CloudWatch metrics and alarms."""
+        client: CloudWatchClient = boto3.client("cloudwatch")
+        return client
+
+    @cached_property
+    def sns(self) -> "SNSClient":
+        """A client for the AlertTopic."""
+        client: SNSClient = boto3.client("sns")
+        return client
+
+
+def find_stack(name: str | None) -> DeployedStack:
+    """Return the stack with this name; None selects the name in samconfig.toml.
+
+    Raises InspectorError if there is no such stack, or if it is not a complete Roundsman stack.
+    """
+    wanted, client = name or _configured_name(), _cloudformation()
+    found = describe_stack(client, wanted)
+    if found is None:
+        raise InspectorError(
+            f"There is no stack {wanted} in this account and region {client.meta.region_name}: "
+            "deploy it, or name another with --stack."
+        )
+    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters))
+    _check_whole(stack, found.status)
+    return stack
+
+
+_COMES = ("CREATE_IN_PROGRESS", "REVIEW_IN_PROGRESS", "IMPORT_IN_PROGRESS")
+_GOES = "DELETE_IN_PROGRESS"
+_FAILED = ("CREATE_FAILED", "ROLLBACK_IN_PROGRESS", "ROLLBACK_COMPLETE", "ROLLBACK_FAILED")
+
+
+def _check_whole(stack: DeployedStack, status: str) -> None:
+    """Raise InspectorError with the reason if the stack does not have Roundsman's outputs.
+
+    A stack has no outputs before its first deployment succeeds. It keeps them during an update.
+    """
+    if "TasksTableName" in stack.outputs:
+        return
+    it = f"The stack {stack.name} is {status}"
+    if status in _COMES:
+        raise InspectorError(f"{it}: wait until its deployment is done.")
+    if status == _GOES:
+        raise InspectorError(f"{it}: it is being deleted.")
+    if status in _FAILED:
+        raise InspectorError(f"{it}: it was never deployed; its events say why. Deploy it anew.")
+    stack.output("TasksTableName")
+
+
+def _cloudformation() -> "CloudFormationClient":
+    """Create the first client of a command; here an error in the environment appears first."""
+    try:
+        client: CloudFormationClient = boto3.client(
+            "cloudformation", config=Config(connect_timeout=CONNECT_WITHIN)
+        )
+    except BotoCoreError:  # some are also ValueErrors, and are reported with their own messages
+        raise
+    except ValueError as error:
+        raise InspectorError(f"{error}: AWS_ENDPOINT_URL must be an address.") from error
+    return client
+
+
+def _configured_name() -> str:
+    """Return `stack_name` from samconfig.toml in this folder or the nearest parent that has one."""
+    here = Path.cwd()
+    for folder in (here, *here.parents):
+        path = folder / "samconfig.toml"
+        if path.is_file():
+            return _stack_name(path)
+    raise InspectorError("There is no samconfig.toml here: name the stack with --stack.")
+
+
+def _stack_name(path: Path) -> str:
+    try:
+        default = tomllib.loads(path.read_text(encoding="utf-8")).get("default", {})
+    except (OSError, ValueError) as error:
+        raise InspectorError(f"{path.name} cannot be read: {error}") from error
+    for section in ("deploy", "global"):
+        found = default.get(section, {}).get("parameters", {}).get("stack_name")
+        if isinstance(found, str) and found:
+            return found
+    raise InspectorError(f"{path.name} names no stack_name: name the stack with --stack.")

@@ -1,0 +1,47 @@
+"""Presenting an agent and its holds to people (text) and scripts (JSON)."""
+
+from roundsman.inspector.read.agents import AgentNow
+from roundsman.inspector.views.task_view import second
+from roundsman.model.holds import BREAKER, OPERATOR, Hold
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+
+
+def agent_document(agent: AgentNow) -> dict[str, Json]:
+    """Return the agent as JSON for scripts; lags are in seconds."""
+    operator, breaker = agent.hold(OPERATOR), agent.hold(BREAKER)
+    lags = agent.lags or {}
+    return {
+        "agent": agent.name,
+        "takesWork": not agent.holds,
+        "hold": hold_document(operator),
+        "circuit": hold_document(breaker),
+        "lag": {priority: lag / 1000 for priority, lag in sorted(lags.items())},
+    }
+
+
+def hold_document(hold: Hold | None) -> Json:
+    """Return a hold as JSON for scripts; None for no hold."""
+    if hold is None:
+        return None
+    return {
+        "since": iso(hold.since),
+        "until": iso(hold.until),
+        "by": hold.by,
+        "reason": hold.reason,
+    }
+
+
+def hold_words(hold: Hold) -> str:
+    """Return the reason for the hold, to follow the agent's name: `is held by amy: maintenance`."""
+    if hold.kind == OPERATOR:
+        return f"is held by {hold.by}: {hold.reason}"
+    return f"has its circuit open: {hold.reason}"
+
+
+def circuit_sentence(circuit: Hold) -> str:
+    """Return a sentence about an open circuit."""
+    return (
+        f"The circuit of {circuit.agent} is open, until {second(circuit.until)} at least "
+        f"({circuit.reason}); only a call that succeeds closes it."
+    )

@@ -1,0 +1,135 @@
+"""Sentences about a step's state for `roundsman show`; fan-out items are shown as ranges."""
+
+from collections.abc import Iterable, Iterator, Sequence
+
+from roundsman.engine.agent_holds import HELD
+from roundsman.inspector.views.agents import hold_words
+from roundsman.inspector.views.task_view import second, step_names
+from roundsman.model.holds import Hold
+from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
+
+_LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
+
+_NEXT = {
+    AfterUndo.SKIPPED: "then skipped, as one of those that may fail",
+    AfterUndo.NEXT_AGENT: "then begun at the next agent",
+    AfterUndo.NEW_KEY: "then begun under a new key",
+}
+
+
+def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) -> list[str]:
+    """Return sentences about facts at `at` (epoch ms) that are no column of the steps table.
+
+    Steps with the same fact share a sentence.
+    """
+    names: dict[str, list[str]] = {}
+    for name in step_names(task, plan):
+        step = plan.steps.get(name) if plan else None
+        for fact in _facts(task.step(name), step, holds, at):
+            names.setdefault(fact, []).append(name)
+    return [f"{span(found)}: {fact}" for fact, found in names.items()]
+
+
+def _facts(
+    record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
+) -> Iterator[str]:
+    if record.held_since is not None:
+        yield _held(record, step, holds, at)
+    if record.waiting and record.complete_by is not None:
+        yield f"waits for a callback until {second(record.complete_by)}"
+    elif record.under_way and record.heard_at is not None:
+        yield f"last heard of {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
+    elif record.under_way and record.heartbeat_by is not None:
+        yield f"not heard of yet{_again(record)}"
+    if record.uncounted_timeouts:
+        times = (
+            "1 time-out"
+            if record.uncounted_timeouts == 1
+            else f"{record.uncounted_timeouts} time-outs"
+        )
+        yield f"{times} not counted: its request may not have been read"
+    if record.effect is Effect.STANDS:
+        yield "failed, but its effect stands"
+    if record.refused:
+        yield "failed, and it is proven that it had no effect"
+    if record.extra:
+        yield f"given {format_duration(record.extra)} more, from its next attempt on"
+    if record.uncounted_calls:
+        calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
+        yield f"{calls} in a row found its service down, not counted"
+    if record.after_undo is not None and record.process_state is ProcessState.UNDOING:
+        yield f"undone first, {_NEXT[record.after_undo]}"
+
+
+def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int) -> str:
+    since = f"held since {second(record.held_since or at)}"
+    agents = {record.agent, *(step.agents if step else ())}
+    found = [
+        f"{hold.agent} {hold_words(hold)}, until {second(hold.until)}"
+        for hold in holds
+        if hold.agent in agents
+    ]
+    if found:
+        return f"{since}: {'; '.join(found)}"
+    why = f" ({record.error.message})" if record.error else ""
+    if record.not_before is None or record.not_before <= at:
+        return f"{since}{why}"
+    return f"{since}{why}; it looks again by itself at {clock_time(record.not_before)}"
+
+
+def _again(record: StepRecord) -> str:
+    if record.heartbeat_by is None:
+        return ""
+    return f"; overdue unless it is heard of by {clock_time(record.heartbeat_by)}"
+
+
+def agent_words(record: StepRecord, step: StepPlan | None) -> str:
+    """Return the current and the tried agents; empty if it is the step's first agent."""
+    if record.tried:
+        now_at = f"{record.agent}, " if record.agent and record.agent not in record.tried else ""
+        return f"{now_at}after {', '.join(record.tried)}"
+    if record.agent is None or step is None or record.agent == step.agent:
+        return ""
+    return record.agent
+
+
+def span(names: Sequence[str]) -> str:
+    """Return the steps' names, with the items of a fan-out together: `pick[0-4,7], mail`."""
+    found: dict[str, list[int]] = {}
+    for name in names:
+        item = item_place(name)
+        step, place = item if item else (name, None)
+        found.setdefault(step, []).extend([] if place is None else [place])
+    return ", ".join(_places(step, places) for step, places in found.items())
+
+
+def _places(step: str, places: list[int]) -> str:
+    if not places:
+        return step
+    said = f"{step}[{','.join(_runs(sorted(places)))}]"
+    return said if len(said) <= _LONGEST_SPAN else f"{step} ({len(places)} items)"
+
+
+def _runs(places: Iterable[int]) -> list[str]:
+    """Return ascending integers as ranges: `0-4`, `7`."""
+    runs: list[tuple[int, int]] = []
+    for place in places:
+        if runs and runs[-1][1] == place - 1:
+            runs[-1] = (runs[-1][0], place)
+        else:
+            runs.append((place, place))
+    return [str(first) if first == last else f"{first}-{last}" for first, last in runs]
+
+
+def last_error(record: StepRecord) -> str:
+    """Return the last error of the step; empty if there is none.
+
+    The hold of a parked step is left out, because `step_facts` describes it.
+    """
+    error = record.error
+    if error is None or (error.type == HELD and record.held_since is not None):
+        return ""
+    return f"{error.type}: {error.message}"

@@ -1,0 +1,192 @@
+"""What each unfinished step waits for, the most important wait first. Pure."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roundsman.inspector.views.agents import hold_words
+from roundsman.inspector.views.task_view import second, step_names
+from roundsman.model.events import Agents
+from roundsman.model.holds import OPERATOR, Hold
+from roundsman.model.instants import clock_time, format_duration
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState
+from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+
+CASES = (
+    "overdue",
+    "held",
+    "circuit_open",
+    "callback",
+    "unread",
+    "at_agent",
+    "undoing",
+    "retry_late",
+    "retry",
+    "undo_waits",
+)
+"""The values of `StepWait.case`, from the step that is the furthest from continuing to the step
+that continues by itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepWait:
+    """What one step waits for."""
+
+    case: str
+    """One of CASES."""
+    step: str
+    agent: str | None
+    what: str
+    """A phrase that follows the words "it waits for"."""
+    evidence: tuple[str, ...] = ()
+    next: str | None = None
+    """A command that helps; None if nothing needs to be done."""
+    late_since: int | None = None
+    """Since when the step is overdue, in epoch ms, so that a supervisor must handle it; None if it
+    is not overdue."""
+
+
+def waits_of(
+    task: Task, plan: Plan, at: int, holds: Sequence[Hold], agents: Agents
+) -> list[StepWait]:
+    """Return the waits of the task's steps at `at` (epoch ms), in the order of CASES."""
+    view = _View(task, at, tuple(holds), agents)
+    found = [
+        wait
+        for name in step_names(task, plan)
+        if (wait := view.wait(name, task.step(name), plan.steps.get(name))) is not None
+    ]
+    return sorted(found, key=lambda wait: CASES.index(wait.case))
+
+
+@dataclass(frozen=True, slots=True)
+class _View:
+    task: Task
+    at: int
+    holds: tuple[Hold, ...]
+    agents: Agents
+
+    def wait(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait | None:
+        """Return what the step waits for; None if it is finished or has not begun."""
+        if record.under_way:
+            return self._under_way(name, record, step)
+        if record.process_state not in (ProcessState.PENDING, ProcessState.UNDOING):
+            return None
+        if record.held_since is not None:
+            return self._held(name, record, step)
+        if record.process_state is ProcessState.UNDOING:
+            return self._to_undo(name, record, step)
+        return None if record.not_before is None else self._again(name, record, step)
+
+    def _under_way(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
+        agent = _agent(record, step)
+        evidence = [*self._lag(agent), *_last_error(record)]
+        by = record.overdue_at
+        if by is not None and by <= self.at:
+            what = f"{self._answer(name, record, step)}, overdue by {format_duration(self.at - by)}"
+            return StepWait("overdue", name, agent, what, tuple(evidence), None, by)
+        until = (
+            f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
+        )
+        if record.waiting:
+            what = f"an answer from outside to {name}, a callback of {agent}{until}"
+            answer = "roundsman answer TOKEN --result '...'"
+            return StepWait("callback", name, agent, what, tuple(evidence), answer)
+        if self._unread(record, agent):
+            what = f"{agent} to read the request of {name}: its queue is behind"
+            return StepWait("unread", name, agent, what, tuple(evidence), "roundsman agents")
+        sent = (
+            f", sent {format_duration(self.at - record.started_at)} ago"
+            if record.started_at
+            else ""
+        )
+        case = "undoing" if operation_of(record) == UNDO else "at_agent"
+        what = f"{self._answer(name, record, step)}{sent}{until}"
+        return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
+
+    def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
+        undoes = operation_of(record) == UNDO
+        attempt = f"attempt {record.failure_count + 1}"
+        if step is not None:
+            compensation = step.compensation
+            most = compensation.retry.max_attempts if undoes and compensation else step.attempts
+            attempt = f"{attempt} of {most}"
+        of = f"the undo of {name}" if undoes else name
+        return f"{_agent(record, step)}'s answer to {of} ({attempt})"
+
+    def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
+        of = f"the undo of {name}" if operation_of(record) == UNDO else name
+        named = {record.agent} if record.agent else set(step.agents if step else ())
+        since = f"{name} is held since {second(record.held_since or self.at)}"
+        looks = _looks_again(record, self.at)
+        found = [hold for hold in self.holds if hold.agent in named and hold.until > self.at]
+        found.sort(key=lambda hold: hold.kind != OPERATOR)
+        if not found:
+            what = f"its next look at {_agent(record, step)}, which takes work again, for {of}"
+            if record.not_before is not None and record.not_before <= self.at:
+                late = record.not_before
+                return StepWait("held", name, _agent(record, step), what, (since,), None, late)
+            return StepWait("held", name, _agent(record, step), what, (since, *looks))
+        hold = found[0]
+        what = f"{hold.agent}, which {hold_words(hold)}, until {second(hold.until)}, for {of}"
+        others = (f"{one.agent} {hold_words(one)}" for one in found[1:])
+        evidence = (since, *looks, *others, "no attempt is counted, and its time is moved")
+        if hold.kind == OPERATOR:
+            release = f"roundsman release {hold.agent}"
+            return StepWait("held", name, hold.agent, what, evidence, release)
+        return StepWait("circuit_open", name, hold.agent, what, evidence, "roundsman agents")
+
+    def _again(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
+        agent, not_before = _agent(record, step), record.not_before or self.at
+        most = f" of {step.attempts}" if step else ""
+        what = f"attempt {record.failure_count + 1}{most} of {name}"
+        evidence = tuple(_last_error(record))
+        if not_before <= self.at:
+            what = f"{what}, which was due {format_duration(self.at - not_before)} ago"
+            return StepWait("retry_late", name, agent, what, evidence, None, not_before)
+        what = f"{what}, at {second(not_before)} (in {format_duration(not_before - self.at)})"
+        run = f"roundsman run {self.task.task_id} --reason '...'"
+        return StepWait("retry", name, agent, what, evidence, run)
+
+    def _to_undo(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
+        agent, not_before = _agent(record, step), record.not_before
+        evidence = tuple(_last_error(record))
+        if not_before is not None and not_before > self.at:
+            until = f"at {second(not_before)} (in {format_duration(not_before - self.at)})"
+            if record.failure_count:
+                what = f"attempt {record.failure_count + 1} of the undo of {name}, {until}"
+            else:
+                what = f"the undo of {name}, {until}, when no request of it can act any more"
+            return StepWait("undo_waits", name, agent, what, evidence)
+        what = f"the undo of {name}, after those of the steps that came after it"
+        return StepWait("undo_waits", name, agent, what, evidence)
+
+    def _unread(self, record: StepRecord, agent: str) -> bool:
+        """Whether the request is newer than the agent's read mark, so that it was not read yet."""
+        view = self.agents.get(f"{agent}/{self.task.priority}")
+        if view is None or view.read_up_to is None or record.started_at is None:
+            return False
+        return view.lag > 0 and record.started_at > view.read_up_to
+
+    def _lag(self, agent: str) -> Iterator[str]:
+        view = self.agents.get(f"{agent}/{self.task.priority}")
+        if view is not None and view.lag > 0:
+            yield f"{agent} reads what was sent {format_duration(view.lag)} ago"
+
+    def _heard(self, record: StepRecord) -> Iterator[str]:
+        if record.heard_at is not None:
+            yield f"last heard of {format_duration(max(0, self.at - record.heard_at))} ago"
+
+
+def _agent(record: StepRecord, step: StepPlan | None) -> str:
+    return record.agent or (step.agent if step else "its agent")
+
+
+def _last_error(record: StepRecord) -> Iterator[str]:
+    if record.error is not None:
+        yield f"the last attempt failed: {record.error.type}: {record.error.message}"
+
+
+def _looks_again(record: StepRecord, at: int) -> Iterator[str]:
+    if record.not_before is not None and record.not_before > at:
+        yield f"it looks again by itself at {clock_time(record.not_before)}"

@@ -1,0 +1,183 @@
+"""Presenting a task as one JSON document, with instants in ISO 8601."""
+
+from collections.abc import Sequence
+
+from roundsman.engine.effects import may_have_taken_effect, without_compensation
+from roundsman.inspector.read.selection import Page
+from roundsman.model.events import HistoryRow
+from roundsman.model.instants import iso
+from roundsman.model.json import Json
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import UNDO, StepRecord, Task, operation_of
+
+
+def step_names(task: Task, plan: Plan | None) -> list[str]:
+    """Return the steps in the plan's order; without a plan, those in the record, sorted by name."""
+    return list(plan.steps) if plan else sorted(task.steps)
+
+
+def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> dict[str, Json]:
+    """Return the task with its steps and its history, in the order of `history`."""
+    return {
+        **task_summary(task),
+        "plan": task.plan,
+        "version": task.version,
+        "priority": task.priority,
+        "startAt": iso(task.start_at),
+        "completeBy": iso(task.complete_by),
+        "dueAt": iso(task.due_at),
+        "lane": task.lane,
+        "ending": _ending(task),
+        "mayHaveHappened": [
+            n for n in step_names(task, plan) if may_have_taken_effect(task.step(n))
+        ],
+        "undone": in_state(task, plan, ProcessState.UNDONE),
+        "undoFailed": in_state(task, plan, ProcessState.UNDO_ERROR),
+        "withoutCompensation": [*nothing_undoes(task, plan)],
+        "owed": [{"kind": owed.kind, "name": owed.name} for owed in task.owed],
+        "fanOuts": dict(task.fan_outs),
+        "steps": [_step_document(name, task, plan) for name in step_names(task, plan)],
+        "history": [_history_document(row) for row in history],
+        "next": next_command(task),
+    }
+
+
+def next_command(task: Task) -> str | None:
+    """Return the command to run next; None if the task is Completed."""
+    if task.state is TaskState.COMPLETED:
+        return None
+    if not task.ended:
+        return f"roundsman why {task.task_id}"
+    again = "" if task.state is TaskState.ARCHIVED else " --again"
+    return f"roundsman resubmit {task.task_id}{again} --reason '...'"
+
+
+def in_state(task: Task, plan: Plan | None, state: ProcessState) -> list[str]:
+    """Return the names of the steps in this state."""
+    return [name for name in step_names(task, plan) if task.step(name).process_state is state]
+
+
+def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
+    """Return the steps that have no compensation and whose effects may stand.
+
+    Empty unless the task ends in undo.
+    """
+    if plan is None or task.ending is None or not task.ending.undo:
+        return []
+    return without_compensation(plan, task.steps)
+
+
+def task_summary(task: Task) -> dict[str, Json]:
+    """Return the task's main fields, as a list of tasks shows them."""
+    return {
+        "orderId": task.task_id,
+        "workflow": task.workflow,
+        "state": task.state.value,
+        "submittedAt": iso(task.created_at),
+        "endedAt": _iso(task.ended_at),
+        "reason": task.ending.why if task.ending else None,
+        "failedStep": task.ending.step if task.ending else None,
+        "group": task.failure,
+    }
+
+
+def _ending(task: Task) -> Json:
+    if task.ending is None:
+        return None
+    return {
+        "how": task.ending.how.value,
+        "why": task.ending.why,
+        "step": task.ending.step,
+        "undo": task.ending.undo,
+    }
+
+
+def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
+    record = task.step(name)
+    step = plan.steps.get(name) if plan else None
+    return {
+        "name": name,
+        "agent": record.agent or (step.agent if step else None),
+        "processState": record.process_state.value,
+        "operation": operation_of(record),
+        "lockedBy": record.locked_by,
+        "completeBy": _iso(record.complete_by),
+        "failureCount": record.failure_count,
+        "maxAttempts": max_attempts(step, record),
+        "notBefore": _iso(record.not_before),
+        "startedAt": _iso(record.started_at),
+        "finishedAt": _iso(record.finished_at),
+        "round": record.round,
+        "outcomeUnknown": record.outcome_unknown,
+        "heldSince": _iso(record.held_since),
+        "heartbeatBy": _iso(record.heartbeat_by),
+        "heardAt": _iso(record.heard_at),
+        "waiting": record.waiting,
+        "spared": record.uncounted_timeouts,
+        "inVain": record.uncounted_calls,
+        "tried": list(record.tried),
+        "afterUndo": record.after_undo.value if record.after_undo else None,
+        "effect": record.effect.value if record.effect else None,
+        "result": record.result,
+        "error": _error(record),
+    }
+
+
+def max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
+    """Return the maximum number of attempts of the step or its undo; None without a plan."""
+    if step is None:
+        return None
+    if operation_of(record) == UNDO and step.compensation:
+        return step.compensation.retry.max_attempts
+    return step.attempts
+
+
+def _history_document(row: HistoryRow) -> dict[str, Json]:
+    return {
+        "seq": row.seq,
+        "at": iso(row.at),
+        "kind": row.kind,
+        "step": row.step,
+        "attempt": row.attempt,
+        "by": row.by,
+        "commandId": row.command_id,
+        "reason": row.reason,
+    }
+
+
+def _error(record: StepRecord) -> Json:
+    if record.error is None:
+        return None
+    return {"type": record.error.type, "message": record.error.message}
+
+
+def second(instant: int) -> str:
+    """Return an instant (epoch ms) as text, to the second: `2027-01-15T08:00:00Z`."""
+    return f"{iso(instant)[:19]}Z"
+
+
+def _iso(instant: int | None) -> str | None:
+    return None if instant is None else iso(instant)
+
+
+def page_document(page: Page) -> dict[str, Json]:
+    """Return a page of tasks as JSON for scripts."""
+    return {
+        "tasks": [task_summary(task) for task in page.tasks],
+        "more": not page.whole,
+        "cursor": page.cursor,
+        "lookedAt": page.looked_at,
+        "unreadable": [
+            {"orderId": order, "problem": problem} for order, problem in page.unreadable.items()
+        ],
+    }
+
+
+def may_stand(task: Task, plan: Plan | None = None) -> list[str]:
+    """Return the names of the steps whose effect may have happened and was not undone.
+
+    With the plan, the names are in its order.
+    """
+    names = step_names(task, plan) if plan is not None else list(task.steps)
+    return [name for name in names if may_have_taken_effect(task.step(name))]

@@ -1,0 +1,141 @@
+"""`roundsman.inspector.Inspector`: what the command line does, from Python."""
+
+import pytest
+from botocore.exceptions import NoCredentialsError
+
+from roundsman.errors import TryAgain
+from roundsman.inspector import (
+    CommandOutcome,
+    Inspector,
+    InspectorError,
+    InvalidArgument,
+    NotFound,
+    Selection,
+    TaskState,
+    sentence_of,
+)
+from tests.console.operators import DECLINED, Operator, in_retry
+from tests.moto.orders import order
+
+
+@pytest.fixture
+def inspector(operator: Operator) -> Inspector:
+    assert operator
+    return Inspector.of_stack("roundsman")
+
+
+def undone(operator: Operator, order_id: str = "ord-1") -> None:
+    operator.world.submit(order(order_id, **DECLINED))
+    operator.world.run()
+
+
+def test_tasks_are_found_explained_and_shown_as_the_command_line_shows_them(
+    operator: Operator, inspector: Inspector
+) -> None:
+    undone(operator)
+    (task,) = inspector.tasks(Selection(state=TaskState.UNDONE)).tasks
+    assert task.task_id == "ord-1"
+    assert inspector.tasks(Selection(state=TaskState.ARCHIVED)).tasks == ()
+    assert inspector.why("ord-1").sentence == operator.reads("why", "ord-1")["sentence"]
+    seen, plan, history = inspector.task("ord-1")
+    assert (seen, plan is not None) == (task, True)
+    shown = operator.reads("show", "ord-1")["history"]
+    assert isinstance(shown, list)
+    assert len(history) == len(shown)
+    told = operator.reads("timeline", "ord-1")["happened"]
+    assert isinstance(told, list)
+    assert [one.what for one in inspector.timeline("ord-1")] == [one["what"] for one in told]
+
+
+def test_the_stack_is_read_as_the_command_line_reads_it(
+    operator: Operator, inspector: Inspector
+) -> None:
+    undone(operator)
+    assert inspector.stats().tasks.states[TaskState.UNDONE].count == 1
+    (group,) = inspector.groups()
+    found = inspector.group(group.id)
+    assert found is not None
+    assert [task.task_id for task in found.samples] == ["ord-1"]
+    assert inspector.group("f-00000000") is None
+    assert [agent.name for agent in inspector.agents()] == [
+        "inventory",
+        "mail",
+        "payment",
+        "shipping",
+    ]
+    assert "SubmissionQueue" in [queue.name for queue in inspector.queues()]
+    assert [alert.kind for alert in inspector.alerts().standing]
+    assert inspector.dead_letters() == []
+    assert inspector.check().looked.stack == "roundsman"
+
+
+def test_commands_are_sent_and_their_outcome_is_returned(
+    operator: Operator, inspector: Inspector
+) -> None:
+    undone(operator)
+    world = operator.world
+    refused = inspector.resubmit("ord-1", by="amy", reason="try")
+    assert (refused.outcome, refused.sent) == (CommandOutcome.REFUSED, False)
+    again = inspector.resubmit("ord-1", by="amy", reason="a new card", again=True)
+    assert (again.outcome, again.sent) == (CommandOutcome.DONE, True)
+    world.run()
+    assert world.task("ord-1").state is TaskState.UNDONE  # the card is still declined
+    world.submit(order("ord-2", processing={"processIn": 3600}))
+    world.run()
+    assert inspector.run("ord-2", by="amy", reason="now").outcome is CommandOutcome.DONE
+    assert world.task("ord-2").state is TaskState.COMPLETED
+    world.submit(order("ord-3", processing={"processIn": 3600}))
+    world.run()
+    assert inspector.extend("ord-3", 60, by="amy", reason="slow").outcome is CommandOutcome.DONE
+    cancelled = inspector.cancel("ord-3", by="amy", reason="ordered twice")
+    assert cancelled.outcome is CommandOutcome.DONE
+    assert world.task("ord-3").state is TaskState.CANCELLED
+    assert inspector.undo("ord-2", by="amy", reason="try").outcome is CommandOutcome.REFUSED
+    sent = inspector.cancel("ord-3", by="amy", reason="twice", wait=0)
+    assert sent.outcome is CommandOutcome.REFUSED
+
+
+def test_the_outcome_of_a_step_is_recorded(operator: Operator, inspector: Inspector) -> None:
+    in_retry(operator)
+    result = inspector.resolve(
+        "ord-1", "charge_card", by="amy", reason="seen", did=True, result={"chargeId": "ch_1"}
+    )
+    assert result.outcome is CommandOutcome.DONE, result.sentence
+    assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_1"}
+
+
+def test_an_agent_is_held_and_released(operator: Operator, inspector: Inspector) -> None:
+    assert operator
+    held = inspector.hold("payment", 60, by="amy", reason="maintenance")
+    assert (held.hold.by, held.not_alerted) == ("amy", None)
+    (agent,) = [one for one in inspector.agents() if one.name == "payment"]
+    assert agent.hold("operator") is not None
+    released = inspector.release("payment", by="amy")
+    assert (released.by, released.not_alerted) == ("amy", None)
+    with pytest.raises(InspectorError, match="payment is not held by an operator"):
+        inspector.release("payment", by="amy")
+
+
+def test_what_does_not_exist_or_cannot_be_meant_is_an_error_of_its_own(
+    operator: Operator, inspector: Inspector
+) -> None:
+    assert operator
+    for call in (inspector.task, inspector.timeline, inspector.why):
+        with pytest.raises(NotFound, match="There is no order ord-1 in roundsman"):
+            call("ord-1")
+    with pytest.raises(NotFound, match="There is no agent 'nobody'"):
+        inspector.hold("nobody", 60, by="amy", reason="try")
+    with pytest.raises(InvalidArgument, match="cursor"):
+        inspector.tasks(after="no cursor")
+    with pytest.raises(InspectorError, match="There is no stack elsewhere"):
+        Inspector.of_stack("elsewhere")
+
+
+def test_every_error_has_a_sentence() -> None:
+    assert sentence_of(NotFound("There is no order.")) == "There is no order."
+    assert sentence_of(TryAgain("reading tasks: Throttling")) == "reading tasks: Throttling."
+    assert sentence_of(NoCredentialsError()).startswith("No AWS credentials are set")
+    caused = TryAgain("reading tasks: NoCredentialsError")
+    caused.__cause__ = NoCredentialsError()
+    assert sentence_of(caused).startswith("No AWS credentials are set")
+    assert sentence_of(caused).endswith("(reading tasks: NoCredentialsError).")

@@ -1,0 +1,114 @@
+"""`roundsman.client` against the template's stack: what an application calls."""
+
+from typing import cast
+
+import pytest
+
+from roundsman.client import CallRefused, Client, ClientError, Status, TryAgain
+from roundsman.errors import InvalidToken, PermanentError
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.testing.stack import AwsFault, InjectedFault, Stack
+from tests.moto.orders import ALL_EFFECTS, order
+
+
+@pytest.fixture
+def client(world: Stack) -> Client:
+    assert world
+    return Client.of_stack("roundsman")
+
+
+def event(order_id: str, **fields: object) -> dict[str, Json]:
+    return cast("dict[str, Json]", order(order_id, **fields))
+
+
+def test_an_order_is_submitted_and_its_status_read(world: Stack, client: Client) -> None:
+    assert client.status("ord-1") is None
+    assert client.submit(event("ord-1")) == "ord-1"
+    assert client.submit(event("ord-1")) == "ord-1"  # twice is once
+    world.run()
+    status = client.status("ord-1")
+    assert isinstance(status, Status)
+    assert (status.order_id, status.workflow) == ("ord-1", "order_fulfilment")
+    assert (status.state, status.ended, status.reason) == (TaskState.COMPLETED, True, None)
+    assert set(status.steps.values()) == {ProcessState.PROCESSED}
+    assert status.submitted_at <= cast("int", status.ended_at) <= status.complete_by
+    assert world.effects("ord-1") == ALL_EFFECTS
+
+
+def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> None:
+    client.submit(event("ord-1", processing={"processIn": 3600}))
+    world.run()
+    client.cancel("ord-1", reason="ordered twice")
+    world.run()
+    status = client.status("ord-1")
+    assert status is not None
+    assert (status.state, status.ended) == (TaskState.CANCELLED, True)
+    assert "ordered twice" in str(status.reason)
+
+
+def test_the_reason_of_a_failure_is_told(world: Stack, client: Client) -> None:
+    client.submit(event("ord-1", paymentToken="tok_declined"))
+    world.run()
+    status = client.status("ord-1")
+    assert status is not None
+    assert status.state is TaskState.UNDONE
+    assert "CardDeclined" in str(status.reason)
+
+
+@pytest.mark.parametrize(
+    ("event", "said"),
+    [
+        ({}, "orderId must be"),
+        ({"orderId": "no spaces"}, "orderId must be"),
+        ({"orderId": 7}, "orderId must be"),
+        ({"orderId": "ord-1", "at": object()}, "is not JSON"),
+        ({"orderId": "ord-1", "total": float("nan")}, "is not JSON"),
+        ({"orderId": "ord-1", "note": "x" * 1_048_576}, "SQS takes"),
+    ],
+)
+def test_an_event_that_cannot_be_sent_is_refused_before_anything_is_sent(
+    world: Stack, client: Client, event: dict[str, Json], said: str
+) -> None:
+    with pytest.raises(ClientError, match=said):
+        client.submit(event)
+    assert not world.bodies(world.stack.outputs["SubmissionQueueUrl"])
+
+
+def test_a_status_or_a_cancellation_of_no_order_id_is_refused(client: Client) -> None:
+    with pytest.raises(ClientError, match="orderId must be"):
+        client.status("")
+    with pytest.raises(ClientError, match="orderId must be"):
+        client.cancel("no spaces")
+
+
+def test_a_text_that_is_no_token_answers_nothing(client: Client) -> None:
+    with pytest.raises(InvalidToken):
+        client.answer("not a token")
+    with pytest.raises(InvalidToken):
+        client.fail("not a token", PermanentError("Declined"))
+
+
+def test_a_stack_that_does_not_exist_is_named() -> None:
+    with pytest.raises(ClientError, match="There is no stack elsewhere"):
+        Client.of_stack("elsewhere")
+
+
+def test_an_output_that_is_missing_is_named() -> None:
+    with pytest.raises(ClientError, match="has no output SubmissionQueueUrl"):
+        Client({}).submit({"orderId": "ord-1"})
+    with pytest.raises(ClientError, match="has no output TasksTableName"):
+        Client({}).status("ord-1")
+
+
+def test_a_call_that_may_not_have_reached_aws_is_told_from_a_refusal(world: Stack) -> None:
+    client = Client.of_stack("roundsman")
+    world.aws.strikes.append(InjectedFault(AwsFault.BROKEN))
+    world.aws.running = "Application"
+    with pytest.raises(TryAgain, match="sending the order event"):
+        client.submit(event("ord-1"))
+    world.aws.running = ""
+    world.aws.strikes.clear()
+    nowhere = {"SubmissionQueueUrl": f"{world.stack.outputs['SubmissionQueueUrl']}-gone"}
+    with pytest.raises(CallRefused, match="sending the order event"):
+        Client(nowhere).submit(event("ord-1"))
