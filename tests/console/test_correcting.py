@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman.inspector.dead_letters.correct import corrected
 from roundsman.inspector import InvalidArgument
+from roundsman.inspector.dead_letters.correct import corrected
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
 

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roundsman.inspector import InvalidArgument
 from roundsman.inspector.read import selection
 from roundsman.inspector.read.selection import Page, Selection, find, matches
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError, StepRecord, Task, Termination
-from roundsman.inspector import InvalidArgument
 from roundsman_console.cli_errors import USAGE, ConsoleError
 from roundsman_console.filters import read_selection
 from tests.console.shelves import DECLINED, Shelves, archived, open_task
