@@ -31,7 +31,7 @@ PUBLIC = {
         "Wait",
         "Workflow",
     },
-    "roundsman.client": {"CallRefused", "Client", "ClientError", "Status", "TryAgain"},
+    "roundsman.client": {"CallRefused", "Client", "ClientError", "OrderStatus", "TryAgain"},
     "roundsman.inspector": {
         "AgentNow",
         "CommandOutcome",

@@ -20,12 +20,13 @@ from tests.moto.orders import order
 
 @pytest.fixture
 def inspector(operator: Operator) -> Inspector:
-    assert operator
-    return Inspector.of_stack("roundsman")
+    found = Inspector.of_stack("roundsman")
+    assert found.stack.outputs == operator.world.stack.outputs
+    return found
 
 
 def undone(operator: Operator, order_id: str = "ord-1") -> None:
-    operator.world.submit(order(order_id, **DECLINED))
+    operator.world.submit(order(order_id) | DECLINED)
     operator.world.run()
 
 
@@ -64,7 +65,7 @@ def test_the_stack_is_read_as_the_command_line_reads_it(
         "shipping",
     ]
     assert "SubmissionQueue" in [queue.name for queue in inspector.queues()]
-    assert [alert.kind for alert in inspector.alerts().standing]
+    assert inspector.alerts().unread == []
     assert inspector.dead_letters() == []
     assert inspector.check().looked.stack == "roundsman"
 
@@ -80,11 +81,11 @@ def test_commands_are_sent_and_their_outcome_is_returned(
     assert (again.outcome, again.sent) == (CommandOutcome.DONE, True)
     world.run()
     assert world.task("ord-1").state is TaskState.UNDONE  # the card is still declined
-    world.submit(order("ord-2", processing={"processIn": 3600}))
+    world.submit(order("ord-2", processIn=3600))
     world.run()
     assert inspector.run("ord-2", by="amy", reason="now").outcome is CommandOutcome.DONE
     assert world.task("ord-2").state is TaskState.COMPLETED
-    world.submit(order("ord-3", processing={"processIn": 3600}))
+    world.submit(order("ord-3", processIn=3600))
     world.run()
     assert inspector.extend("ord-3", 60, by="amy", reason="slow").outcome is CommandOutcome.DONE
     cancelled = inspector.cancel("ord-3", by="amy", reason="ordered twice")
@@ -104,10 +105,11 @@ def test_the_outcome_of_a_step_is_recorded(operator: Operator, inspector: Inspec
     assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_1"}
 
 
-def test_an_agent_is_held_and_released(operator: Operator, inspector: Inspector) -> None:
-    assert operator
+def test_an_agent_is_held_and_released(inspector: Inspector) -> None:
     held = inspector.hold("payment", 60, by="amy", reason="maintenance")
     assert (held.hold.by, held.not_alerted) == ("amy", None)
+    (alert,) = inspector.alerts().standing
+    assert "payment" in alert.sentence
     (agent,) = [one for one in inspector.agents() if one.name == "payment"]
     assert agent.hold("operator") is not None
     released = inspector.release("payment", by="amy")
@@ -117,9 +119,8 @@ def test_an_agent_is_held_and_released(operator: Operator, inspector: Inspector)
 
 
 def test_what_does_not_exist_or_cannot_be_meant_is_an_error_of_its_own(
-    operator: Operator, inspector: Inspector
+    inspector: Inspector,
 ) -> None:
-    assert operator
     for call in (inspector.task, inspector.timeline, inspector.why):
         with pytest.raises(NotFound, match="There is no order ord-1 in roundsman"):
             call("ord-1")

@@ -4,7 +4,7 @@ from typing import cast
 
 import pytest
 
-from roundsman.client import CallRefused, Client, ClientError, Status, TryAgain
+from roundsman.client import CallRefused, Client, ClientError, OrderStatus, TryAgain
 from roundsman.errors import InvalidToken, PermanentError
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -14,8 +14,9 @@ from tests.moto.orders import ALL_EFFECTS, order
 
 @pytest.fixture
 def client(world: Stack) -> Client:
-    assert world
-    return Client.of_stack("roundsman")
+    made = Client.of_stack("roundsman")
+    assert made.outputs == world.stack.outputs
+    return made
 
 
 def event(order_id: str, **fields: object) -> dict[str, Json]:
@@ -28,7 +29,7 @@ def test_an_order_is_submitted_and_its_status_read(world: Stack, client: Client)
     assert client.submit(event("ord-1")) == "ord-1"  # twice is once
     world.run()
     status = client.status("ord-1")
-    assert isinstance(status, Status)
+    assert isinstance(status, OrderStatus)
     assert (status.order_id, status.workflow) == ("ord-1", "order_fulfilment")
     assert (status.state, status.ended, status.reason) == (TaskState.COMPLETED, True, None)
     assert set(status.steps.values()) == {ProcessState.PROCESSED}
@@ -37,7 +38,7 @@ def test_an_order_is_submitted_and_its_status_read(world: Stack, client: Client)
 
 
 def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> None:
-    client.submit(event("ord-1", processing={"processIn": 3600}))
+    client.submit(event("ord-1", processIn=3600))
     world.run()
     client.cancel("ord-1", reason="ordered twice")
     world.run()
@@ -48,7 +49,7 @@ def test_an_order_is_cancelled_with_its_reason(world: Stack, client: Client) -> 
 
 
 def test_the_reason_of_a_failure_is_told(world: Stack, client: Client) -> None:
-    client.submit(event("ord-1", paymentToken="tok_declined"))
+    client.submit(event("ord-1") | {"paymentToken": "tok_declined"})
     world.run()
     status = client.status("ord-1")
     assert status is not None
@@ -89,7 +90,8 @@ def test_a_text_that_is_no_token_answers_nothing(client: Client) -> None:
         client.fail("not a token", PermanentError("Declined"))
 
 
-def test_a_stack_that_does_not_exist_is_named() -> None:
+def test_a_stack_that_does_not_exist_is_named(client: Client) -> None:
+    assert client.outputs
     with pytest.raises(ClientError, match="There is no stack elsewhere"):
         Client.of_stack("elsewhere")
 

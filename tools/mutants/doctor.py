@@ -24,7 +24,7 @@ DOCTOR = (
     ),
     Mutant(
         name="what-could-not-be-looked-at-is-not-well",
-        file="console/roundsman_console/render/doctor.py",
+        file="layers/core/roundsman/inspector/doctor/report.py",
         old="all(one.lacking for one in self.unseen)",
         new="bool(self.unseen or True)",
         tests=(

@@ -54,8 +54,8 @@ LETTERS = (
     Mutant(
         name="more-than-one-dead-letter-is-only-told",
         file="layers/core/roundsman/inspector/dead_letters/redrive.py",
-        old="dry = wanted.dry and len(candidates) > 1",
-        new="dry = wanted.dry and not candidates",
+        old="wanted.dry and len(candidates) > 1",
+        new="wanted.dry and not candidates",
         tests=(
             "tests/console/test_dlq.py::test_more_than_one_are_only_told_until_a_person_says_yes",
         ),

@@ -29,6 +29,7 @@ from roundsman.inspector.dead_letters.redrive import Candidate, Redrive, Redrive
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
 from roundsman.model.json import Json
+from roundsman_console.application import read_application_event
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
@@ -64,7 +65,7 @@ def dlq_ls_command(
     Example: roundsman dlq ls
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         looked = look_at(found, queue, limit)
         if as_json:
             print(
@@ -95,7 +96,7 @@ def dlq_show_command(
     Example: roundsman dlq show 5fea7756
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         if named_source(found, what):
             [looked] = look_at(found, what, limit)
             shown, more = looked.dead, looked.more
@@ -154,7 +155,7 @@ def dlq_redrive_command(
     Example: roundsman dlq redrive SchedulerQueue --limit 20 --yes
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
         result = redrive(
@@ -182,7 +183,7 @@ def dlq_drop_command(
     Example: roundsman dlq drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         dead = find_dead_letter(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(f"Delete the dead letter {which} of {order or 'no order'} for good?", yes=yes)

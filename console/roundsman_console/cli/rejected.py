@@ -28,6 +28,7 @@ from roundsman.inspector.dead_letters.rejections import (
 from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
+from roundsman_console.application import read_application_event
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
@@ -66,7 +67,7 @@ def rejected_ls_command(
     Example: roundsman rejected ls
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         url = found.output("RejectedQueueUrl")
         held = counts(found.sqs, url)
         with QueuePeek(found.sqs, url) as look:
@@ -88,7 +89,7 @@ def rejected_show_command(
     Example: roundsman rejected show 5fea7756
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
         if as_json:
@@ -136,7 +137,7 @@ def rejected_resend_command(
             raise ConsoleError("Say either a message's id or --all.", USAGE)
         if everything and (corrections or anyway):
             raise ConsoleError("--all sends messages as they are: correct one by its id.", USAGE)
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         if message is None:
             _resend_all(found, limit, yes=yes, as_json=as_json)
             return
@@ -194,7 +195,7 @@ def rejected_drop_command(
     Example: roundsman rejected drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack)
+        found = find_stack(stack, read_application_event)
         with look_at_rejected(found, WHILE_ASKED) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             which, order = rejection.letter.message_id, order_of(rejection.body)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["CallRefused", "Client", "ClientError", "Status", "TryAgain"]
+__all__ = ["CallRefused", "Client", "ClientError", "OrderStatus", "TryAgain"]
 
 
 class ClientError(RoundsmanError):
@@ -39,7 +39,7 @@ class ClientError(RoundsmanError):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Status:
+class OrderStatus:
     """The state of an order. Instants are epoch ms."""
 
     order_id: str
@@ -76,7 +76,7 @@ class Client:
         sqs: "SQSClient | None" = None,
         dynamodb: "DynamoDBClient | None" = None,
     ) -> None:
-        self._outputs = dict(outputs)
+        self.outputs: Mapping[str, str] = dict(outputs)
         self._sqs = sqs
         self._dynamodb = dynamodb
 
@@ -155,7 +155,7 @@ class Client:
         """
         self._reply(failed_reply(token, error, clock=now))
 
-    def status(self, order_id: str) -> Status | None:
+    def status(self, order_id: str) -> OrderStatus | None:
         """Return the state of the order; None if it has no task.
 
         An order has no task until submission has read its event, if its event was rejected, and
@@ -167,7 +167,7 @@ class Client:
         task = self._store().load(order_id, now())
         if task is None:
             return None
-        return Status(
+        return OrderStatus(
             order_id=order_id,
             workflow=task.workflow,
             state=task.state,
@@ -181,7 +181,7 @@ class Client:
 
     def _reply(self, body: str) -> None:
         agent = read_reply(body).agent
-        queue = reply_queue_of(self._outputs, agent)
+        queue = reply_queue_of(self.outputs, agent)
         if queue is None:
             raise ClientError(f"The stack has no reply queue of the agent {agent[:50]!r}.")
         self._send(queue, wire_text(body), "sending the answer")
@@ -198,12 +198,12 @@ class Client:
         return DynamoStore(
             self._dynamodb,
             tasks_table=self._output("TasksTableName"),
-            orders_table=self._outputs.get("OrdersTableName", ""),
-            history_table=self._outputs.get("HistoryTableName", ""),
+            orders_table=self.outputs.get("OrdersTableName", ""),
+            history_table=self.outputs.get("HistoryTableName", ""),
         )
 
     def _output(self, name: str) -> str:
         try:
-            return self._outputs[name]
+            return self.outputs[name]
         except KeyError:
             raise ClientError(f"The stack has no output {name}: is it Roundsman's?") from None

@@ -10,6 +10,7 @@ from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
 from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
 from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
+from roundsman.inspector.read.event_reader import EventReader
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.queues import Queue, find_queues
@@ -40,9 +41,15 @@ class Inspector:
         self.stack = stack
 
     @classmethod
-    def of_stack(cls, name: str | None = None) -> "Inspector":
-        """Return the inspector of the stack with this name; None takes it from samconfig.toml."""
-        return cls(find_stack(name))
+    def of_stack(
+        cls, name: str | None = None, *, event_reader: EventReader | None = None
+    ) -> "Inspector":
+        """Return the inspector of the stack with this name; None takes it from samconfig.toml.
+
+        `event_reader` reads events as the application's submission does; with it, the inspector
+        knows whether a rejected or dead event would be accepted now.
+        """
+        return cls(find_stack(name, event_reader))
 
     def tasks(
         self,

@@ -10,6 +10,7 @@ from enum import StrEnum
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
 from roundsman.inspector.dead_letters.queues import MessageKind, Source
+from roundsman.inspector.read.event_reader import AcceptedEvent
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
@@ -18,10 +19,14 @@ from roundsman.model.task import Task, idempotency_key, operation_of
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import NO_TASK, TAKEN
 from roundsman.wire.commands import INSPECT, START, read_command
-from roundsman.wire.messages import TASK_ID, AgentRequest, Reply, read_reply, read_request
-from workflows.cancel import CancelEvent
-from workflows.orders import OrderEvent, read_event
-from workflows.registry import WORKFLOWS
+from roundsman.wire.messages import (
+    TASK_ID,
+    AgentRequest,
+    Reply,
+    read_object,
+    read_reply,
+    read_request,
+)
 
 _OPEN = (ProcessState.PENDING, ProcessState.PROCESSING, ProcessState.UNDOING)
 
@@ -80,7 +85,9 @@ def order_of(body: str) -> str | None:
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Predict what the function that reads `source` would do with the message.
 
-    `now` is epoch ms. A RoundsmanError becomes the verdict FAILS, also one of the reads made here.
+    `now` is epoch ms. Without an event reader (`DeployedStack.event_reader`), an event is taken to
+    be acceptable if it is a JSON object. A RoundsmanError becomes the verdict FAILS, also one of
+    the reads made here.
     """
     try:
         return _judge(stack, source.kind, body, now)
@@ -120,8 +127,13 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
             url, stack.output("SchedulerQueueUrl"), stack.output("ReplyQueuePrefix")
         )
 
-    event = read_event(body, now=now, workflows=WORKFLOWS, reply_queue_problem=problem_of)
-    if isinstance(event, CancelEvent):
+    if stack.event_reader is None:
+        read_object(body)
+        return Judged(
+            _subject(body), Verdict.ACTS, "whether it would be accepted is not known here"
+        )
+    event = stack.event_reader(body, now, problem_of)
+    if event.content_hash is None:
         task = stack.tasks.load(event.order_id, now)
         if task is None:
             raise InvalidMessage([NO_TASK])
@@ -131,7 +143,12 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
     return _judge_order(stack, event)
 
 
-def _judge_order(stack: DeployedStack, event: OrderEvent) -> Judged:
+def _subject(body: str) -> str:
+    order = order_of(body)
+    return f"event of {order}" if order else "event"
+
+
+def _judge_order(stack: DeployedStack, event: AcceptedEvent) -> Judged:
     stored = stack.tasks.order(event.order_id)
     what = f"order {event.order_id}"
     if stored is None:

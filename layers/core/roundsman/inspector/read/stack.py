@@ -20,6 +20,7 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
 from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.read.event_reader import EventReader
 from roundsman.inspector.read.task_records import Records
 from roundsman.ports import Member
 
@@ -39,6 +40,8 @@ class DeployedStack:
     name: str
     outputs: dict[str, str]
     parameters: dict[str, str]
+    event_reader: EventReader | None = None
+    """How the stack's submission reads an event; None if it is not known here."""
 
     def output(self, name: str) -> str:
         """Return the value of an output. Raises InspectorError if the stack has no such output."""
@@ -151,7 +154,7 @@ class DeployedStack:
         return client
 
 
-def find_stack(name: str | None) -> DeployedStack:
+def find_stack(name: str | None, event_reader: EventReader | None = None) -> DeployedStack:
     """Return the stack with this name; None selects the name in samconfig.toml.
 
     Raises InspectorError if there is no such stack, or if it is not a complete Roundsman stack.
@@ -163,7 +166,7 @@ def find_stack(name: str | None) -> DeployedStack:
             f"There is no stack {wanted} in this account and region {client.meta.region_name}: "
             "deploy it, or name another with --stack."
         )
-    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters))
+    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), event_reader)
     _check_whole(stack, found.status)
     return stack
 
