@@ -1,10 +1,11 @@
 """Whole orders on the template's stack with a fault at every single call to AWS of any function.
 
 For each scenario one run without faults lists the calls: those of submission, scheduler, agents
-(marks, circuits, rates, holds, replies) and supervisor. Then each call in turn meets each fault.
-A failure says how to repeat its run alone:
+(marks, circuits, rates, holds, replies) and supervisor. `make verify` lets each call meet one
+fault, and the faults take turns; `make long` lets each call meet each fault. (In memory, each call
+to a port meets each fault: tests/world.) A failure says how to repeat its run alone:
 
-    CRASH_ONLY=17:dies-after pytest tests/crash -m verify -k an-undo
+    CRASH_ONLY=17:dies-after pytest tests/crash -m long -k an-undo
 """
 
 import os
@@ -57,8 +58,16 @@ def chosen(runs: list[Run]) -> list[Run]:
 
 
 def crash_everywhere(
-    open_stage: Open, record_property: Record, name: str, faults: Sequence[str]
+    open_stage: Open,
+    record_property: Record,
+    name: str,
+    faults: Sequence[str],
+    turns: int | None = None,
 ) -> None:
+    """Carry the scenario's order once for each call and fault.
+
+    With `turns`, each call meets one fault: the first call the fault with that number, and so on.
+    """
     scenario, began = SCENARIOS[name], time.process_time()
     with open_stage(scenario) as stage:
         plain = stage.play(scenario)
@@ -67,7 +76,10 @@ def crash_everywhere(
         assert plain.alerts == frozenset(scenario.alerts)
         calls = list(stage.stack.calls)
         assert {call.function for call in calls} >= ENGINE
-        runs = chosen(list(runs_of(calls, faults)))
+        runs = list(runs_of(calls, faults))
+        if turns is not None:
+            runs = [run for run in runs if run.fault == faults[(run.number + turns) % len(faults)]]
+        runs = chosen(runs)
         assert runs or os.environ.get("CRASH_ONLY"), "nothing was tried"
         failures = failures_of(stage, scenario, runs)
     seconds = time.process_time() - began
@@ -85,8 +97,17 @@ def id_of(name: str) -> str:
 
 @pytest.mark.verify
 @pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
-@pytest.mark.parametrize("fault", [*DEATHS, *FAILURES])
 def test_every_order_comes_to_its_end_whatever_call_to_aws_fails(
+    open_stage: Open, record_property: Record, name: str
+) -> None:
+    faults = [*DEATHS, *FAILURES]
+    crash_everywhere(open_stage, record_property, name, faults, turns=list(SCENARIOS).index(name))
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", SCENARIOS, ids=id_of)
+@pytest.mark.parametrize("fault", [*DEATHS, *FAILURES])
+def test_every_order_comes_to_its_end_whatever_call_meets_whatever_fault(
     open_stage: Open, record_property: Record, name: str, fault: str
 ) -> None:
     crash_everywhere(open_stage, record_property, name, [fault])
