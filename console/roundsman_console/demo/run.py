@@ -19,8 +19,8 @@ from roundsman_console.demo.scenario import CASES, SentOrder, fault_rules, read_
 from roundsman_console.demo.summary import Summary, summarise
 from roundsman_console.demo.watch import RunWatch, watching
 from roundsman_console.local import LocalAws
-from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.project import cache_folder, find_project
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is over
@@ -42,8 +42,8 @@ def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> 
     """Run the whole demo. In every case, everything that it started is stopped.
 
     `timeout` limits the wait for the orders, in seconds. With `enforce_iam`, each function has only
-    the permissions of its role. Raises LocalError if the local AWS cannot be started, and
-    ConsoleError if the orders cannot be read.
+    the permissions of its role. Raises ConsoleError if the local AWS cannot be started or
+    the orders cannot be read.
     """
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
@@ -167,11 +167,10 @@ def pointed_at(variables: Mapping[str, str]) -> Iterator[None]:
     afterwards: they may be those of the user's own AWS account.
     """
     before, session = dict(os.environ), boto3.DEFAULT_SESSION
-    direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))
     for name in before:
         if name.startswith("AWS_"):
             del os.environ[name]
-    os.environ.update(variables, NO_PROXY=direct, no_proxy=direct)
+    os.environ.update(variables)
     boto3.DEFAULT_SESSION = None
     try:
         yield
