@@ -9,11 +9,11 @@ from rich.console import Console
 
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.errors import sentence_of
-from roundsman.model.json import Json
 from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.demo.report import as_json as report_json
 from roundsman_console.demo.report import print_summary
-from roundsman_console.demo.run import EndedRun, run_demo
-from roundsman_console.demo.summary import as_json as summary_json
+from roundsman_console.demo.run import run_demo
+from roundsman_console.demo.summary import Summary
 from roundsman_console.local.process import stopped_by_signals
 
 
@@ -38,33 +38,22 @@ def demo_command(
     with sentences(), stopped_by_signals():
         console = Console(stderr=as_json, highlight=False)
         try:
-            ended = _run(console, timeout, enforce_iam=iam)
+            summary = _run(console, timeout, enforce_iam=iam)
         except ConsoleError as error:
             if as_json:
-                print(json.dumps(_nothing_ran(str(error))))
+                nothing_ran = Summary((), (), (), (), differences=(str(error),))
+                print(json.dumps(report_json(nothing_ran)))
             raise
     if as_json:
-        print(json.dumps(summary_json(ended.summary, ended.seconds)))
+        print(json.dumps(report_json(summary)))
     else:
-        print_summary(console, ended.summary, ended.seconds)
-    if not ended.summary.ok:
+        print_summary(console, summary)
+    if not summary.ok:
         raise typer.Exit(FAILED)
 
 
-def _run(console: Console, timeout: float, *, enforce_iam: bool) -> EndedRun:
+def _run(console: Console, timeout: float, *, enforce_iam: bool) -> Summary:
     try:
         return run_demo(console, timeout, enforce_iam=enforce_iam)
     except (ClientError, BotoCoreError, RoundsmanError) as error:
         raise ConsoleError(sentence_of(error)) from error
-
-
-def _nothing_ran(sentence: str) -> dict[str, Json]:
-    return {
-        "ok": False,
-        "orders": [],
-        "alerts": [],
-        "effects": [],
-        "queues": {"lookedAt": 0, "messages": 0},
-        "differences": [sentence],
-        "seconds": 0.0,
-    }

@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
@@ -29,16 +28,7 @@ QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is ove
 PARAMETERS = {"SupervisorIntervalSeconds": "5"}
 
 
-@dataclass(frozen=True)
-class EndedRun:
-    """A run that ended or timed out."""
-
-    summary: Summary
-    seconds: float
-    """The duration since the first message was sent."""
-
-
-def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> EndedRun:
+def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> Summary:
     """Run the whole demo. In every case, everything that it started is stopped.
 
     `timeout` limits the wait for the orders, in seconds. With `enforce_iam`, each function has only
@@ -60,10 +50,10 @@ def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> 
         with local, pointed_at(local.environment), watching(console, sent) as watch:
             bench = Bench(local.outputs, services)
             services.application.set_faults({"rules": fault_rules(CASES)})
-            ended = send_and_watch(bench, sent, watch, timeout)
-            if not ended.summary.ok:
+            summary = send_and_watch(bench, sent, watch, timeout)
+            if not summary.ok:
                 _keep_log(project, local, console)
-    return ended
+    return summary
 
 
 def _events(folder: Path) -> list[SentOrder]:
@@ -75,7 +65,7 @@ def _events(folder: Path) -> list[SentOrder]:
 
 def send_and_watch(
     bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, timeout: float
-) -> EndedRun:
+) -> Summary:
     """Send the orders, then those that repeat or cancel others, and wait until all are settled.
 
     The run is over when the queues have been empty for `QUIET_FOR` seconds, or after `timeout`
@@ -99,11 +89,12 @@ def send_and_watch(
         elif all_settled(sent, seen) and _is_quiet(bench):
             quiet_since = quiet_since if quiet_since is not None else elapsed
             if elapsed - quiet_since >= QUIET_FOR:
-                return EndedRun(summarise(sent, bench.facts()), elapsed)
+                return summarise(sent, bench.facts(), seconds=elapsed)
         else:
             quiet_since = None
         if elapsed >= timeout:
-            return _out_of_time(bench, sent, seen, elapsed)
+            late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
+            return summarise(sent, bench.facts(), seconds=elapsed, still_open=late)
         time.sleep(LOOK_EVERY)
 
 
@@ -137,14 +128,6 @@ def _is_quiet(bench: Bench) -> bool:
     if bench.hanging():
         return False
     return not any(depth.messages for depth in bench.queues() if not depth.dead_letters)
-
-
-def _out_of_time(
-    bench: Bench, sent: Sequence[SentOrder], seen: Snapshot, elapsed: float
-) -> EndedRun:
-    facts = bench.facts()
-    late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
-    return EndedRun(summarise(sent, facts, still_open=late), elapsed)
 
 
 def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
