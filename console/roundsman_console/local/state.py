@@ -107,8 +107,8 @@ class LocalFiles:
         """Return the record; None if it does not exist or cannot be read."""
         try:
             stored = json.loads((self.folder / RECORD).read_text())
-            for name in ("owner", "emulator"):
-                stored[name] = stored[name] and ProcessIdentity(**stored[name])
+            stored["owner"] = ProcessIdentity(**stored["owner"])
+            stored["emulator"] = stored["emulator"] and ProcessIdentity(**stored["emulator"])
             return LocalRecord(**stored)
         except (OSError, ValueError, TypeError, KeyError):
             return None
