@@ -9,7 +9,7 @@ from rich.console import Console
 
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.errors import sentence_of
-from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.demo.report import as_json as report_json
 from roundsman_console.demo.report import print_summary
 from roundsman_console.demo.run import run_demo
@@ -38,10 +38,10 @@ def demo_command(
     with sentences(), stopped_by_signals():
         console = Console(stderr=as_json, highlight=False)
         try:
-            summary = _run(console, timeout, enforce_iam=iam)
-        except ConsoleError as error:
+            summary = run_demo(console, timeout, enforce_iam=iam)
+        except (RoundsmanError, ClientError, BotoCoreError) as error:
             if as_json:
-                nothing_ran = Summary((), (), (), (), differences=(str(error),))
+                nothing_ran = Summary((), (), (), (), differences=(sentence_of(error),))
                 print(json.dumps(report_json(nothing_ran)))
             raise
     if as_json:
@@ -50,10 +50,3 @@ def demo_command(
         print_summary(console, summary)
     if not summary.ok:
         raise typer.Exit(FAILED)
-
-
-def _run(console: Console, timeout: float, *, enforce_iam: bool) -> Summary:
-    try:
-        return run_demo(console, timeout, enforce_iam=enforce_iam)
-    except (ClientError, BotoCoreError, RoundsmanError) as error:
-        raise ConsoleError(sentence_of(error)) from error
