@@ -12,9 +12,8 @@ from roundsman.errors import Problem
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task
 from roundsman.wire.messages import rejection_body
-from roundsman_console.demo.alerts import read_notification
 from roundsman_console.demo.facts import AlertSeen, SeenRejection
-from roundsman_console.demo.observe import read_rejection
+from roundsman_console.demo.observe import read_notification, read_rejection
 from roundsman_console.demo.progress import (
     Snapshot,
     all_settled,
@@ -147,7 +146,7 @@ def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
     facts = good_facts()
     for found, said in ((facts, "All is as expected"), (replace(facts, alerts=()), "no alert")):
         out = io.StringIO()
-        print_summary(Console(file=out, width=200), summarise(SENT, found), 12.0)
+        print_summary(Console(file=out, width=200), summarise(SENT, found, seconds=12.0))
         assert said in out.getvalue()
         assert ("All is as expected" in out.getvalue()) is (found is facts)
 

@@ -15,8 +15,9 @@ from roundsman_console.demo.facts import (
     QueueDepth,
     SeenRejection,
 )
+from roundsman_console.demo.report import as_json
 from roundsman_console.demo.scenario import CASES
-from roundsman_console.demo.summary import as_json, perform_key, summarise, undo_key
+from roundsman_console.demo.summary import perform_key, summarise, undo_key
 from tests.console.demo_samples import (
     SENT,
     changed,
@@ -314,7 +315,7 @@ def test_what_was_still_open_at_the_end_of_the_time_fails_the_run() -> None:
 
 def test_the_json_has_an_entry_for_every_message_with_its_end() -> None:
     facts = changed(good_facts(), "ord-1001", charge_card=step(ProcessState.PROCESSED, 3))
-    found = json.loads(json.dumps(as_json(summarise(SENT, facts), 61.26)))
+    found = json.loads(json.dumps(as_json(summarise(SENT, facts, seconds=61.26))))
     assert_schema("demo", found)
     assert found["ok"] is False
     assert found["seconds"] == 61.3

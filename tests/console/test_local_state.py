@@ -9,8 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.local import LocalError
-from roundsman_console.local.deploy import client_environment
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import (
     ProcessIdentity,
@@ -61,7 +60,7 @@ def test_an_instance_that_enforces_iam_speaks_tls_with_a_certificate_that_functi
     assert variables["AUTH"] == "true"
     assert variables["AWS_CA_BUNDLE"] == record.certificate
     assert Path(record.certificate).is_relative_to(instance.temporary)
-    environment = client_environment(record.endpoint, "r", record.certificate)
+    environment = record.client_environment
     assert environment["AWS_CA_BUNDLE"] == record.certificate
     assert not is_healthy(record)  # it has no certificate yet
 
@@ -69,7 +68,7 @@ def test_an_instance_that_enforces_iam_speaks_tls_with_a_certificate_that_functi
 def test_any_other_instance_speaks_no_tls(instance: LocalFiles) -> None:
     record = LocalRecord(4510, GONE)
     assert record.endpoint == "http://127.0.0.1:4510"
-    assert "AWS_CA_BUNDLE" not in client_environment(record.endpoint, "r")
+    assert "AWS_CA_BUNDLE" not in record.client_environment
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"port": 1, "owner": 5}', "{half"])
@@ -152,7 +151,7 @@ def test_one_whose_bringing_up_was_killed_is_cleared_away_with_its_emulator(
 def test_one_that_is_being_brought_up_is_not_disturbed(tmp_path: Path) -> None:
     instances = Instances(tmp_path)
     instances.claim(4510)
-    with pytest.raises(LocalError, match="being brought up on port 4510 already"):
+    with pytest.raises(ConsoleError, match="being brought up on port 4510 already"):
         instances.claim(4510)
 
 

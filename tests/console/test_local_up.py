@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from roundsman_console.local import LocalAws, LocalError
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import check_port, free_port, is_healthy
 from roundsman_console.local.state import Instances
 from tests.console.local_tools import RUNTIME, Tools, make_project
@@ -94,7 +95,7 @@ def test_two_run_side_by_side_with_builds_of_their_own(project: Path) -> None:
 
 def test_a_second_on_the_same_port_is_refused_and_the_first_lives_on(project: Path) -> None:
     with up(project, Tools()) as local:
-        with pytest.raises(LocalError, match=f"runs on port {local.record.port} already"):
+        with pytest.raises(ConsoleError, match=f"runs on port {local.record.port} already"):
             up(project, Tools(), port=local.record.port)
         assert is_healthy(local.record)
 
@@ -104,7 +105,7 @@ def test_a_port_taken_by_another_program_is_one_sentence(project: Path) -> None:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        with pytest.raises(LocalError, match=rf"^Port {port} is taken by another program"):
+        with pytest.raises(ConsoleError, match=rf"^Port {port} is taken by another program"):
             up(project, Tools(), port=port)
     assert_nothing_is_left(project)
 
@@ -121,7 +122,7 @@ def test_an_interrupt_at_any_stage_leaves_nothing_running(project: Path, program
 def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> None:
     port = free_port()
     said = "Building\nError: PythonPipBuilder - no such package\n"
-    with pytest.raises(LocalError) as caught:
+    with pytest.raises(ConsoleError) as caught:
         up(project, Tools(failing={"build": said}), port=port)
     log = project / ".cache" / "logs" / f"local-{port}" / "sam-build.log"
     assert str(caught.value) == (
@@ -133,14 +134,14 @@ def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> N
 
 
 def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> None:
-    with pytest.raises(LocalError, match=r"^sam deploy failed: Error: no changeset"):
+    with pytest.raises(ConsoleError, match=r"^sam deploy failed: Error: no changeset"):
         up(project, Tools(failing={"deploy": "waiting\nError: no changeset\n"}))
     assert_nothing_is_left(project)
 
 
 def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: Path) -> None:
     said = "Collecting x\nERROR: No matching distribution found for x\n"
-    with pytest.raises(LocalError, match="pip said: ERROR: No matching distribution found for x"):
+    with pytest.raises(ConsoleError, match="pip said: ERROR: No matching distribution found for x"):
         up(project, Tools(failing={"pip": said}))
     assert_nothing_is_left(project)
     tools = Tools()
@@ -150,14 +151,16 @@ def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: P
 
 def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
     said = "The virtual environment was not created: ensurepip is not available"
-    with pytest.raises(LocalError, match=r"python3-venv for it\. It said: The virtual environment"):
+    with pytest.raises(
+        ConsoleError, match=r"python3-venv for it\. It said: The virtual environment"
+    ):
         up(project, Tools(failing={"venv": said}))
     assert_nothing_is_left(project)
 
 
 def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
-    with pytest.raises(LocalError, match="The emulator ended as it started: no room left"):
+    with pytest.raises(ConsoleError, match="The emulator ended as it started: no room left"):
         up(project, tools)
     assert_nothing_is_left(project)
 
@@ -172,13 +175,13 @@ def test_a_changed_lock_makes_a_new_environment(project: Path) -> None:
 
 def test_a_missing_lock_is_one_sentence(project: Path) -> None:
     (project / "requirements" / "emulator.txt").unlink()
-    with pytest.raises(LocalError, match=r"Cannot read .*emulator\.txt"):
+    with pytest.raises(ConsoleError, match=r"Cannot read .*emulator\.txt"):
         up(project, Tools())
 
 
 def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "samcli", None)
-    with pytest.raises(LocalError, match="SAM CLI is not installed beside roundsman"):
+    with pytest.raises(ConsoleError, match="SAM CLI is not installed beside roundsman"):
         up(project, Tools())
     assert_nothing_is_left(project)
 
@@ -197,12 +200,12 @@ def test_what_cannot_be_is_refused_before_anything_is_run(
     project: Path, options: dict[str, object], sentence: str
 ) -> None:
     tools = Tools()
-    with pytest.raises(LocalError, match=sentence):
+    with pytest.raises(ConsoleError, match=sentence):
         up(project, tools, **options)
     assert tools.calls == []
     assert_nothing_is_left(project)
 
 
 def test_outside_a_project_it_says_so(tmp_path: Path) -> None:
-    with pytest.raises(LocalError, match=r"There is no template\.yaml in"):
+    with pytest.raises(ConsoleError, match=r"There is no template\.yaml in"):
         up(tmp_path, Tools())

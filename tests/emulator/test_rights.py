@@ -122,8 +122,8 @@ def test_the_whole_demo_goes_as_expected_with_iam_enforced(enforced: DeployedSta
     with watching(Console(file=said), sent) as watch:
         bench = Bench(enforced.aws.outputs, enforced.services)
         enforced.services.application.set_faults({"rules": fault_rules(CASES)})
-        ended = send_and_watch(bench, sent, watch, PATIENCE * 2)
-    assert ended.summary.all_differences() == [], said.getvalue()
+        summary = send_and_watch(bench, sent, watch, PATIENCE * 2)
+    assert summary.all_differences() == [], said.getvalue()
     assert refusals(enforced) == 0
 
 

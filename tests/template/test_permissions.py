@@ -1,10 +1,11 @@
 """Each function may do what it does and no more; nothing is readable at rest or on the way."""
 
 import re
+from collections.abc import Iterator
 
 import pytest
 
-from roundsman.testing.stack.template import Document, mapping_of
+from roundsman.testing.stack.template import Document, Json, mapping_of
 from tests.project import TEMPLATE
 from tests.template.reading import (
     allowed_to,
@@ -76,6 +77,23 @@ def test_no_policy_allows_an_action_or_a_thing_by_wildcard(document: Document) -
         for resource in items(statement["Resource"]):
             text = target(resource)
             assert "*" not in text or text == REPLY_QUEUES_OF_APPLICATIONS, owner
+
+
+def grants(node: Json) -> Iterator[Document]:
+    """Each statement below a node that allows something, except who may assume a role."""
+    if isinstance(node, dict):
+        if node.get("Effect") == "Allow":
+            yield node
+        for key, value in node.items():
+            yield from grants(value) if key != "AssumeRolePolicyDocument" else ()
+    elif isinstance(node, list):
+        for item in node:
+            yield from grants(item)
+
+
+def test_every_grant_is_in_a_policy_that_is_checked_for_wildcards(document: Document) -> None:
+    checked = [statement for _, statement in every_policy(document)]
+    assert [statement for statement in grants(document) if statement not in checked] == []
 
 
 def test_no_role_holds_a_policy_of_aws_which_would_name_no_resource(document: Document) -> None:

@@ -1,10 +1,6 @@
 """`roundsman demo`: runs the stack on a local AWS with sample orders, some of which fail."""
 
 import json
-import signal
-from collections.abc import Iterator
-from contextlib import contextmanager
-from types import FrameType
 from typing import Annotated
 
 import typer
@@ -13,12 +9,12 @@ from rich.console import Console
 
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.errors import sentence_of
-from roundsman.model.json import Json
-from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.cli_errors import FAILED, sentences
+from roundsman_console.demo.report import as_json as report_json
 from roundsman_console.demo.report import print_summary
-from roundsman_console.demo.run import EndedRun, run_demo
-from roundsman_console.demo.summary import as_json as summary_json
-from roundsman_console.local import LocalError
+from roundsman_console.demo.run import run_demo
+from roundsman_console.demo.summary import Summary
+from roundsman_console.local.process import stopped_by_signals
 
 
 def demo_command(
@@ -39,62 +35,18 @@ def demo_command(
 
     Example: roundsman demo --json
     """
-    with sentences(), _ended_by_any_signal():
+    with sentences(), stopped_by_signals():
         console = Console(stderr=as_json, highlight=False)
         try:
-            ended = _run(console, timeout, enforce_iam=iam)
-        except ConsoleError as error:
+            summary = run_demo(console, timeout, enforce_iam=iam)
+        except (RoundsmanError, ClientError, BotoCoreError) as error:
             if as_json:
-                print(json.dumps(_nothing_ran(str(error))))
+                nothing_ran = Summary((), (), (), (), differences=(sentence_of(error),))
+                print(json.dumps(report_json(nothing_ran)))
             raise
     if as_json:
-        print(json.dumps(summary_json(ended.summary, ended.seconds)))
+        print(json.dumps(report_json(summary)))
     else:
-        print_summary(console, ended.summary, ended.seconds)
-    if not ended.summary.ok:
+        print_summary(console, summary)
+    if not summary.ok:
         raise typer.Exit(FAILED)
-
-
-def _run(console: Console, timeout: float, *, enforce_iam: bool) -> EndedRun:
-    try:
-        return run_demo(console, timeout, enforce_iam=enforce_iam)
-    except LocalError as error:
-        raise ConsoleError(str(error)) from error
-    except (ClientError, BotoCoreError, RoundsmanError) as error:
-        raise ConsoleError(sentence_of(error)) from error
-
-
-def _nothing_ran(sentence: str) -> dict[str, Json]:
-    return {
-        "ok": False,
-        "orders": [],
-        "alerts": [],
-        "effects": [],
-        "queues": {"lookedAt": 0, "messages": 0},
-        "differences": [sentence],
-        "seconds": 0.0,
-    }
-
-
-@contextmanager
-def _ended_by_any_signal() -> Iterator[None]:
-    """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is removed before the exit."""
-
-    def ended(number: int, frame: FrameType | None) -> None:
-        del number, frame  # unused arguments of a signal handler
-        raise KeyboardInterrupt
-
-    # SIGINT is set too, because a shell starts background jobs with SIGINT ignored. An ignored
-    # SIGHUP stays ignored, because nohup relies on it.
-    numbers = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
-        numbers.append(signal.SIGHUP)
-    before = {number: signal.signal(number, ended) for number in numbers}
-    try:
-        yield
-    except KeyboardInterrupt:
-        typer.echo("Stopped; nothing is left running.", err=True)
-        raise
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

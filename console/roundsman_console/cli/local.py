@@ -1,23 +1,22 @@
 """`roundsman local up | status | down`: starts, checks and removes a local AWS."""
 
 import json
-import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.table import Table
 
-from roundsman_console.local.aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws, uninterrupted
+from roundsman_console.cli_errors import ConsoleError, sentences
+from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.files import find_project
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
+from roundsman_console.local.process import stopped_by_signals, uninterrupted
 from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.project import find_project
 from roundsman_console.local.state import Instances, LocalFiles
 
 local_app = typer.Typer(
@@ -131,10 +130,10 @@ def down(
     with _sentences():
         found = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
         if port is not None and not found:
-            raise LocalError(f"No local AWS runs here on port {port}.")
+            raise ConsoleError(f"No local AWS runs here on port {port}.")
         if len(found) > 1 and not everything:
             ports = ", ".join(str(instance.port) for instance in found)
-            raise LocalError(f"Several run, on ports {ports}: say which with --port, or --all.")
+            raise ConsoleError(f"Several run, on ports {ports}: say which with --port, or --all.")
         for instance in found:
             with uninterrupted():
                 instance.remove()
@@ -222,28 +221,9 @@ def _status_table(found: list[tuple[LocalFiles, str]], project: Path) -> Table:
 
 @contextmanager
 def _sentences() -> Iterator[None]:
-    """Print an error in the `with` block as one sentence, and raise typer.Exit.
-
-    SIGTERM and SIGHUP are handled like Ctrl-C.
-    """
-
-    def ended(number: int, frame: FrameType | None) -> None:
-        del number, frame  # unused arguments of a signal handler
-        raise KeyboardInterrupt
-
-    before = {number: signal.signal(number, ended) for number in (signal.SIGTERM, signal.SIGHUP)}
-    complaints = Console(stderr=True, highlight=False, soft_wrap=True)
-    try:
-        yield
-    except LocalError as error:
-        complaints.print(str(error), style="red", markup=False)
-        raise typer.Exit(1) from error
-    except OSError as error:
-        complaints.print(f"The local AWS cannot go on: {error}.", style="red", markup=False)
-        raise typer.Exit(1) from error
-    except KeyboardInterrupt as error:
-        complaints.print("Stopped; nothing is left running.", markup=False)
-        raise typer.Exit(130) from error
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)
+    """Print an error in the `with` block as one sentence, and raise typer.Exit."""
+    with sentences(), stopped_by_signals():
+        try:
+            yield
+        except OSError as error:
+            raise ConsoleError(f"The local AWS cannot go on: {error}.") from error

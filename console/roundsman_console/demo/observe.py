@@ -1,18 +1,20 @@
-"""Reads the facts of a run from the stack's tables and queues and from the remote services."""
+"""Sends the orders to the deployed stack, and reads the facts of a run from outside it.
+
+The facts are in its tables and queues, in the alerts that it sends, and at the remote services.
+"""
 
 import json
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 import boto3
+import jmespath
 from botocore.config import Config
 
 from roundsman.aws.dynamodb.codec import read_order, read_task
-from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
 from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.demo.alerts import AlertInbox
 from roundsman_console.demo.facts import (
     AlertSeen,
     DemoFacts,
@@ -20,11 +22,12 @@ from roundsman_console.demo.facts import (
     QueueDepth,
     SeenRejection,
 )
-from roundsman_console.demo.queues import all_queues, depth, drained
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
+    from mypy_boto3_sqs import SQSClient
 
+ALERT_QUEUE = "roundsman-demo-alerts"
 CONFIG = Config(
     connect_timeout=5,
     read_timeout=30,  # seconds; the emulator shares the processor with the functions that it runs
@@ -44,12 +47,33 @@ class Bench:
         self._services = services
         self._dynamodb = boto3.client("dynamodb", config=CONFIG)
         self._sqs = boto3.client("sqs", config=CONFIG)
-        self._inbox = AlertInbox(self._sqs, boto3.client("sns", config=CONFIG))
-        self._inbox.subscribe(outputs["AlertTopicArn"])
+        self._alert_queue = self._subscribed_queue(outputs["AlertTopicArn"])
         self._alerts: list[AlertSeen] = []
         self._rejections: list[SeenRejection] = []
         self._queues: dict[str, bool] = {}
         self._first_rows: dict[str, OrderRow] = {}
+
+    def _subscribed_queue(self, topic: str) -> str:
+        """Create an operator's queue, subscribe it to the AlertTopic, and return its URL."""
+        url = self._sqs.create_queue(QueueName=ALERT_QUEUE)["QueueUrl"]
+        attributes = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn"])
+        arn = attributes["Attributes"]["QueueArn"]
+        policy = {
+            "Version": "2012-10-17",
+            "Statement": [
+                {
+                    "Effect": "Allow",
+                    "Principal": {"Service": "sns.amazonaws.com"},
+                    "Action": "sqs:SendMessage",
+                    "Resource": arn,
+                    "Condition": {"ArnEquals": {"aws:SourceArn": topic}},
+                }
+            ],
+        }
+        self._sqs.set_queue_attributes(QueueUrl=url, Attributes={"Policy": json.dumps(policy)})
+        sns = boto3.client("sns", config=CONFIG)
+        sns.subscribe(TopicArn=topic, Protocol="sqs", Endpoint=arn)
+        return url
 
     def send(self, body: str) -> None:
         """Send an order event to the SubmissionQueue, as an application does."""
@@ -66,7 +90,7 @@ class Bench:
 
     def new_alerts(self) -> list[AlertSeen]:
         """Return the alerts that arrived since the last call."""
-        found = self._inbox.take()
+        found = [read_notification(text) for text in drained(self._sqs, self._alert_queue)]
         self._alerts += found
         return found
 
@@ -97,23 +121,33 @@ class Bench:
 
     def hanging(self) -> int:
         """Return the number of calls that hang at the remote services."""
-        found = self._services.application.faults()["hanging"]
-        return found if isinstance(found, int) else 0
+        return cast("int", self._services.application.faults()["hanging"])
 
     def facts(self) -> DemoFacts:
         """Read all facts as they are now."""
         self.new_alerts()
         self.new_rejections()
-        application = self._services.application
+        effects = cast("list[Mapping[str, Any]]", self._services.application.effects())
+        rules = cast("list[Mapping[str, int]]", self._services.application.faults()["counts"])
         return DemoFacts(
             tasks=self.tasks(),
             rows=self._rows(),
             first_rows=self._first_rows,
             rejections=tuple(self._rejections),
             alerts=tuple(self._alerts),
-            effects=tuple(_effect(found) for found in application.effects()),
+            effects=tuple(
+                LedgerEffect(
+                    key=effect["key"],
+                    order_id=effect["orderId"],
+                    service=effect["service"],
+                    effects=effect["effects"],
+                    calls=effect["calls"],
+                    undone=effect["undone"],
+                )
+                for effect in effects
+            ),
             queues=tuple(self.queues()),
-            struck=tuple(_struck(application.faults()["counts"])),
+            struck=tuple(rule["struck"] for rule in rules),
             hanging=self.hanging(),
         )
 
@@ -137,21 +171,65 @@ def read_rejection(text: str) -> SeenRejection:
         return SeenRejection(body=text, problems=())
 
 
-def _effect(found: Json) -> LedgerEffect:
-    if not isinstance(found, Mapping):
-        raise TypeError("the ledger's entries are objects")
-    effects, calls = found["effects"], found["calls"]
-    return LedgerEffect(
-        key=str(found["key"]),
-        order_id=str(found["orderId"]),
-        service=str(found["service"]),
-        effects=effects if isinstance(effects, int) else 0,
-        calls=calls if isinstance(calls, int) else 0,
-        undone=found.get("undone") is True,
+def read_notification(text: str) -> AlertSeen:
+    """Parse an SNS notification. One that is not about a task (an alarm) has no order ID."""
+    envelope = _object(text)
+    message = str(envelope.get("Message", ""))
+    alert = _object(message)
+    order_id = jmespath.search("samples[0].orderId", alert)
+    # For a failure group, the last command is about one order.
+    look = jmespath.search("do.look[-1] || do.look", alert)
+    return AlertSeen(
+        subject=str(envelope.get("Subject") or "(no subject)"),
+        reason=str(alert.get("summary") or alert.get("NewStateReason") or message),
+        order_id=str(order_id) if order_id else None,
+        kind=str(alert.get("alert", "")),
+        look=str(look or ""),
     )
 
 
-def _struck(counts: Json) -> Iterator[int]:
-    for each in counts if isinstance(counts, list) else []:
-        struck = each.get("struck") if isinstance(each, Mapping) else None
-        yield struck if isinstance(struck, int) else 0
+def _object(text: str) -> Mapping[str, object]:
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def drained(sqs: "SQSClient", url: str) -> Iterator[str]:
+    """Receive and delete every message in a queue, and yield its body."""
+    while messages := sqs.receive_message(QueueUrl=url, MaxNumberOfMessages=10).get("Messages"):
+        for message in messages:
+            sqs.delete_message(QueueUrl=url, ReceiptHandle=message["ReceiptHandle"])
+            yield message["Body"]
+
+
+def depth(sqs: "SQSClient", url: str) -> int:
+    """Return the approximate number of messages in a queue: visible, in flight and delayed."""
+    counts = sqs.get_queue_attributes(
+        QueueUrl=url,
+        AttributeNames=[
+            "ApproximateNumberOfMessages",
+            "ApproximateNumberOfMessagesNotVisible",
+            "ApproximateNumberOfMessagesDelayed",
+        ],
+    )["Attributes"]
+    return sum(map(int, counts.values()))
+
+
+def all_queues(sqs: "SQSClient") -> dict[str, bool]:
+    """Return the URL of every queue, and whether it is the dead-letter queue of another queue."""
+    urls = [
+        url
+        for page in sqs.get_paginator("list_queues").paginate()
+        for url in page.get("QueueUrls", [])
+    ]
+    arns: dict[str, str] = {}
+    targets: set[str] = set()
+    for url in urls:
+        found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["QueueArn", "RedrivePolicy"])
+        attributes = found["Attributes"]
+        arns[url] = attributes["QueueArn"]
+        if "RedrivePolicy" in attributes:
+            targets.add(json.loads(attributes["RedrivePolicy"])["deadLetterTargetArn"])
+    return {url: arns[url] in targets for url in urls}

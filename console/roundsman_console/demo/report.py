@@ -1,19 +1,17 @@
-"""Prints the result of a run for people."""
+"""The result of a run, printed for people or as JSON for scripts."""
 
 from rich.console import Console
 from rich.table import Table
 
-from roundsman_console.demo.summary import Summary
+from roundsman.model.json import Json
+from roundsman_console.demo.summary import OrderVerdict, Summary
 from roundsman_console.sanitize import plain
 
 WIDE = 110  # characters; a narrower terminal omits the column "What happens"
 
 
-def print_summary(console: Console, summary: Summary, seconds: float) -> None:
-    """Print the expected and actual end of each order, the effects, and the differences.
-
-    `seconds` is the duration of the run.
-    """
+def print_summary(console: Console, summary: Summary) -> None:
+    """Print the expected and actual end of each order, the effects, and the differences."""
     console.print()
     console.print(_orders(summary, wide=console.width >= WIDE))
     console.print()
@@ -24,9 +22,9 @@ def print_summary(console: Console, summary: Summary, seconds: float) -> None:
     console.print(plain(f"Queues: {len(summary.queues)}, with {left} messages left in them"))
     differences = summary.all_differences()
     if not differences:
-        console.print(plain(f"All is as expected, after {seconds:.0f} s.", "bold green"))
+        console.print(plain(f"All is as expected, after {summary.seconds:.0f} s.", "bold green"))
         return
-    console.print(plain(f"Not as expected, after {seconds:.0f} s:", "bold red"))
+    console.print(plain(f"Not as expected, after {summary.seconds:.0f} s:", "bold red"))
     for difference in differences:
         console.print(plain(f"- {difference}"), soft_wrap=True)
 
@@ -69,3 +67,51 @@ def _effects(console: Console, summary: Summary) -> None:
 
 def _shortened(text: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
+
+
+def as_json(summary: Summary) -> dict[str, Json]:
+    """Return the summary as JSON for scripts."""
+    return {
+        "ok": summary.ok,
+        "orders": [_order_json(verdict) for verdict in summary.verdicts],
+        "alerts": [
+            {
+                "orderId": alert.order_id,
+                "kind": alert.kind,
+                "subject": alert.subject,
+                "reason": alert.reason,
+                "look": alert.look,
+            }
+            for alert in summary.alerts
+        ],
+        "effects": [
+            {
+                "key": effect.key,
+                "orderId": effect.order_id,
+                "service": effect.service,
+                "effects": effect.effects,
+                "calls": effect.calls,
+                "undone": effect.undone,
+            }
+            for effect in summary.effects
+        ],
+        "queues": {
+            "lookedAt": len(summary.queues),
+            "messages": sum(depth.messages for depth in summary.queues),
+        },
+        "differences": summary.all_differences(),
+        "seconds": round(summary.seconds, 1),
+    }
+
+
+def _order_json(verdict: OrderVerdict) -> Json:
+    return {
+        "orderId": verdict.case.order_id,
+        "event": verdict.case.event,
+        "shows": verdict.case.shows,
+        "expected": verdict.case.end.value,
+        "actual": verdict.actual,
+        "ok": verdict.ok,
+        "detail": "; ".join(verdict.differences) or verdict.detail,
+        "failureCounts": dict(verdict.failure_counts),
+    }

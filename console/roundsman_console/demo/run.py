@@ -5,7 +5,6 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
@@ -19,8 +18,8 @@ from roundsman_console.demo.scenario import CASES, SentOrder, fault_rules, read_
 from roundsman_console.demo.summary import Summary, summarise
 from roundsman_console.demo.watch import RunWatch, watching
 from roundsman_console.local import LocalAws
-from roundsman_console.local.files import cache_folder, find_project
 from roundsman_console.local.progress import shown_progress
+from roundsman_console.local.project import cache_folder, find_project
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is over
@@ -29,21 +28,12 @@ QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is ove
 PARAMETERS = {"SupervisorIntervalSeconds": "5"}
 
 
-@dataclass(frozen=True)
-class EndedRun:
-    """A run that ended or timed out."""
-
-    summary: Summary
-    seconds: float
-    """The duration since the first message was sent."""
-
-
-def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> EndedRun:
+def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> Summary:
     """Run the whole demo. In every case, everything that it started is stopped.
 
     `timeout` limits the wait for the orders, in seconds. With `enforce_iam`, each function has only
-    the permissions of its role. Raises LocalError if the local AWS cannot be started, and
-    ConsoleError if the orders cannot be read.
+    the permissions of its role. Raises ConsoleError if the local AWS cannot be started or
+    the orders cannot be read.
     """
     project = find_project(Path.cwd()).resolve()
     sent = _events(project / "events")
@@ -60,10 +50,10 @@ def run_demo(console: Console, timeout: float, *, enforce_iam: bool = False) -> 
         with local, pointed_at(local.environment), watching(console, sent) as watch:
             bench = Bench(local.outputs, services)
             services.application.set_faults({"rules": fault_rules(CASES)})
-            ended = send_and_watch(bench, sent, watch, timeout)
-            if not ended.summary.ok:
+            summary = send_and_watch(bench, sent, watch, timeout)
+            if not summary.ok:
                 _keep_log(project, local, console)
-    return ended
+    return summary
 
 
 def _events(folder: Path) -> list[SentOrder]:
@@ -75,7 +65,7 @@ def _events(folder: Path) -> list[SentOrder]:
 
 def send_and_watch(
     bench: Bench, sent: Sequence[SentOrder], watch: RunWatch, timeout: float
-) -> EndedRun:
+) -> Summary:
     """Send the orders, then those that repeat or cancel others, and wait until all are settled.
 
     The run is over when the queues have been empty for `QUIET_FOR` seconds, or after `timeout`
@@ -99,11 +89,12 @@ def send_and_watch(
         elif all_settled(sent, seen) and _is_quiet(bench):
             quiet_since = quiet_since if quiet_since is not None else elapsed
             if elapsed - quiet_since >= QUIET_FOR:
-                return EndedRun(summarise(sent, bench.facts()), elapsed)
+                return summarise(sent, bench.facts(), seconds=elapsed)
         else:
             quiet_since = None
         if elapsed >= timeout:
-            return _out_of_time(bench, sent, seen, elapsed)
+            late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
+            return summarise(sent, bench.facts(), seconds=elapsed, still_open=late)
         time.sleep(LOOK_EVERY)
 
 
@@ -139,14 +130,6 @@ def _is_quiet(bench: Bench) -> bool:
     return not any(depth.messages for depth in bench.queues() if not depth.dead_letters)
 
 
-def _out_of_time(
-    bench: Bench, sent: Sequence[SentOrder], seen: Snapshot, elapsed: float
-) -> EndedRun:
-    facts = bench.facts()
-    late = [f"after {elapsed:.0f} s {sentence}" for sentence in still_open(sent, seen)]
-    return EndedRun(summarise(sent, facts, still_open=late), elapsed)
-
-
 def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
     """Copy the emulator's log, which is removed with the emulator."""
     kept = cache_folder(project) / "logs" / "demo-emulator.log"
@@ -167,11 +150,10 @@ def pointed_at(variables: Mapping[str, str]) -> Iterator[None]:
     afterwards: they may be those of the user's own AWS account.
     """
     before, session = dict(os.environ), boto3.DEFAULT_SESSION
-    direct = ",".join(filter(None, [before.get("NO_PROXY", before.get("no_proxy")), "127.0.0.1"]))
     for name in before:
         if name.startswith("AWS_"):
             del os.environ[name]
-    os.environ.update(variables, NO_PROXY=direct, no_proxy=direct)
+    os.environ.update(variables)
     boto3.DEFAULT_SESSION = None
     try:
         yield

@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepRecord, Task, Termination, idempotency_key
 from roundsman_console.demo.facts import (
@@ -46,6 +45,8 @@ class Summary:
     queues: tuple[QueueDepth, ...]
     differences: tuple[str, ...]
     """The differences that do not belong to one message."""
+    seconds: float = 0.0
+    """The duration since the first message was sent."""
 
     @property
     def ok(self) -> bool:
@@ -62,7 +63,11 @@ class Summary:
 
 
 def summarise(
-    sent: Sequence[SentOrder], facts: DemoFacts, *, still_open: Sequence[str] = ()
+    sent: Sequence[SentOrder],
+    facts: DemoFacts,
+    *,
+    seconds: float = 0.0,
+    still_open: Sequence[str] = (),
 ) -> Summary:
     """Compare the facts of a run with the scenario.
 
@@ -84,42 +89,8 @@ def summarise(
         effects=tuple(facts.effects),
         queues=tuple(facts.queues),
         differences=tuple(differences),
+        seconds=seconds,
     )
-
-
-def as_json(summary: Summary, seconds: float) -> dict[str, Json]:
-    """Return the summary as JSON for scripts."""
-    return {
-        "ok": summary.ok,
-        "orders": [_order_json(verdict) for verdict in summary.verdicts],
-        "alerts": [
-            {
-                "orderId": alert.order_id,
-                "kind": alert.kind,
-                "subject": alert.subject,
-                "reason": alert.reason,
-                "look": alert.look,
-            }
-            for alert in summary.alerts
-        ],
-        "effects": [
-            {
-                "key": effect.key,
-                "orderId": effect.order_id,
-                "service": effect.service,
-                "effects": effect.effects,
-                "calls": effect.calls,
-                "undone": effect.undone,
-            }
-            for effect in summary.effects
-        ],
-        "queues": {
-            "lookedAt": len(summary.queues),
-            "messages": sum(depth.messages for depth in summary.queues),
-        },
-        "differences": list(summary.all_differences()),
-        "seconds": round(seconds, 1),
-    }
 
 
 def perform_key(order_id: str, step: str) -> str:
@@ -130,19 +101,6 @@ def perform_key(order_id: str, step: str) -> str:
 def undo_key(order_id: str, step: str) -> str:
     """Return the idempotency key of `undo` for a step in its first round at its first agent."""
     return idempotency_key(order_id, step, "undo", StepRecord())
-
-
-def _order_json(verdict: OrderVerdict) -> Json:
-    return {
-        "orderId": verdict.case.order_id,
-        "event": verdict.case.event,
-        "shows": verdict.case.shows,
-        "expected": verdict.case.end.value,
-        "actual": verdict.actual,
-        "ok": verdict.ok,
-        "detail": "; ".join(verdict.differences) or verdict.detail,
-        "failureCounts": dict(verdict.failure_counts),
-    }
 
 
 def _verdict(one: SentOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> OrderVerdict:

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TypeAlias
 
 from rich.console import Console, Group
 from rich.live import Live
@@ -32,29 +32,6 @@ _STYLES = {str(state): style for state, style in STATE_STYLES.items()} | {
     ExpectedEnd.NOTHING_NEW: "green",
     ExpectedEnd.ACCEPTED: "green",
 }
-
-
-class RunWatch(Protocol):
-    """Shows the progress of a run."""
-
-    def show(self, seen: Snapshot) -> None:
-        """Show the current state of the run."""
-
-    def alert(self, alert: AlertSeen) -> None:
-        """Show an alert that arrived."""
-
-    def rejected(self, rejection: SeenRejection, event: str) -> None:
-        """Show a rejected message; `event` is its file."""
-
-
-@contextmanager
-def watching(console: Console, sent: Sequence[SentOrder]) -> Iterator[RunWatch]:
-    """Yield a RunWatch for this console: a live table on a terminal, otherwise plain lines."""
-    if not console.is_terminal:
-        yield PlainWatch(console, sent)
-        return
-    with Live(console=console, refresh_per_second=REFRESHES) as live:
-        yield LiveWatch(live, sent)
 
 
 class PlainWatch:
@@ -125,6 +102,19 @@ class LiveWatch:
             self._live.console.print(
                 plain(f"       {path}: {problem}"), overflow="ellipsis", no_wrap=True
             )
+
+
+RunWatch: TypeAlias = PlainWatch | LiveWatch
+
+
+@contextmanager
+def watching(console: Console, sent: Sequence[SentOrder]) -> Iterator[RunWatch]:
+    """Yield a watch for this console: a live table on a terminal, otherwise plain lines."""
+    if not console.is_terminal:
+        yield PlainWatch(console, sent)
+        return
+    with Live(console=console, refresh_per_second=REFRESHES) as live:
+        yield LiveWatch(live, sent)
 
 
 def tasks_table(sent: Sequence[SentOrder], seen: Snapshot, at: int, *, wide: bool) -> Table:

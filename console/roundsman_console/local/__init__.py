@@ -1,6 +1,5 @@
 """A local AWS: an emulator on loopback with the deployed stack, without an account or Docker."""
 
 from roundsman_console.local.aws import DEFAULT_PORT, DEFAULT_STACK, LocalAws
-from roundsman_console.local.errors import LocalError
 
-__all__ = ["DEFAULT_PORT", "DEFAULT_STACK", "LocalAws", "LocalError"]
+__all__ = ["DEFAULT_PORT", "DEFAULT_STACK", "LocalAws"]

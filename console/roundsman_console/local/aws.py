@@ -1,29 +1,28 @@
 """Starts, restarts and stops a local AWS with the project's stack, for commands and for tests."""
 
-import signal
-import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from roundsman_console.local.deploy import (
-    build_and_deploy,
-    check_sam,
-    check_stack_name,
-    client_environment,
-)
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.deploy import build_and_deploy, check_sam, check_stack_name
 from roundsman_console.local.emulator import check_port, free_port, start
-from roundsman_console.local.environment import EmulatorEnvironment, ensure_environment
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.files import find_project
+from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
-from roundsman_console.local.process import ProcessIdentity, end_group
-from roundsman_console.local.progress import ProgressListener, Quiet
+from roundsman_console.local.process import (
+    ProcessIdentity,
+    ProgramRunner,
+    end_group,
+    run,
+    uninterrupted,
+)
+from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local.project import find_project
 from roundsman_console.local.rights import allow_batches, enforcing
-from roundsman_console.local.run import ProgramRunner, run
 from roundsman_console.local.state import Instances, LocalFiles, LocalRecord
 
 DEFAULT_PORT = 4510
@@ -68,20 +67,17 @@ class LocalAws:
         each function has only the permissions of its role, and the emulator uses TLS;
         `local.rights` describes what is added to the roles.
 
-        Raises LocalError with a sentence for the user. After any exception, nothing keeps running.
+        Raises ConsoleError with a sentence for the user. After any exception, nothing runs.
         """
-        progress = progress or Quiet()
+        progress = progress or ProgressListener()
         project = find_project(project or Path.cwd()).resolve()
         check_stack_name(stack)
         if not 0 <= port <= 65535:
-            raise LocalError(f"A port is a number from 0 to 65535; {port} is not.")
+            raise ConsoleError(f"A port is a number from 0 to 65535; {port} is not.")
         check_sam()
         declared = declared_parameters(project / "template.yaml")
-        # The Python that runs this creates the environment, so the version is known.
-        runtime = EmulatorEnvironment(Path(), Path()).runtime
-        chosen = choose_parameters(declared, parameters or {}, services, runtime)
-        instances = Instances(project)
-        instance, record = instances.claim(port or free_port())
+        chosen = choose_parameters(declared, parameters or {}, services, RUNTIME)
+        instance, record = Instances(project).claim(port or free_port())
         with _removed_on_failure(instance):
             check_port(instance.port)
             environment = ensure_environment(project, progress, runner)
@@ -90,10 +86,7 @@ class LocalAws:
             if enforce_iam:
                 record, variables = enforcing(instance, record)
                 extra |= variables
-
-            def start_it(record: LocalRecord) -> tuple[LocalRecord, ProcessIdentity]:
-                return start(instance, record, environment, extra)
-
+            start_it = partial(start, instance, environment=environment, extra=extra)
             record, emulator = start_it(record)
             outputs = build_and_deploy(
                 project,
@@ -149,7 +142,7 @@ class LocalAws:
     @property
     def environment(self) -> dict[str, str]:
         """The environment variables that make an AWS client use this emulator."""
-        return client_environment(self.endpoint, self.region, self.record.certificate)
+        return self.record.client_environment
 
     def worker_pids(self, function_name: str) -> list[int]:
         """Return the process IDs of a function's sandboxes, busy or idle.
@@ -163,8 +156,8 @@ class LocalAws:
 
         With PERSIST_STATE=1 in `emulator_environment`, the emulator restores its tables, queues,
         messages, topics, functions and event source mappings. It saves them only when it is stopped
-        in an orderly way. Without this variable, it starts empty. Raises LocalError if it does not
-        start; nothing keeps running then.
+        in an orderly way. Without this variable, it starts empty. Raises ConsoleError if it does
+        not start; nothing keeps running then.
         """
         with _removed_on_failure(self._instance):
             end_group(self._emulator, patience=SAVED_WITHIN)
@@ -196,22 +189,3 @@ def _removed_on_failure(instance: LocalFiles) -> Iterator[None]:
         with uninterrupted():
             instance.remove(keep_logs=True)
         raise
-
-
-@contextmanager
-def uninterrupted() -> Iterator[None]:
-    """Ignore SIGINT and SIGTERM inside the context.
-
-    A second Ctrl-C cannot interrupt the cleanup after the first one.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread receives signals
-        return
-    before = {
-        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
-    }
-    try:
-        yield
-    finally:
-        for number, handler in before.items():
-            signal.signal(number, handler)

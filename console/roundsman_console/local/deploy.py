@@ -1,4 +1,7 @@
-"""Builds the project's template and deploys it to the emulator with the SAM CLI."""
+"""Builds the project's template, deploys it to the emulator with the SAM CLI, and reads the stack.
+
+Neither sees the user's own AWS account and settings.
+"""
 
 import importlib.util
 import json
@@ -9,53 +12,37 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
+import boto3
+import botocore.session
+from botocore.config import Config
+from botocore.exceptions import BotoCoreError, ClientError
+
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
-from roundsman_console.local.errors import LocalError
+from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
 from roundsman_console.local.progress import ProgressListener
-from roundsman_console.local.run import ProgramRunner, last_error, plain_environment, run
-from roundsman_console.local.stack import deploy_failure, stack_outputs
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
-_CAPABILITIES = ["CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"]
 _UNATTENDED = [
-    *("--capabilities", *_CAPABILITIES),
+    *("--capabilities", "CAPABILITY_IAM", "CAPABILITY_NAMED_IAM", "CAPABILITY_AUTO_EXPAND"),
     "--no-confirm-changeset",
     "--no-fail-on-empty-changeset",
     "--no-progressbar",
 ]
 
 
-def client_environment(endpoint: str, region: str, certificate: str = "") -> dict[str, str]:
-    """Return the environment variables that make an AWS client use the emulator.
-
-    They also hide the configuration and the credentials of a real account. `certificate` is the
-    path of the emulator's certificate; empty without TLS.
-    """
-    return {
-        **({"AWS_CA_BUNDLE": certificate} if certificate else {}),
-        "AWS_ENDPOINT_URL": endpoint,
-        "AWS_ACCESS_KEY_ID": "test",
-        "AWS_SECRET_ACCESS_KEY": "test",
-        "AWS_DEFAULT_REGION": region,
-        "AWS_REGION": region,
-        "AWS_CONFIG_FILE": os.devnull,
-        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
-        "AWS_EC2_METADATA_DISABLED": "true",
-    }
-
-
 def check_sam() -> None:
-    """Raise LocalError unless the SAM CLI is installed in this Python."""
+    """Raise ConsoleError unless the SAM CLI is installed in this Python."""
     if importlib.util.find_spec("samcli") is None:
-        raise LocalError(
+        raise ConsoleError(
             f"The SAM CLI is not installed beside roundsman (in {sys.prefix}): run `make install`."
         )
 
 
 def check_stack_name(name: str) -> None:
-    """Raise LocalError for a stack name that CloudFormation would reject."""
+    """Raise ConsoleError for a stack name that CloudFormation would reject."""
     if not re.fullmatch(r"[A-Za-z][-A-Za-z0-9]{0,127}", name):
-        raise LocalError(
+        raise ConsoleError(
             "A stack's name is a letter, then letters, digits and hyphens, 128 at most; "
             f"{name!r} is not."
         )
@@ -73,10 +60,9 @@ def build_and_deploy(
 ) -> dict[str, str]:
     """Build `template.yaml` in the instance's folder, deploy it, and return the stack's outputs.
 
-    The project's own `.aws-sam` and samconfig.toml are neither read nor written. Raises LocalError
-    with the reason and the path of the log.
+    The project's own `.aws-sam` and samconfig.toml are neither read nor written. Raises
+    ConsoleError with the reason and the path of the log.
     """
-    region, stack = record.region, record.stack
     work = instance.folder / "sam"
     work.mkdir(exist_ok=True)
     # An empty file, so that SAM does not read the project's own, which is for AWS.
@@ -87,57 +73,110 @@ def build_and_deploy(
     if parameters:
         overrides = [f'{name}="{value}"' for name, value in parameters.items()]
         common += ["--parameter-overrides", *overrides]
-    built = work / "build"
 
-    def sam(name: str, *arguments: str) -> tuple[int, Path]:
+    def sam(name: str, template: Path, *arguments: str) -> Path | None:
+        """Run a command of SAM, and return the path of its log if it fails."""
         log = instance.logs / f"sam-{name}.log"
         log.unlink(missing_ok=True)
-        command = [sys.executable, "-m", "samcli", name, *arguments, *common]
-        return runner(command, environment=variables, folder=work, log=log, progress=progress), log
+        command = [sys.executable, "-m", "samcli", name, "--template-file", str(template)]
+        code = runner(
+            [*command, *arguments, *common],
+            environment=variables,
+            folder=work,
+            log=log,
+            progress=progress,
+        )
+        return None if code == 0 else log
 
     progress.stage("Building the functions and layers (sam build)")
-    code, log = sam(
-        "build",
-        "--parallel",
-        "--template-file",
-        str(project / "template.yaml"),
-        "--build-dir",
-        str(built),
-    )
-    if code != 0:
-        raise LocalError(f"sam build failed: {last_error(log)} (all of it is in {log})")
-    progress.stage(f"Deploying the stack {stack} (sam deploy)")
-    where = ["--stack-name", stack, "--region", region, "--resolve-s3"]
-    code, log = sam("deploy", "--template-file", str(built / "template.yaml"), *where, *_UNATTENDED)
-    if code != 0:
-        reason = deploy_failure(record) or last_error(log)
-        raise LocalError(f"sam deploy failed: {reason} (all of it is in {log})")
-    return stack_outputs(record)
+    built = work / "build"
+    log = sam("build", project / "template.yaml", "--parallel", "--build-dir", str(built))
+    if log is not None:
+        raise ConsoleError(f"sam build failed: {last_error(log)} (all of it is in {log})")
+    progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
+    where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
+    log = sam("deploy", built / "template.yaml", *where, *_UNATTENDED)
+    if log is not None:
+        reason = _deploy_failure(record) or last_error(log)
+        raise ConsoleError(f"sam deploy failed: {reason} (all of it is in {log})")
+    return _stack_outputs(record)
 
 
 def _sam_environment(
     instance: LocalFiles, environment: EmulatorEnvironment, record: LocalRecord
 ) -> dict[str, str]:
-    variables = plain_environment()
     settings = instance.folder / "sam-settings"
     settings.mkdir(exist_ok=True)
     # SAM checks a package index for a new version each week. This records that it has just done so.
     remembered = {"telemetryEnabled": False, "lastVersionCheck": time.time()}
     (settings / "metadata.json").write_text(json.dumps(remembered))
     path = os.environ.get("PATH", os.defpath)
-    direct = ",".join(
-        filter(None, [variables.get("NO_PROXY", variables.get("no_proxy")), "127.0.0.1,localhost"])
-    )
     return {
-        **variables,
-        **client_environment(record.endpoint, record.region, record.certificate),
+        **plain_environment(),
+        **record.client_environment,
         # This Python has pip and the version that the functions are built for.
         "PATH": os.pathsep.join([str(environment.emulator_python.parent), path]),
         "TMPDIR": str(instance.temporary),
-        "NO_PROXY": direct,
-        "no_proxy": direct,
         "PIP_DISABLE_PIP_VERSION_CHECK": "1",
         "SAM_CLI_TELEMETRY": "0",
         "SAM_CLI_POLL_DELAY": "1",  # seconds between polls of the deployment; the default is 5
         "__SAM_CLI_APP_DIR": str(settings),
     }
+
+
+def emulator_session(record: LocalRecord) -> boto3.Session:
+    """Return a session with the permissions of the emulator's root user.
+
+    No profile, configuration file or variable of the user changes it. Clients need
+    `endpoint_url=record.endpoint`.
+    """
+    nowhere = (None, None, os.devnull, None)
+    botocore_session = botocore.session.Session(
+        session_vars={
+            "profile": (None, None, None, None),
+            "config_file": nowhere,
+            "credentials_file": nowhere,
+            "ca_bundle": (None, None, record.certificate or None, None),
+        }
+    )
+    directly = Config(proxies={}, retries={"total_max_attempts": 2})
+    botocore_session.set_default_client_config(directly)
+    return boto3.Session(
+        botocore_session=botocore_session,
+        region_name=record.region,
+        aws_access_key_id="test",
+        aws_secret_access_key="test",  # noqa: S106 - the emulator's credentials for the root user
+    )
+
+
+def _stack_outputs(record: LocalRecord) -> dict[str, str]:
+    stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
+    try:
+        found = stacks.describe_stacks(StackName=record.stack)["Stacks"]
+    except (BotoCoreError, ClientError) as error:
+        raise ConsoleError(
+            f"Cannot read the outputs of the stack {record.stack}: {error}"
+        ) from error
+    return {
+        output["OutputKey"]: output["OutputValue"]
+        for output in found[0].get("Outputs", [])
+        if "OutputKey" in output and "OutputValue" in output
+    }
+
+
+def _deploy_failure(record: LocalRecord) -> str | None:
+    """Return the resource that made a deployment fail, and the reason; None if it is unknown."""
+    stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
+    try:
+        answer = stacks.describe_stack_events(StackName=record.stack)
+    except (BotoCoreError, ClientError):
+        return None  # the deployment failed before the stack was created
+    failures = [
+        f"{event.get('LogicalResourceId')} ({event.get('ResourceType')}): "
+        f"{event.get('ResourceStatusReason')}"
+        for event in answer.get("StackEvents", [])
+        if str(event.get("ResourceStatus", "")).endswith("_FAILED")
+        and event.get("ResourceStatusReason")
+    ]
+    # The newest event is first. The oldest failure is the cause; later ones are cancellations.
+    return failures[-1] if failures else None

@@ -10,10 +10,9 @@ import subprocess
 from collections.abc import Mapping
 from dataclasses import replace
 
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.process import ProcessIdentity, identify, wait_until
-from roundsman_console.local.run import last_error
+from roundsman_console.local.process import ProcessIdentity, identify, last_error, wait_until
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 REGION = "us-east-1"
@@ -36,10 +35,10 @@ def free_port() -> int:
 
 
 def check_port(port: int) -> None:
-    """Raise LocalError if the emulator cannot listen on this loopback port."""
+    """Raise ConsoleError if the emulator cannot listen on this loopback port."""
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
-            raise LocalError(
+            raise ConsoleError(
                 f"Port {port} is taken by another program: choose another with --port."
             )
     with socket.socket() as probe:
@@ -47,7 +46,7 @@ def check_port(port: int) -> None:
         try:
             probe.bind(("127.0.0.1", port))
         except OSError as error:
-            raise LocalError(
+            raise ConsoleError(
                 f"Port {port} cannot be used: {error.strerror}. Choose another with --port."
             ) from error
 
@@ -56,11 +55,12 @@ def start(
     instance: LocalFiles,
     record: LocalRecord,
     environment: EmulatorEnvironment,
-    extra: Mapping[str, str] | None = None,
+    extra: Mapping[str, str],
 ) -> tuple[LocalRecord, ProcessIdentity]:
     """Start the emulator, wait until it is healthy, and return its record and its process.
 
-    The returned record contains the process identity. Raises LocalError with the last error in the
+    The returned record contains the process identity. `extra` is added to the environment
+    variables of the emulator. Raises ConsoleError with the last error in the
     log if the emulator ends, and with the log's path if it does not answer in time.
     """
     mark = secrets.token_hex(8)
@@ -72,7 +72,7 @@ def start(
                 *(str(environment.emulator_python), "-I", "-c", LAUNCH),
                 *(str(environment.functions_python), str(instance.folder)),
             ],
-            env=_environment(instance, mark, extra or {}),
+            env=_environment(instance, mark, extra),
             cwd=instance.folder,
             stdin=subprocess.DEVNULL,
             stdout=out,
@@ -82,14 +82,14 @@ def start(
     identity = identify(child.pid)
     ended = f"The emulator ended as it started: {{}} (all of it is in {log})"
     if identity is None:
-        raise LocalError(ended.format(last_error(log)))
+        raise ConsoleError(ended.format(last_error(log)))
     record = replace(record, emulator=identity, mark=mark, region=REGION)
     instance.write(record)  # before the wait, so that it can be ended in every case
     wait_until(lambda: child.poll() is not None or is_healthy(record), START_WITHIN, every=0.1)
     if child.poll() is not None:
-        raise LocalError(ended.format(last_error(log)))
+        raise ConsoleError(ended.format(last_error(log)))
     if not is_healthy(record):
-        raise LocalError(
+        raise ConsoleError(
             f"The emulator did not answer within {START_WITHIN:.0f} s; its log is {log}."
         )
     return record, identity
@@ -124,22 +124,17 @@ def _environment(instance: LocalFiles, mark: str, extra: Mapping[str, str]) -> d
 
 def is_healthy(record: LocalRecord) -> bool:
     """Whether the emulator of this record, and no other program, answers on its port."""
+    connection = http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
     try:
-        connection = _connection(record)
-    except OSError:
-        return False  # the emulator has not created its certificate yet
-    try:
+        if record.certificate:
+            trusted = ssl.create_default_context(cafile=record.certificate)
+            connection = http.client.HTTPSConnection(
+                "127.0.0.1", record.port, timeout=5, context=trusted
+            )
         connection.request("GET", "/_ministack/health")
         answer = json.loads(connection.getresponse().read())
     except (OSError, ValueError, http.client.HTTPException):
-        return False
+        return False  # an OSError also if the emulator has not created its certificate yet
     finally:
         connection.close()
     return isinstance(answer, dict) and answer.get("edition") == record.mark and bool(record.mark)
-
-
-def _connection(record: LocalRecord) -> http.client.HTTPConnection:
-    if not record.certificate:
-        return http.client.HTTPConnection("127.0.0.1", record.port, timeout=5)
-    trusted = ssl.create_default_context(cafile=record.certificate)
-    return http.client.HTTPSConnection("127.0.0.1", record.port, timeout=5, context=trusted)

@@ -10,26 +10,36 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.files import cache_folder, exclusive
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
 from roundsman_console.local.progress import ProgressListener
-from roundsman_console.local.run import ProgramRunner, last_error, plain_environment, run
+from roundsman_console.local.project import cache_folder, exclusive
 
-EMULATOR_LOCK = Path("requirements") / "emulator.txt"
-FUNCTIONS_LOCK = Path("requirements") / "lambda-runtime.txt"
+RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
+"""The Lambda runtime that the functions run on: the Python that makes the environments."""
+
+_CANNOT_MAKE = (
+    "Cannot make the emulator's Python environment; Debian and Ubuntu need python3-venv for it. "
+    "It said:"
+)
+_CANNOT_INSTALL = (
+    "Cannot install the emulator; pip needs to reach a package index, this once. pip said:"
+)
 
 
 @dataclass(frozen=True)
 class EmulatorEnvironment:
-    """The paths of the two environments' Python interpreters, and the Lambda runtime's name."""
+    """The Python interpreters of the two environments in a folder."""
 
-    emulator_python: Path
-    functions_python: Path
+    folder: Path
 
     @property
-    def runtime(self) -> str:
-        """The Lambda runtime that the functions run on, as in `python3.11`."""
-        return f"python{sys.version_info.major}.{sys.version_info.minor}"
+    def emulator_python(self) -> Path:
+        return self.folder / "emulator" / "bin" / "python"
+
+    @property
+    def functions_python(self) -> Path:
+        return self.folder / "functions" / "bin" / "python"
 
 
 def ensure_environment(
@@ -37,27 +47,36 @@ def ensure_environment(
 ) -> EmulatorEnvironment:
     """Return the project's emulator environment; create it if it does not exist.
 
-    An incomplete environment is never used. Raises LocalError with the last error of pip or venv if
-    it cannot be created.
+    An incomplete environment is never used. Raises ConsoleError with the last error of pip or venv
+    if it cannot be created.
     """
-    locks = [project / EMULATOR_LOCK, project / FUNCTIONS_LOCK]
+    locks = [project / "requirements" / f"{name}.txt" for name in ("emulator", "lambda-runtime")]
     cache = cache_folder(project)
-    folder = cache / f"emulator-{_fingerprint(locks)}"
-    made = EmulatorEnvironment(
-        folder / "emulator" / "bin" / "python", folder / "functions" / "bin" / "python"
-    )
-    complete = folder / "complete"
+    made = EmulatorEnvironment(cache / f"emulator-{_fingerprint(locks)}")
+    complete = made.folder / "complete"
     another = "Waiting for another command that installs the local AWS"
     with exclusive(cache / "emulator.lock", waiting=lambda: progress.stage(another)):
-        if not complete.exists():
-            _make(
-                made,
-                locks,
-                log=cache / "logs" / "emulator-environment.log",
-                progress=progress,
-                runner=runner,
-            )
-            complete.touch()
+        if complete.exists():
+            return made
+        progress.stage("Installing the local AWS (once, about 20 s)")
+        log = cache / "logs" / "emulator-environment.log"
+        log.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        for trouble, command in _steps(made, *locks):
+            try:
+                code = runner(
+                    command,
+                    environment=plain_environment(),
+                    folder=log.parent,
+                    log=log,
+                    progress=progress,
+                )
+            except OSError as error:
+                said = f"{trouble} {command[0]} does not start: {error.strerror}."
+                raise ConsoleError(said) from error
+            if code != 0:
+                raise ConsoleError(f"{trouble} {last_error(log)} (all of it is in {log})")
+        complete.touch()
     return made
 
 
@@ -67,58 +86,23 @@ def _fingerprint(locks: list[Path]) -> str:
         try:
             digest.update(lock.read_bytes())
         except OSError as error:
-            raise LocalError(
+            raise ConsoleError(
                 f"Cannot read {lock}, which says what the emulator needs: {error.strerror}."
             ) from error
     return digest.hexdigest()[:12]
 
 
-def _make(
-    made: EmulatorEnvironment,
-    locks: list[Path],
-    *,
-    log: Path,
-    progress: ProgressListener,
-    runner: ProgramRunner,
-) -> None:
-    log.parent.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
+def _steps(
+    made: EmulatorEnvironment, emulator_lock: Path, runtime_lock: Path
+) -> list[tuple[str, list[str]]]:
+    """Return the commands that make both environments, each with what its failure means."""
     emulator, functions = str(made.emulator_python), str(made.functions_python)
-    install = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
+    venv = [sys.executable, "-m", "venv", "--clear"]
+    pip = [emulator, "-m", "pip", "--disable-pip-version-check", "--no-input"]
     wanted = ["install", "--retries", "2", "--progress-bar", "off", "--require-hashes", "-r"]
-    steps = [
-        (_CANNOT_MAKE, [sys.executable, "-m", "venv", "--clear", _home(emulator)]),
-        (_CANNOT_INSTALL, [*install, *wanted, str(locks[0])]),
-        (
-            _CANNOT_MAKE,
-            [sys.executable, "-m", "venv", "--clear", "--without-pip", _home(functions)],
-        ),
-        (_CANNOT_INSTALL, [*install, "--python", functions, *wanted, str(locks[1])]),
+    return [
+        (_CANNOT_MAKE, [*venv, str(made.folder / "emulator")]),
+        (_CANNOT_INSTALL, [*pip, *wanted, str(emulator_lock)]),
+        (_CANNOT_MAKE, [*venv, "--without-pip", str(made.folder / "functions")]),
+        (_CANNOT_INSTALL, [*pip, "--python", functions, *wanted, str(runtime_lock)]),
     ]
-    progress.stage("Installing the local AWS (once, about 20 s)")
-    for trouble, command in steps:
-        try:
-            code = runner(
-                command,
-                environment=plain_environment(),
-                folder=log.parent,
-                log=log,
-                progress=progress,
-            )
-        except OSError as error:
-            raise LocalError(f"{trouble} {command[0]} does not start: {error.strerror}.") from error
-        if code != 0:
-            raise LocalError(f"{trouble} {last_error(log)} (all of it is in {log})")
-
-
-def _home(python: str) -> str:
-    return str(Path(python).parent.parent)
-
-
-_CANNOT_MAKE = (
-    "Cannot make the emulator's Python environment; Debian and Ubuntu need python3-venv for it. "
-    "It said:"
-)
-_CANNOT_INSTALL = (
-    "Cannot install the emulator; pip needs to reach a package index, this once. pip said:"
-)

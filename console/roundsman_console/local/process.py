@@ -1,19 +1,30 @@
-"""Identifies and ends processes; a process ID alone may have been reused by another process."""
+"""Runs, identifies and ends processes, and handles the signals that end this one."""
 
 import os
 import signal
 import subprocess
+import sys
+import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from types import FrameType
+from typing import Protocol
 
+from roundsman_console.local.progress import ProgressListener
+
+LONGEST_REASON = 600  # characters of an error that are shown; the rest is in the log
 _PROC = Path("/proc")
 
 
 @dataclass(frozen=True)
 class ProcessIdentity:
-    """A process ID and the start time of the process, which together are unique."""
+    """A process ID and the start time of the process, which together are unique.
+
+    A process ID alone may have been reused by another process.
+    """
 
     pid: int
     started: str
@@ -124,3 +135,135 @@ def wait_until(true: Callable[[], bool], seconds: float, every: float = 0.05) ->
             return False
         time.sleep(every)
     return True
+
+
+class ProgramRunner(Protocol):
+    """Runs a program and returns its exit code; stdout and stderr go to `log`."""
+
+    def __call__(
+        self,
+        command: Sequence[str],
+        *,
+        environment: Mapping[str, str],
+        folder: Path,
+        log: Path,
+        progress: ProgressListener,
+    ) -> int: ...
+
+
+def run(
+    command: Sequence[str],
+    *,
+    environment: Mapping[str, str],
+    folder: Path,
+    log: Path,
+    progress: ProgressListener,
+) -> int:
+    """Run a program in `folder` to its end, and return its exit code.
+
+    Each line of output goes to `log` and `progress`. The program has its own process group, so an
+    interrupt here ends it and all that it started.
+    """
+    log.parent.mkdir(parents=True, exist_ok=True)
+    with (
+        log.open("a", encoding="utf-8", errors="replace") as out,
+        subprocess.Popen(
+            command,
+            env=dict(environment),
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            encoding="utf-8",
+            errors="replace",
+            start_new_session=True,
+        ) as child,
+    ):
+        leader = identify(child.pid)
+        try:
+            for line in child.stdout or ():
+                out.write(line)
+                out.flush()
+                if line.strip():
+                    progress.detail(line.strip())
+            return child.wait()
+        except BaseException:
+            if leader is not None:
+                end_group(leader)
+            raise
+
+
+def last_error(log: Path) -> str:
+    """Return the reason of a failure from a log.
+
+    The reason is the text from the last line that begins with `error` to the end of the log, or
+    the last line; it is cut to 600 characters.
+    """
+    try:
+        text = log.read_text(encoding="utf-8", errors="replace")
+    except OSError:
+        return "it said nothing"
+    said = [line.strip() for line in text.splitlines() if line.strip()]
+    errors = [number for number, line in enumerate(said) if line.lower().startswith("error")]
+    reason = " ".join(said[errors[-1] :] if errors else said[-1:])
+    if len(reason) > LONGEST_REASON:
+        return f"{reason[:LONGEST_REASON]}..."
+    return reason or "it said nothing"
+
+
+def plain_environment() -> dict[str, str]:
+    """Return this process's environment without the variables of AWS, the SAM CLI and Python paths.
+
+    So a program that uses it cannot reach the user's AWS account.
+    """
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith(("AWS_", "SAM_CLI_", "PYTHONPATH", "PYTHONHOME"))
+    }
+
+
+@contextmanager
+def uninterrupted() -> Iterator[None]:
+    """Ignore SIGINT and SIGTERM inside the context.
+
+    A second Ctrl-C cannot interrupt the cleanup after the first one.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread receives signals
+        return
+    before = {
+        number: signal.signal(number, signal.SIG_IGN) for number in (signal.SIGINT, signal.SIGTERM)
+    }
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+@contextmanager
+def stopped_by_signals() -> Iterator[None]:
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is removed before the exit.
+
+    Say on stderr that it was. The KeyboardInterrupt leaves the context.
+    """
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        del number, frame  # unused arguments of a signal handler
+        raise KeyboardInterrupt
+
+    # SIGINT is set too, because a shell starts background jobs with SIGINT ignored. An ignored
+    # SIGHUP stays ignored, because nohup relies on it.
+    numbers = [signal.SIGINT, signal.SIGTERM]
+    if signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN:
+        numbers.append(signal.SIGHUP)
+    before = {number: signal.signal(number, interrupt) for number in numbers}
+    try:
+        yield
+    except KeyboardInterrupt:
+        print("Stopped; nothing is left running.", file=sys.stderr)
+        raise
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)

@@ -4,15 +4,14 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
 
 from rich.console import Console
 from rich.markup import escape
 from rich.status import Status
 
 
-class ProgressListener(Protocol):
-    """Receives each stage when it starts, and details during the stage."""
+class ProgressListener:
+    """Receives each stage when it starts, and details during it. This one shows nothing."""
 
     def stage(self, text: str) -> None:
         """Finish the current stage and start the next one."""
@@ -21,24 +20,14 @@ class ProgressListener(Protocol):
         """Show what the current stage does now."""
 
 
-class Quiet:
-    """Shows no progress, for callers that are programs."""
-
-    def stage(self, text: str) -> None: ...
-
-    def detail(self, text: str) -> None: ...
-
-
-class PlainProgress:
+class PlainProgress(ProgressListener):
     """Prints a line for each stage, for logs and pipes."""
 
     def stage(self, text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    def detail(self, text: str) -> None: ...
 
-
-class LiveProgress:
+class LiveProgress(ProgressListener):
     """Shows the current stage with a spinner, and prints a line for each stage that is done."""
 
     def __init__(self, console: Console, status: Status) -> None:

@@ -16,11 +16,12 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.stack import cloudformation_client, iam_client
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_iam import IAMClient
 
 DEVIATION = "WhatOnlyTheEmulatorAsksFor"  # the name of the added policy
@@ -41,22 +42,23 @@ def enforcing(instance: LocalFiles, record: LocalRecord) -> tuple[LocalRecord, d
 def allow_batches(record: LocalRecord) -> None:
     """Allow each role of the stack to send batches to the queues to which it may send messages.
 
-    Raises LocalError if the roles cannot be read or changed.
+    Raises ConsoleError if the roles cannot be read or changed.
     """
+    session = emulator_session(record)
+    iam = session.client("iam", endpoint_url=record.endpoint)
+    stacks = session.client("cloudformation", endpoint_url=record.endpoint)
     try:
-        iam = iam_client(record)
-        for role in _roles(record):
+        for role in _roles(stacks, record.stack):
             also = [{**each, "Action": MANY} for each in _statements(iam, role) if _sends(each)]
             if also:
                 document = dumps({"Version": "2012-10-17", "Statement": also})
                 iam.put_role_policy(RoleName=role, PolicyName=DEVIATION, PolicyDocument=document)
     except (BotoCoreError, ClientError) as error:
-        raise LocalError(f"The roles of {record.stack} cannot be changed: {error}") from error
+        raise ConsoleError(f"The roles of {record.stack} cannot be changed: {error}") from error
 
 
-def _roles(record: LocalRecord) -> Iterator[str]:
-    pages = cloudformation_client(record).get_paginator("list_stack_resources")
-    for page in pages.paginate(StackName=record.stack):
+def _roles(stacks: "CloudFormationClient", stack: str) -> Iterator[str]:
+    for page in stacks.get_paginator("list_stack_resources").paginate(StackName=stack):
         for resource in page["StackResourceSummaries"]:
             if resource["ResourceType"] == "AWS::IAM::Role":
                 yield resource["PhysicalResourceId"]

