@@ -20,6 +20,8 @@ BEHIND := nice -n 15
 VERIFY := $(REPORTS)/verify
 # In the family that has what tests record of themselves.
 JUNIT := -o junit_family=xunit1 --junit-xml
+# A crash at each call is one test that takes minutes, and more on a busy machine.
+PATIENT := -o faulthandler_timeout=7200
 VERIFIED := $(BIN)/python -m tools.verified
 SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 100000,$(SOAK_ORDERS)),SOAK_ORDERS) \
 	$(if $(strip $(MUTANTS)),MUTANTS))
@@ -82,7 +84,7 @@ test-servers:
 
 .PHONY: long
 long: engines ## Run what takes minutes each: an outage, a backlog, an urgent order behind 500, and more
-	$(BIN)/python -m pytest -m long $(TEST_ARGS)
+	$(BIN)/python -m pytest $(PATIENT) -m long $(TEST_ARGS)
 
 # Whatever fails, `finish` says which part it was, and writes nothing.
 .PHONY: verify
@@ -95,13 +97,13 @@ verify: engines ## Run all the proof there is (docs/explanation/reliability.md)
 .PHONY: verify-in-process verify-servers verify-processor
 verify-in-process:
 	@$(VERIFIED) part in-process $(VERIFY)/in-process.xml -- \
-	  $(BIN)/python -m pytest -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -n 2 -m "not engine and not stack and not verify and not long" $(JUNIT)=$(VERIFY)/in-process.xml $(TEST_ARGS)
 verify-servers:
 	@$(VERIFIED) part servers $(VERIFY)/servers.xml -- \
-	  $(BIN)/python -m pytest -m "(engine or stack) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -m "(engine or stack) and not long" $(JUNIT)=$(VERIFY)/servers.xml $(TEST_ARGS)
 verify-processor:
 	@$(BEHIND) $(VERIFIED) part proof $(VERIFY)/proof.xml -- \
-	  $(BIN)/python -m pytest -n 2 -m "verify and not engine and not stack" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
+	  $(BIN)/python -m pytest $(PATIENT) -n 2 -m "verify and not engine and not stack" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
 	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
 	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
 	@$(BEHIND) $(VERIFIED) part soak $(VERIFY)/soak.json -- \
