@@ -663,6 +663,11 @@ OF_FUNCTIONS = (
             "EventInvokeConfig",
         ),
         (
+            "a schedule of single minutes",
+            put(of("SupervisorFunctionRounds", "ScheduleExpression"), "cron(0 * * * ? *)"),
+            "schedule: ScheduleExpression",
+        ),
+        (
             "no schedule",
             drop("Resources/SupervisorFunctionRounds"),
             "SupervisorFunction must have one schedule",
@@ -858,6 +863,13 @@ OF_PERMISSIONS = (
             "an agent that writes every row",
             in_statement("GiftWrapRole", "OpensItsCircuit", "Condition", None),
             "GiftWrapRole: the rows of ControlTable for PutItem must be restricted",
+        ),
+        (
+            "an agent that may not write its read marks",
+            in_statement(
+                "GiftWrapRole", "KeepsItsMarksItsHoldItsCircuitAndItsRate", "Effect", "Deny"
+            ),
+            "GiftWrapRole: the rows of ControlTable for UpdateItem: marks is missing",
         ),
         (
             "an agent that opens another one's circuit",

@@ -66,20 +66,25 @@ def test_every_rule_has_a_fault_that_it_finds() -> None:
     assert len(BY_LABEL) == len(MUTATIONS)
 
 
-@pytest.mark.parametrize("value", [None, "text"], ids=["none", "text"])
+@pytest.mark.parametrize("value", [None, "text"], ids=["missing", "text"])
 def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
     other: Application, value: Json
 ) -> None:
-    """Every property of one resource of each type, one at a time."""
+    """Every property of one resource of each type and form, one at a time."""
     resources = part(other.template, "Resources")
-    one_of_each = {str(mapping_of(resources[name])["Type"]): name for name in resources}
-    for name in one_of_each.values():
+    forms = {
+        (str(mapping_of(resource)["Type"]), *part(mapping_of(resource), "Properties")): name
+        for name, resource in resources.items()
+    }
+    for name in forms.values():
         for *above, last in paths(mapping_of(resources[name])["Properties"]):
             template = deepcopy(other.template)
             mapping = part(mapping_of(part(template, "Resources")[name]), "Properties")
             for key in above:
                 mapping = part(mapping, key)
             mapping[last] = value
+            if value is None:
+                del mapping[last]
             for rule in RULES:
                 rule(replace(other, template=template))
 

@@ -436,7 +436,7 @@ def _schedules_of_the_supervisor(template: Document) -> list[Document]:
 
 
 def supervisor_schedule(application: Application) -> list[str]:
-    """One schedule invokes the supervisor; a failed invocation is not repeated.
+    """One schedule invokes the supervisor at a rate; a failed invocation is not repeated.
 
     The next round repeats it. A repetition beside the next round would do the same work twice.
     """
@@ -448,6 +448,8 @@ def supervisor_schedule(application: Application) -> list[str]:
             problems.append("the supervisor's schedule must have the role SupervisorScheduleRole")
         if at(schedule, "Target", "RetryPolicy", "MaximumRetryAttempts") != 0:
             problems.append("the supervisor's schedule: MaximumRetryAttempts must be 0")
+        if _rate_in_seconds(at(schedule, "ScheduleExpression")) is None:
+            problems.append("the supervisor's schedule: ScheduleExpression must be a rate")
     retries = [
         at(config, "MaximumRetryAttempts")
         for config in of_type(template, "AWS::Lambda::EventInvokeConfig").values()

@@ -279,7 +279,8 @@ def keys_granted(template: Document, role: str, action: str, table: str) -> set[
     found: set[str] = set()
     for statement in allowed_to(template, role):
         about = {target(resource) for resource in items(at(statement, "Resource"))}
-        if f"dynamodb:{action}" not in texts(at(statement, "Action")) or table not in about:
+        allows = at(statement, "Effect") == "Allow" and table in about
+        if not allows or f"dynamodb:{action}" not in texts(at(statement, "Action")):
             continue
         match statement.get("Condition"):
             case {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)}}:
