@@ -1,4 +1,7 @@
-"""Faults in the template of `other_application`, and the rule that finds each of them."""
+"""Changes of the template of `other_application`: faults, each with its rule, and additions.
+
+An addition is what the rules allow an application to have besides the engine and its agents.
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from copy import deepcopy
@@ -22,6 +25,7 @@ from tests.template.rules import (
 from tests.template.rules.reading import REQUEST_QUEUES, allowed_to, items
 
 Change: TypeAlias = Callable[[Application], Application]
+"""A change may alter the application that it is given; it returns the changed one."""
 
 
 @dataclass(frozen=True)
@@ -31,17 +35,13 @@ class Mutation:
     rule: Rule
     fault: str
     change: Change
-    """Changes an application that belongs to the caller, and returns it."""
     named: str
 
-    def applied(self, application: Application) -> Application:
-        """The application with the fault. `application` is left as it is."""
-        copy = replace(
-            application,
-            template=deepcopy(application.template),
-            source=deepcopy(application.source),
-        )
-        return self.change(copy)
+
+def changed(application: Application, change: Change) -> Application:
+    """A copy of the application with this change."""
+    template, source = deepcopy(application.template), deepcopy(application.source)
+    return change(replace(application, template=template, source=source))
 
 
 def _parent(document: Document, path: str) -> tuple[Document, str]:
@@ -199,6 +199,14 @@ REQUESTS = variable("SchedulerFunction", f"{REQUEST_QUEUES}/Fn::Sub")
 INTERFACE = "Metadata/AWS::CloudFormation::Interface/ParameterGroups/0"
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 LONG_NAME = "GiftWrapAndRibbonUrgentQueue"
+WITHOUT_TLS: Document = {
+    "Sid": "RefusesWhatComesWithoutTls",
+    "Effect": "Deny",
+    "Principal": "*",
+    "Action": "sqs:*",
+    "Resource": "*",
+    "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+}
 SECOND_MAPPING: Document = {
     "Type": "AWS::Lambda::EventSourceMapping",
     "Properties": {
@@ -284,6 +292,11 @@ OF_QUEUES = (
             put(of("LettersReplyQueue", "MessageRetentionPeriod"), 1209600),
             "LettersReplyQueue",
         ),
+        (
+            "no retention",
+            drop(of("LettersReplyQueue", "MessageRetentionPeriod")),
+            "LettersReplyQueue",
+        ),
     ),
     *_mutations(
         queues.message_size,
@@ -313,6 +326,14 @@ OF_QUEUES = (
             put(
                 of("QueuesAnswerOverTlsOnly", "PolicyDocument", "Statement", "0", "Action"),
                 "sqs:SendMessage",
+            ),
+            "QueuesAnswerOverTlsOnly",
+        ),
+        (
+            "a policy that also allows",
+            put(
+                of("QueuesAnswerOverTlsOnly", "PolicyDocument", "Statement"),
+                [WITHOUT_TLS, {"Sid": "TakesAll", "Effect": "Allow", "Principal": "*"}],
             ),
             "QueuesAnswerOverTlsOnly",
         ),
@@ -412,6 +433,16 @@ OF_FUNCTIONS = (
             "BillingRequestQueue",
         ),
         (
+            "a limit below that of Lambda",
+            put(of("BillingFunctionRequests", "ScalingConfig", "MaximumConcurrency"), 1),
+            "BillingRequestQueue",
+        ),
+        (
+            "a row with a text",
+            put_in_source("Mappings/Instances/20/Most", "20"),
+            "Instances: 20",
+        ),
+        (
             "a wrong row for one value",
             put_in_source("Mappings/Instances/20/Most", 2),
             "Instances: 20",
@@ -438,6 +469,16 @@ OF_FUNCTIONS = (
             "GiftWrapRequestQueue: its VisibilityTimeout can be 800 s",
         ),
         (
+            "a message that can come back at the timeout",
+            put("Parameters/GiftWrapVisibilitySeconds/MinValue", 840),
+            "GiftWrapRequestQueue: its VisibilityTimeout can be 840 s",
+        ),
+        (
+            "a function with the default timeout of Lambda",
+            drop(of("GiftWrapFunction", "Timeout")),
+            "GiftWrapRequestQueue: its VisibilityTimeout and the Timeout of GiftWrapFunction",
+        ),
+        (
             "less than six times the timeout by default",
             put("Parameters/GiftWrapVisibilitySeconds/Default", 1000),
             "GiftWrapRequestQueue: its VisibilityTimeout is 1000 s",
@@ -453,6 +494,11 @@ OF_FUNCTIONS = (
         (
             "a scheduler that runs for long",
             put("Parameters/SchedulerTimeoutSeconds/Default", 15),
+            "SchedulerFunction",
+        ),
+        (
+            "a scheduler with the default timeout of Lambda",
+            drop(of("SchedulerFunction", "Timeout")),
             "SchedulerFunction",
         ),
         (
@@ -484,6 +530,11 @@ OF_FUNCTIONS = (
                 )
             ),
             "WarehouseFunction",
+        ),
+        (
+            "an agent with the default timeout of Lambda",
+            drop(of("LettersFunction", "Timeout")),
+            "LettersFunction",
         ),
         (
             "a fixed timeout that is too short",
@@ -795,6 +846,11 @@ OF_PERMISSIONS = (
             "SubmissionRole: PutItem on OrdersTable is missing",
         ),
         (
+            "a scheduler that reads the table of an agent",
+            allow("SchedulerRole", "dynamodb:GetItem", arn("GiftWrapTable")),
+            "SchedulerRole: GetItem on GiftWrapTable must not be there",
+        ),
+        (
             "a schedule that reads orders",
             allow("SupervisorScheduleRole", "dynamodb:GetItem", arn("OrdersTable")),
             "SupervisorScheduleRole: GetItem on OrdersTable must not be there",
@@ -1012,6 +1068,22 @@ OF_PERMISSIONS = (
             drop(of("AlertTopicPolicy", "PolicyDocument", "Statement", "1", "Condition")),
             "AlertTopic",
         ),
+        (
+            "alarms of another account",
+            put(
+                of("AlertTopicPolicy", "PolicyDocument", "Statement", "1", "Condition"),
+                {"StringEquals": {"aws:SourceAccount": "123456789012"}},
+            ),
+            "AlertTopic",
+        ),
+        (
+            "events of another service",
+            put(
+                of("AlertTopicPolicy", "PolicyDocument", "Statement", "1", "Principal"),
+                {"Service": "events.amazonaws.com"},
+            ),
+            "AlertTopic",
+        ),
         ("no policy", drop("Resources/AlertTopicPolicy"), "AlertTopic"),
     ),
 )
@@ -1086,6 +1158,11 @@ OF_TABLES = (
             "another key",
             put(of("OrdersTable", "KeySchema", "0", "AttributeName"), "OrderId"),
             "OrdersTable: its keys",
+        ),
+        (
+            "another index",
+            put(of("OrdersTable", "GlobalSecondaryIndexes"), [{"IndexName": "customers"}]),
+            "OrdersTable: its indexes: customers must not be there",
         ),
         ("no index", put(of("TasksTable", "GlobalSecondaryIndexes"), []), "due is missing"),
         (
@@ -1347,6 +1424,16 @@ OF_THE_INTERFACE = (
             "the output GiftWrapReplyQueueUrl",
         ),
         (
+            "no output for an agent's urgent queue",
+            drop("Outputs/GiftWrapUrgentRequestQueueUrl"),
+            "the output GiftWrapUrgentRequestQueueUrl",
+        ),
+        (
+            "no prefix of reply queues",
+            drop("Outputs/ReplyQueuePrefix"),
+            "the output ReplyQueuePrefix must be ${AWS::StackName}-reply-",
+        ),
+        (
             "an output that names another agent's function",
             put("Outputs/GiftWrapFunctionName/Value", ref("BillingFunction")),
             "the output GiftWrapFunctionName must be GiftWrapFunction",
@@ -1368,3 +1455,51 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_THE_INTERFACE,
 )
 BY_LABEL: Mapping[str, Mutation] = {f"{m.rule.__name__}: {m.fault}": m for m in MUTATIONS}
+
+
+def without_service(application: Application) -> Application:
+    """An agent that calls no address, for example because its service is one of AWS."""
+    for path in (variable("LettersFunction", "SERVICE_URL"), "Parameters/LettersUrl"):
+        application = drop(path)(application)
+    return remove(f"{INTERFACE}/Parameters", "LettersUrl")(application)
+
+
+def table_of_an_agent(application: Application) -> Application:
+    """A table that only one agent uses."""
+    table = deepcopy(_mapping(_parent(application.template, "Resources/OrdersTable/x")[0]))
+    properties = _mapping(table["Properties"])
+    properties["KeySchema"] = [{"AttributeName": "Paper", "KeyType": "HASH"}]
+    properties["BillingMode"] = "PROVISIONED"
+    application = put("Resources/GiftWrapTable", table)(application)
+    return allow("GiftWrapRole", "dynamodb:Scan", arn("GiftWrapTable"))(application)
+
+
+ADDITIONS: Mapping[str, Change] = {
+    "an agent without an address": without_service,
+    "a table of an agent": table_of_an_agent,
+    "a variable of an agent": put(variable("GiftWrapFunction", "PAPER"), "red"),
+    "a layer of an agent": put(
+        of("GiftWrapFunction", "Layers"),
+        [ref(f"{layer}0123456789") for layer in ("CoreLayer", "WorkflowsLayer", "PaperLayer")],
+    ),
+    "a service of AWS": allow("GiftWrapRole", "ses:SendEmail", "arn:aws:ses:::identity/x.example"),
+    "retries of an agent's invocations": put(
+        "Resources/GiftWrapFunctionEventInvokeConfig",
+        {
+            "Type": "AWS::Lambda::EventInvokeConfig",
+            "Properties": {"FunctionName": ref("GiftWrapFunction"), "MaximumRetryAttempts": 2},
+        },
+    ),
+    "another topic": put(
+        "Resources/NewsTopicPolicy",
+        {
+            "Type": "AWS::SNS::TopicPolicy",
+            "Properties": {
+                "Topics": [ref("NewsTopic")],
+                "PolicyDocument": {"Statement": [{**WITHOUT_TLS, "Action": "sns:Publish"}]},
+            },
+        },
+    ),
+    "an output": put("Outputs/NewsTopicArn", {"Value": ref("NewsTopic")}),
+    "the longest retention": put(of("LettersReplyQueue", "MessageRetentionPeriod"), 7 * 86400),
+}

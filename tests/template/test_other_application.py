@@ -12,7 +12,7 @@ import pytest
 
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
-from tests.support.template_mutations import BY_LABEL, MUTATIONS, Mutation
+from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
 from tests.template.rules import (
     RULES,
     Application,
@@ -41,7 +41,7 @@ def names_of_the_example() -> set[str]:
     """The workflows, steps and agents of this repository's registry."""
     steps = [step for workflow in WORKFLOWS.values() for step in workflow.steps]
     found = {*WORKFLOWS, *(step.name for step in steps)}
-    return found | {name for step in steps for name in (step.agent, *step.agents) if name}
+    return found | {name for step in steps for name in step.agent_names()}
 
 
 def test_the_other_application_has_none_of_the_examples_agents(other: Application) -> None:
@@ -57,8 +57,17 @@ def test_an_application_with_other_agents_keeps_the_rule(other: Application, rul
 
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=list(BY_LABEL))
 def test_the_rule_finds_the_fault_and_names_it(other: Application, mutation: Mutation) -> None:
-    problems = mutation.rule(mutation.applied(other))
+    problems = mutation.rule(changed(other, mutation.change))
     assert any(mutation.named in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_an_application_may_have_more_than_the_engine_and_its_agents(
+    other: Application, addition: str
+) -> None:
+    larger = changed(other, ADDITIONS[addition])
+    assert larger.template != other.template
+    assert [problem for rule in RULES for problem in rule(larger)] == []
 
 
 def test_every_rule_has_a_fault_that_it_finds() -> None:

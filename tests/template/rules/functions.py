@@ -119,8 +119,6 @@ def _is_concurrency(value: Json) -> bool:
 
 def _concurrency_tables(value: Json) -> set[tuple[str, str]]:
     """The mappings and columns that a MaximumConcurrency is looked up in."""
-    if isinstance(value, list):
-        return {found for item in value for found in _concurrency_tables(item)}
     if not isinstance(value, dict):
         return set()
     below = {found for item in value.values() for found in _concurrency_tables(item)}
@@ -206,7 +204,7 @@ def agent_times(application: Application) -> list[str]:
     """
     template, problems = application.template, list[str]()
     for agent in agents(template):
-        steps = [step for step in _steps(application) if agent.name in _agents_of(step)]
+        steps = [step for step in _steps(application) if agent.name in step.agent_names()]
         needed = max((time for step in steps for time in _times_of(step)), default=timedelta())
         timeout = bounds(template, at(functions(template).get(agent.function), "Timeout"))
         if timeout is None or timeout[0] <= needed.total_seconds():
@@ -220,10 +218,6 @@ def agent_times(application: Application) -> list[str]:
 def _steps(application: Application) -> Iterator[Step]:
     for workflow in application.workflows:
         yield from workflow.steps
-
-
-def _agents_of(step: Step) -> tuple[str, ...]:
-    return tuple(name for name in (step.agent, *step.agents) if name)
 
 
 def _times_of(step: Step) -> Iterator[timedelta]:
@@ -242,7 +236,7 @@ def step_agents(application: Application) -> list[str]:
         f"{workflow.name}: {step.name}: the template has no agent {name}"
         for workflow in application.workflows
         for step in workflow.steps
-        for name in _agents_of(step)
+        for name in step.agent_names()
         if name not in known
     ]
 
@@ -475,9 +469,7 @@ def supervisor_interval(application: Application) -> list[str]:
     ]
     period = at(source, "Resources", "SupervisorHasNotRunAlarm", "Properties", "Period")
     problems = []
-    for value in items(
-        at(parameters(source).get("SupervisorIntervalSeconds"), "AllowedValues")
-    ) or ["60"]:
+    for value in items(at(parameters(source).get("SupervisorIntervalSeconds"), "AllowedValues")):
         wanted = max(int(str(value)), SHORTEST_RATE)
         if [_rate_in_seconds(_looked_up(source, rate, value)) for rate in rates] != [wanted]:
             problems.append(f"the supervisor's schedule must have a rate of {wanted} s at {value}")

@@ -173,9 +173,8 @@ def reply_prefix(application: Application) -> list[str]:
     if at(template, "Outputs", "ReplyQueuePrefix", "Value") != {"Fn::Sub": REPLY_PREFIX}:
         problems.append(f"the output ReplyQueuePrefix must be {REPLY_PREFIX}")
     for name, queue in queues(template).items():
-        # CloudFormation names a queue without QueueName after the stack and its logical id.
-        given = at(queue, "QueueName", "Fn::Sub") or f"${{AWS::StackName}}-{name}"
-        if str(given).startswith(REPLY_PREFIX):
+        # CloudFormation names a queue without QueueName after its logical id, which has no hyphen.
+        if str(at(queue, "QueueName", "Fn::Sub")).startswith(REPLY_PREFIX):
             problems.append(f"{name}: its name begins as that of an application's reply queue")
     return problems
 
