@@ -115,11 +115,13 @@ def test_the_pages_own_test_passes(copy: Copy) -> None:
 
 
 def test_the_copied_agent_keeps_the_rules_that_every_agent_keeps(copy: Copy) -> None:
-    """The project's tests of its template, which the page puts the new agent on the lists of."""
-    checked = ("functions", "queues", "permissions", "alarms", "interface", "tables")
-    files = [f"tests/template/test_{name}.py" for name in checked]
-    copy.tests(*files, "tests/docs/test_reference.py")
-    assert "Loyalty" in (copy.folder / files[0]).read_text(encoding="utf-8")
+    """The rules, as they are in this project, and the tests of the application."""
+    checked = ("application", "stack", "recurring_order", "runbook")
+    files = [f"tests/template/example/test_{name}.py" for name in checked]
+    copy.tests("tests/template/rules", *files, "tests/docs/test_reference.py")
+    for file in (PROJECT / "tests" / "template" / "rules").glob("*.py"):
+        copied = copy.folder / file.relative_to(PROJECT)
+        assert copied.read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
 
 
 def test_nothing_of_the_template_was_changed_but_added_to(copy: Copy) -> None:

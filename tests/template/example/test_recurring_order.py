@@ -7,7 +7,7 @@ import pytest
 
 from roundsman.errors import RejectedOrder
 from roundsman.testing.stack.template import Document, mapping_of
-from tests.template.reading import allowed_to, of_type, referred, statements
+from tests.template.rules.reading import allowed_to, of_type, reference, statements
 from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
@@ -124,15 +124,15 @@ def test_the_schedule_sends_the_event_to_the_submission_queue(document: Document
     schedule = of_type(document, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
     assert schedule["ScheduleExpression"] == {"Ref": "RecurringOrderSchedule"}
     target = mapping_of(schedule["Target"])
-    assert referred(target["Arn"]) == "SubmissionQueue"
-    assert referred(target["RoleArn"]) == "RecurringOrderRole"
+    assert reference(target["Arn"]) == "SubmissionQueue"
+    assert reference(target["RoleArn"]) == "RecurringOrderRole"
     assert target["Input"] == {"Ref": "RecurringOrder"}
 
 
 def test_its_role_may_send_to_the_submission_queue_and_nothing_else(document: Document) -> None:
     (statement,) = allowed_to(document, "RecurringOrderRole")
     assert (statement["Effect"], statement["Action"]) == ("Allow", "sqs:SendMessage")
-    assert referred(statement["Resource"]) == "SubmissionQueue"
+    assert reference(statement["Resource"]) == "SubmissionQueue"
     role = of_type(document, "AWS::IAM::Role")["RecurringOrderRole"]
     (trust,) = statements(role["AssumeRolePolicyDocument"])
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}

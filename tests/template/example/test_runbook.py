@@ -16,11 +16,11 @@ from roundsman.testing.stack.template import Document
 from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
-from tests.template.reading import of_type
+from tests.template.example.agents import AGENTS
+from tests.template.rules.reading import granted, of_type
 
 ROOT = TEMPLATE.parent
 INDEX = RUNBOOK / "index.md"
-AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
 SECTIONS = [
     "What it means",
     "How to look",
@@ -127,6 +127,16 @@ def test_every_command_in_the_runbook_exists() -> None:
         assert verb or words[0] in groups, f"roundsman {command}: there is no such verb"
         for option in re.findall(r"(?<!\S)(--[a-z-]+)", command) if verb else ():
             assert option in options_of(verb or ""), f"roundsman {command}"
+
+
+def test_operators_who_publish_that_an_agent_is_held_are_given_the_rights_that_this_needs(
+    document: Document,
+) -> None:
+    page = (RUNBOOK / "rights.md").read_text(encoding="utf-8")
+    [row] = [line for line in page.splitlines() if line.startswith("| `hold`, `release` |")]
+    needed = granted(document, "SupervisorRole", "kms")["AlertKey"]
+    assert needed
+    assert set(re.findall(r"`kms:([A-Za-z]+)`", row)) == needed
 
 
 def commands_of(page: Path) -> list[str]:

@@ -1,0 +1,95 @@
+"""What the example consists of, where the rules would allow an application more."""
+
+from roundsman.aws.settings import AgentSettings
+from roundsman.testing.stack.template import Document, mapping_of
+from tests.project import SERVICE_URLS
+from tests.template.example.agents import AGENTS
+from tests.template.rules.functions import POWERTOOLS
+from tests.template.rules.interface import OUTPUTS
+from tests.template.rules.reading import (
+    ENGINE_FUNCTIONS,
+    ENGINE_TABLES,
+    agents,
+    functions,
+    items,
+    of_type,
+    parameters,
+    queues,
+    reference,
+    services_granted,
+    tables,
+    variables,
+    work_queues,
+)
+
+QUEUES_OF_AN_AGENT = ("RequestQueue", "UrgentRequestQueue", "ReplyQueue")
+
+
+def test_there_is_an_agent_for_each_service(document: Document) -> None:
+    assert [agent.prefix for agent in agents(document)] == list(AGENTS)
+    assert [agent.name for agent in agents(document)] == [agent.lower() for agent in AGENTS]
+
+
+def test_there_are_the_functions_queues_and_tables_of_the_engine_and_the_agents_only(
+    document: Document,
+) -> None:
+    of_agents = {f"{agent}{queue}" for agent in AGENTS for queue in QUEUES_OF_AN_AGENT}
+    assert set(work_queues(document)) == of_agents | {"SubmissionQueue", "SchedulerQueue"}
+    assert len(queues(document)) == 2 * len(work_queues(document)) + 1  # dead letters, rejected
+    expected = {*ENGINE_FUNCTIONS, *(f"{agent}Function" for agent in AGENTS)}
+    assert set(functions(document)) == expected
+    assert set(tables(document)) == set(ENGINE_TABLES)
+
+
+def test_there_is_one_topic_one_key_and_one_policy_for_all_queues(document: Document) -> None:
+    for kind, name in (
+        ("AWS::SNS::Topic", "AlertTopic"),
+        ("AWS::SNS::TopicPolicy", "AlertTopicPolicy"),
+        ("AWS::KMS::Key", "AlertKey"),
+        ("AWS::SQS::QueuePolicy", "QueuesAnswerOverTlsOnly"),
+        ("AWS::Lambda::EventInvokeConfig", "SupervisorFunctionEventInvokeConfig"),
+    ):
+        assert list(of_type(document, kind)) == [name]
+
+
+def test_the_outputs_are_those_that_tools_rely_on_and_no_others(document: Document) -> None:
+    of_agents = {f"{agent}{queue}Url" for agent in AGENTS for queue in QUEUES_OF_AN_AGENT}
+    expected = {*OUTPUTS, *of_agents, *(f"{agent}FunctionName" for agent in AGENTS)}
+    assert set(mapping_of(document["Outputs"])) == expected
+
+
+def test_a_guided_deployment_asks_for_the_services_and_for_nothing_else(
+    document: Document,
+) -> None:
+    without_default = {n for n, p in parameters(document).items() if "Default" not in p}
+    assert without_default == set(SERVICE_URLS)
+
+
+def test_an_agent_is_told_its_settings_and_the_address_of_its_service_only(
+    document: Document,
+) -> None:
+    settings = {
+        "CONTROL_TABLE",
+        "REPLY_QUEUE_URL",
+        "REJECTED_QUEUE_URL",
+        "ALERT_TOPIC_ARN",
+        "BREAKER_FAILURES",
+        "BREAKER_RECOVERY_SECONDS",
+        "CALLS_PER_SECOND",
+    }
+    assert len(settings) == len(AgentSettings.__dataclass_fields__)
+    for agent in agents(document):
+        assert set(variables(document, agent.function)) == settings | POWERTOOLS | {"SERVICE_URL"}
+
+
+def test_an_agent_has_the_two_layers_and_no_other(document: Document) -> None:
+    for agent in agents(document):
+        layers = items(functions(document)[agent.function]["Layers"])
+        # The translator adds a hash of ten characters to the logical id of a layer.
+        assert [reference(layer)[:-10] for layer in layers] == ["CoreLayer", "WorkflowsLayer"]
+
+
+def test_an_agent_calls_nothing_of_aws_but_what_every_agent_does(document: Document) -> None:
+    for agent in agents(document):
+        expected = {"sqs", "dynamodb", "sns", "kms", "logs"}
+        assert services_granted(document, agent.role) == expected

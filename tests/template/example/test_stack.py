@@ -1,0 +1,132 @@
+"""The example's stack on moto: its functions are given what the rules read in its template."""
+
+import json
+
+import boto3
+import pytest
+from mypy_boto3_dynamodb import DynamoDBClient
+
+from roundsman.aws.settings import (
+    AgentSettings,
+    SchedulerSettings,
+    SettingMissing,
+    SubmissionSettings,
+    SupervisorSettings,
+)
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document
+from tests.template.example.agents import AGENTS
+from tests.template.rules.interface import OUTPUTS
+from tests.template.rules.reading import ENGINE_TABLES, environment
+from tests.template.rules.tables import INDEXES, KEYS
+
+
+def test_the_environment_that_a_rule_reads_is_the_deployed_one(
+    deployed_stack: StackOnMoto, document: Document
+) -> None:
+    """A rule has the logical id of a resource, a deployed function its address."""
+    for function, deployed in deployed_stack.function_environments.items():
+        read = dict(environment(document, function))
+        named = {name: by_logical_ids(deployed_stack, value) for name, value in deployed.items()}
+        given = {"SERVICE_URL"}  # it has no default
+        assert set(read) == set(named)
+        assert {n: read[n] for n in set(read) - given} == {n: named[n] for n in set(read) - given}
+
+
+def by_logical_ids(stack: StackOnMoto, value: str) -> str:
+    """The value with the logical ids of resources in place of their addresses."""
+    for name, made in sorted(stack.resources.items(), key=lambda item: -len(item[1])):
+        if made:  # moto makes no layers
+            value = value.replace(made, name)
+    return value.replace(f"{stack.name}-reply-", "AWS::StackName-reply-")
+
+
+def test_requests_to_an_agent_go_to_the_queues_that_invoke_it(deployed_stack: StackOnMoto) -> None:
+    environment = deployed_stack.function_environments["SchedulerFunction"]
+    invoked = {source.queue_url: source.function for source in deployed_stack.mappings}
+    known = json.loads(environment["REQUEST_QUEUE_URLS"])
+    assert set(known) == {agent.lower() for agent in AGENTS}
+    for agent, urls in known.items():
+        assert set(urls) == {"normal", "urgent"}
+        assert {invoked[url] for url in urls.values()} == {f"{agent.capitalize()}Function"}
+        assert len(set(urls.values())) == 2
+
+
+def test_an_agents_replies_go_to_the_queue_that_invokes_the_scheduler(
+    deployed_stack: StackOnMoto,
+) -> None:
+    invoked = {source.queue_url: source.function for source in deployed_stack.mappings}
+    for agent in AGENTS:
+        environment = deployed_stack.function_environments[f"{agent}Function"]
+        assert environment["REPLY_QUEUE_URL"] == deployed_stack.outputs[f"{agent}ReplyQueueUrl"]
+        assert invoked[environment["REPLY_QUEUE_URL"]] == "SchedulerFunction"
+
+
+@pytest.mark.parametrize(
+    ("function", "settings"),
+    [
+        ("SubmissionFunction", SubmissionSettings),
+        ("SchedulerFunction", SchedulerSettings),
+        ("SupervisorFunction", SupervisorSettings),
+        *((f"{agent}Function", AgentSettings) for agent in AGENTS),
+    ],
+)
+def test_the_settings_of_a_function_accept_its_deployed_environment(
+    deployed_stack: StackOnMoto,
+    function: str,
+    settings: type[SubmissionSettings | SchedulerSettings | SupervisorSettings | AgentSettings],
+) -> None:
+    accepted = settings.from_env(deployed_stack.function_environments[function])
+    assert accepted.control_table == deployed_stack.resources["ControlTable"]
+
+
+def test_settings_name_a_variable_that_is_missing(deployed_stack: StackOnMoto) -> None:
+    environment = dict(deployed_stack.function_environments["SchedulerFunction"])
+    del environment["HISTORY_TABLE"]
+    with pytest.raises(SettingMissing, match="HISTORY_TABLE"):
+        SchedulerSettings.from_env(environment)
+
+
+def test_every_function_logs_under_its_name_at_the_level_that_was_given(
+    deployed_stack: StackOnMoto,
+) -> None:
+    for function, variables in deployed_stack.function_environments.items():
+        expected = function.removesuffix("Function").lower()
+        assert variables["POWERTOOLS_SERVICE_NAME"] == expected
+        assert variables["POWERTOOLS_METRICS_NAMESPACE"] == "Roundsman"
+        assert variables["POWERTOOLS_LOG_LEVEL"] == "INFO"
+
+
+def test_agents_call_the_addresses_that_were_given(deployed_stack: StackOnMoto) -> None:
+    for agent in AGENTS:
+        environment = deployed_stack.function_environments[f"{agent}Function"]
+        assert environment["SERVICE_URL"] == f"http://{agent.lower()}.test"
+
+
+def test_outputs_name_what_was_made(deployed_stack: StackOnMoto) -> None:
+    outputs, made = deployed_stack.outputs, deployed_stack.resources
+    assert all(outputs.values())
+    for name, value in OUTPUTS.items():
+        match value:
+            case {"Ref": str(resource)}:
+                assert outputs[name] == made[resource]
+            case _:
+                assert (name, outputs[name]) == ("ReplyQueuePrefix", "roundsman-reply-")
+
+
+@pytest.mark.parametrize("table", ENGINE_TABLES)
+def test_a_deployed_table_has_the_keys_and_indexes_that_the_stores_use(
+    deployed_stack: StackOnMoto, table: str
+) -> None:
+    dynamodb: DynamoDBClient = boto3.client("dynamodb")
+    described = dynamodb.describe_table(TableName=deployed_stack.outputs[f"{table}Name"])["Table"]
+    keys = [(key["AttributeName"], key["KeyType"]) for key in described["KeySchema"]]
+    assert keys == KEYS[table]
+    indexes = {
+        index["IndexName"]: (
+            [(key["AttributeName"], key["KeyType"]) for key in index["KeySchema"]],
+            index["Projection"],
+        )
+        for index in described.get("GlobalSecondaryIndexes", [])
+    }
+    assert indexes == INDEXES.get(table, {})

@@ -1,0 +1,20 @@
+"""The rules that hold for the template of every application of this engine.
+
+A rule is a function of an `Application` that returns its problems as sentences. No rule knows the
+names of agents, workflows or services: it reads them from the template. The modules import nothing
+from `tests` but each other.
+"""
+
+from tests.template.rules import alarms, functions, interface, permissions, queues, tables
+from tests.template.rules.application import Application, Rule
+
+__all__ = ["RULES", "Application", "Rule"]
+
+RULES: tuple[Rule, ...] = (
+    *queues.RULES,
+    *functions.RULES,
+    *permissions.RULES,
+    *tables.RULES,
+    *alarms.RULES,
+    *interface.RULES,
+)

@@ -1,0 +1,70 @@
+"""The subject of the rules: an application's template and its workflows."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TypeAlias
+
+from roundsman import Workflow
+from roundsman.testing.stack.template import Document, Template, mapping_of, part
+
+ANY_ADDRESS = "https://service.test"
+"""The value of every parameter without a default; these are the addresses of services."""
+
+
+@dataclass(frozen=True)
+class Application:
+    """A template and the workflows that its agents perform."""
+
+    template: Document
+    """The plain CloudFormation that the template becomes with its parameters' defaults. Every
+    Fn::FindInMap is replaced by its value."""
+    source: Document
+    """The template as written. Here every Fn::FindInMap is still an expression."""
+    workflows: tuple[Workflow, ...]
+
+    @classmethod
+    def read(cls, path: Path, workflows: Iterable[Workflow]) -> "Application":
+        """Read and translate a SAM template.
+
+        Raises TemplateProblem if there is no SAM template at `path`.
+        """
+        template = Template.read(path)
+        values = {
+            name: ANY_ADDRESS
+            for name, parameter in part(template.document, "Parameters").items()
+            if "Default" not in mapping_of(parameter)
+        }
+        return cls(template.translate(values), template.document, tuple(workflows))
+
+
+Rule: TypeAlias = Callable[[Application], list[str]]
+"""A rule returns one sentence for each problem, and an empty list if there is none. It never raises
+because of what a template contains. Its docstring says the rule and its reason."""
+
+
+def compare(subject: str, found: Iterable[str], expected: Iterable[str]) -> list[str]:
+    """A sentence for each item that is missing, superfluous or repeated."""
+    have, want = sorted(found), set(expected)
+    return [
+        *(f"{subject}: {item} is missing" for item in sorted(want - set(have))),
+        *(f"{subject}: {item} must not be there" for item in sorted(set(have) - want)),
+        *(f"{subject}: {item} is there more than once" for item in _repeated(have)),
+    ]
+
+
+def _repeated(ordered: list[str]) -> list[str]:
+    pairs = pairwise(ordered)
+    return sorted({item for item, following in pairs if item == following})
+
+
+def compare_rights(
+    subject: str, found: Mapping[str, set[str]], expected: Mapping[str, set[str]]
+) -> list[str]:
+    """As `compare`, for the actions that are allowed on each resource."""
+    return compare(subject, _rights(found), _rights(expected))
+
+
+def _rights(granted: Mapping[str, set[str]]) -> list[str]:
+    return [f"{action} on {on}" for on, actions in granted.items() for action in actions]

@@ -1,0 +1,212 @@
+"""Queues: no message is lost, too large, readable on the way, or redelivered while handled."""
+
+from tests.template.rules.application import Application, Rule, compare
+from tests.template.rules.reading import (
+    agents,
+    at,
+    dead_letter_queues,
+    dead_letters_of,
+    items,
+    mappings_in,
+    of_type,
+    queues,
+    reference,
+    statements,
+    texts,
+    work_queues,
+)
+
+FOURTEEN_DAYS = 14 * 24 * 3600
+LARGEST_MESSAGE = 1024 * 1024
+LONGEST_STACK_NAME = 52
+LONGEST_QUEUE_NAME = 80
+REPLY_PREFIX = "${AWS::StackName}-reply-"
+QUEUE_ARN = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
+
+
+def known_queues(application: Application) -> list[str]:
+    """Each agent has a normal and an urgent request queue and a reply queue; the engine has
+    SubmissionQueue, SchedulerQueue and RejectedQueue; there is no other queue.
+
+    Rights, alarms and the command line find a queue by its agent's name.
+    """
+    template = application.template
+    of_agents = [
+        queue for agent in agents(template) for queue in (*agent.request_queues, agent.reply_queue)
+    ]
+    found = [*work_queues(template), *({"RejectedQueue"} & set(queues(template)))]
+    expected = [*of_agents, "SubmissionQueue", "SchedulerQueue", "RejectedQueue"]
+    return compare("the queues of the engine and its agents", found, expected)
+
+
+def dead_letters(application: Application) -> list[str]:
+    """Each queue that functions read has a dead-letter queue of its own, after MaxReceiveCount.
+
+    Without one, SQS redelivers a message that cannot be handled until its retention ends, and then
+    deletes it. With a shared one, nobody can tell where a dead letter is to be sent back to.
+    """
+    template = application.template
+    targets = {name: dead_letters_of(template, name) for name in work_queues(template)}
+    problems = [
+        f"{name} has no dead-letter queue"
+        for name, found in targets.items()
+        if found not in dead_letter_queues(template)
+    ]
+    used = [found for found in targets.values() if found]
+    problems += compare(
+        "the dead-letter queues that queues use", used, dead_letter_queues(template)
+    )
+    for name, queue in work_queues(template).items():
+        if at(queue, "RedrivePolicy", "maxReceiveCount") != {"Ref": "MaxReceiveCount"}:
+            problems.append(f"{name}: maxReceiveCount must be the parameter MaxReceiveCount")
+    return problems
+
+
+def dead_letter_sources(application: Application) -> list[str]:
+    """A dead-letter queue accepts the messages of its own queue only (RedriveAllowPolicy).
+
+    The command line sends a dead letter back to the queue that it came from.
+    """
+    template = application.template
+    names = {
+        dead_letters_of(template, name): at(queue, "QueueName", "Fn::Sub")
+        for name, queue in work_queues(template).items()
+    }
+    problems = []
+    for name, queue in dead_letter_queues(template).items():
+        allowed = at(queue, "RedriveAllowPolicy")
+        sources = mappings_in(at(allowed, "sourceQueueArns"))
+        if at(allowed, "redrivePermission") != "byQueue":
+            problems.append(f"{name}: redrivePermission must be byQueue")
+        if [at(arn, "Fn::Sub") for arn in sources] != [f"{QUEUE_ARN}{names.get(name)}"]:
+            problems.append(f"{name}: sourceQueueArns must be the one queue that it belongs to")
+    return problems
+
+
+def longest_retention(application: Application) -> list[str]:
+    """Dead letters and rejected messages are kept for 14 days, the longest that SQS allows.
+
+    No function reads them: a person must have the time to.
+    """
+    template = application.template
+    return [
+        f"{name}: MessageRetentionPeriod must be {FOURTEEN_DAYS} s (14 days)"
+        for name in [*dead_letter_queues(template), "RejectedQueue"]
+        if at(queues(template).get(name), "MessageRetentionPeriod") != FOURTEEN_DAYS
+    ]
+
+
+def retention(application: Application) -> list[str]:
+    """A queue that functions read keeps messages for at most half as long as its dead letters.
+
+    A message in a standard queue keeps the time of its first sending when it moves to the
+    dead-letter queue, so the time in the first queue is taken from the 14 days (Amazon SQS
+    Developer Guide, "Message retention periods for dead-letter queues").
+    """
+    return [
+        f"{name}: MessageRetentionPeriod must be at most {FOURTEEN_DAYS // 2} s (7 days)"
+        for name, queue in work_queues(application.template).items()
+        if not _is_at_most(at(queue, "MessageRetentionPeriod"), FOURTEEN_DAYS // 2)
+    ]
+
+
+def _is_at_most(value: object, limit: int) -> bool:
+    return isinstance(value, int) and value <= limit
+
+
+def message_size(application: Application) -> list[str]:
+    """Every queue takes messages of 1 MiB, the largest that SQS accepts.
+
+    A request carries the order and the results so far; a dead letter is as large as it was.
+    """
+    return [
+        f"{name}: MaximumMessageSize must be {LARGEST_MESSAGE}"
+        for name, queue in queues(application.template).items()
+        if at(queue, "MaximumMessageSize") != LARGEST_MESSAGE
+    ]
+
+
+def queue_encryption(application: Application) -> list[str]:
+    """Every queue is encrypted at rest (SSE-SQS)."""
+    return [
+        f"{name}: SqsManagedSseEnabled must be true"
+        for name, queue in queues(application.template).items()
+        if at(queue, "SqsManagedSseEnabled") is not True
+    ]
+
+
+def queue_transport(application: Application) -> list[str]:
+    """Every queue refuses a call without TLS (aws:SecureTransport)."""
+    problems, covered = [], list[str]()
+    for name, policy in of_type(application.template, "AWS::SQS::QueuePolicy").items():
+        found = statements(at(policy, "PolicyDocument"))
+        if len(found) == 1 and _denies_without_tls(found[0], "sqs:*"):
+            covered += [reference(queue) for queue in items(at(policy, "Queues"))]
+        else:
+            problems.append(f"{name} must deny sqs:* to all without aws:SecureTransport, only that")
+    return problems + compare(
+        "the queues that refuse calls without TLS", covered, queues(application.template)
+    )
+
+
+def _denies_without_tls(statement: object, action: str) -> bool:
+    match statement:
+        case {
+            "Effect": "Deny",
+            "Principal": "*",
+            "Action": found,
+            "Condition": {"Bool": {"aws:SecureTransport": "false"}},
+        }:
+            return texts(found) == [action]
+        case _:
+            return False
+
+
+def reply_prefix(application: Application) -> list[str]:
+    """No queue of the stack has a name that an application's reply queue may have.
+
+    An order names its reply queue, and functions may send to every queue with the prefix: an order
+    must not be able to name a queue of the engine.
+    """
+    template = application.template
+    problems = []
+    if at(template, "Outputs", "ReplyQueuePrefix", "Value") != {"Fn::Sub": REPLY_PREFIX}:
+        problems.append(f"the output ReplyQueuePrefix must be {REPLY_PREFIX}")
+    for name, queue in queues(template).items():
+        # CloudFormation names a queue without QueueName after its logical id, which has no hyphen.
+        if str(at(queue, "QueueName", "Fn::Sub")).startswith(REPLY_PREFIX):
+            problems.append(f"{name}: its name begins as that of an application's reply queue")
+    return problems
+
+
+def queue_names(application: Application) -> list[str]:
+    """A queue with a name has the stack's name and its logical id, in at most 80 characters.
+
+    Two stacks of one account have different names so, and a stack's name may have 52 characters.
+    """
+    problems = []
+    for name, queue in queues(application.template).items():
+        given = at(queue, "QueueName")
+        if given is None:
+            continue
+        if given != {"Fn::Sub": f"${{AWS::StackName}}-{name}"}:
+            problems.append(f"{name}: QueueName must be ${{AWS::StackName}}-{name}")
+        if LONGEST_STACK_NAME + len(f"-{name}") > LONGEST_QUEUE_NAME:
+            problems.append(
+                f"{name}: this logical id is too long for a stack's name of {LONGEST_STACK_NAME}"
+            )
+    return problems
+
+
+RULES: tuple[Rule, ...] = (
+    known_queues,
+    dead_letters,
+    dead_letter_sources,
+    longest_retention,
+    retention,
+    message_size,
+    queue_encryption,
+    queue_transport,
+    reply_prefix,
+    queue_names,
+)

@@ -1,0 +1,322 @@
+"""Reading a translated template: its resources by type, its agents, and the rights of its roles.
+
+The functions return an empty value for what is missing or has another form, so that a rule can
+report it.
+"""
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import cast
+
+from roundsman.testing.stack.template import Document, Json, part
+from tests.template.rules.application import ANY_ADDRESS
+
+ENGINE_FUNCTIONS = ("SubmissionFunction", "SchedulerFunction", "SupervisorFunction")
+ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
+REQUEST_QUEUES = "REQUEST_QUEUE_URLS"
+"""The variable of the scheduler that has the request queues of each agent by priority."""
+
+
+@dataclass(frozen=True)
+class Agent:
+    """An agent of the template."""
+
+    prefix: str
+    """The first part of the logical id of each of its resources (`GiftWrap`)."""
+    name: str
+    """Its name in workflows and messages (`gift_wrap`)."""
+
+    @property
+    def function(self) -> str:
+        return f"{self.prefix}Function"
+
+    @property
+    def role(self) -> str:
+        return f"{self.prefix}Role"
+
+    @property
+    def request_queues(self) -> tuple[str, str]:
+        """The queues for requests of normal and of urgent priority."""
+        return f"{self.prefix}RequestQueue", f"{self.prefix}UrgentRequestQueue"
+
+    @property
+    def reply_queue(self) -> str:
+        return f"{self.prefix}ReplyQueue"
+
+
+def at(value: Json, *path: str) -> Json:
+    """The value under these keys; None if there is none."""
+    for key in path:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value
+
+
+def items(value: Json) -> list[Json]:
+    """`value` as a list: a policy may contain a single item as itself. None is an empty list."""
+    return [] if value is None else value if isinstance(value, list) else [value]
+
+
+def mappings_in(value: Json) -> list[Document]:
+    """The mappings in `items(value)`."""
+    return [item for item in items(value) if isinstance(item, dict)]
+
+
+def texts(value: Json) -> list[str]:
+    """The strings in `items(value)`."""
+    return [item for item in items(value) if isinstance(item, str)]
+
+
+def reference(value: Json) -> str:
+    """The logical id that a Ref or a Fn::GetAtt names; empty for any other value."""
+    match value:
+        case {"Ref": str(name)} | {"Fn::GetAtt": [str(name), _]}:
+            return name
+        case _:
+            return ""
+
+
+def target(resource: Json) -> str:
+    """The logical id that a statement names, an index as `TasksTable/index/due`, or the text."""
+    match resource:
+        case {"Fn::Sub": str(text)}:
+            return re.sub(r"\$\{(\w+)\.Arn\}", r"\1", text)
+        case str(text):
+            return text
+        case _:
+            return reference(resource) or json.dumps(resource)
+
+
+def of_type(template: Document, kind: str) -> dict[str, Document]:
+    """The properties of every resource of one type, by logical id."""
+    return {
+        name: part(resource, "Properties")
+        for name, resource in part(template, "Resources").items()
+        if isinstance(resource, dict) and resource.get("Type") == kind
+    }
+
+
+def parameters(template: Document) -> dict[str, Document]:
+    found = part(template, "Parameters").items()
+    return {name: parameter for name, parameter in found if isinstance(parameter, dict)}
+
+
+def functions(template: Document) -> dict[str, Document]:
+    return of_type(template, "AWS::Lambda::Function")
+
+
+def tables(template: Document) -> dict[str, Document]:
+    return of_type(template, "AWS::DynamoDB::Table")
+
+
+def queues(template: Document) -> dict[str, Document]:
+    return of_type(template, "AWS::SQS::Queue")
+
+
+def roles(template: Document) -> dict[str, Document]:
+    return of_type(template, "AWS::IAM::Role")
+
+
+def agents(template: Document) -> list[Agent]:
+    """The agents: each function that is not a function of the engine is the function of one."""
+    return [
+        Agent(name.removesuffix("Function"), environment(template, name)["POWERTOOLS_SERVICE_NAME"])
+        for name in functions(template)
+        if name not in ENGINE_FUNCTIONS
+    ]
+
+
+def function_role(function: str) -> str:
+    """The logical id of a function's role."""
+    return function.removesuffix("Function") + "Role"
+
+
+def event_sources(template: Document) -> list[tuple[str, str, Document]]:
+    """The queue and the function of each event source mapping, and the mapping's properties."""
+    return [
+        (reference(at(mapping, "EventSourceArn")), reference(at(mapping, "FunctionName")), mapping)
+        for mapping in of_type(template, "AWS::Lambda::EventSourceMapping").values()
+    ]
+
+
+def queues_read_by(template: Document, function: str) -> set[str]:
+    """The queues whose messages invoke a function."""
+    return {queue for queue, reader, _ in event_sources(template) if reader == function}
+
+
+def dead_letter_queues(template: Document) -> dict[str, Document]:
+    return {
+        name: properties
+        for name, properties in queues(template).items()
+        if name.endswith("DeadLetterQueue")
+    }
+
+
+def work_queues(template: Document) -> dict[str, Document]:
+    """The queues that functions read: neither dead-letter queues nor RejectedQueue."""
+    return {
+        name: properties
+        for name, properties in queues(template).items()
+        if not name.endswith("DeadLetterQueue") and name != "RejectedQueue"
+    }
+
+
+def dead_letters_of(template: Document, queue: str) -> str:
+    """The dead-letter queue of a queue; empty if it has none."""
+    return reference(at(queues(template).get(queue), "RedrivePolicy", "deadLetterTargetArn"))
+
+
+def variables(template: Document, function: str) -> Document:
+    """The environment variables of a function, as written."""
+    found = at(functions(template).get(function), "Environment", "Variables")
+    return found if isinstance(found, dict) else {}
+
+
+class Environment(dict[str, str]):
+    """The environment variables of a function. A variable that is missing is an empty string."""
+
+    def __missing__(self, name: str) -> str:
+        return ""
+
+
+def environment(template: Document, function: str) -> Environment:
+    """The environment variables of a function as text.
+
+    A parameter is its default, or an address if it has none. A resource is its logical id.
+    """
+    return Environment(
+        (name, _text(template, value)) for name, value in variables(template, function).items()
+    )
+
+
+def _text(template: Document, value: Json) -> str:
+    match value:
+        case {"Ref": str(name)}:
+            return _named(template, name)
+        case {"Fn::Sub": str(text)}:
+            return re.sub(r"\$\{([\w:.]+)\}", lambda found: _named(template, found[1]), text)
+        case str() | int() | float():
+            return str(value)
+        case _:
+            return reference(value)
+
+
+def _named(template: Document, name: str) -> str:
+    parameter = parameters(template).get(name)
+    return name if parameter is None else str(parameter.get("Default", ANY_ADDRESS))
+
+
+def request_queues(template: Document) -> dict[str, dict[str, str]]:
+    """The request queues that the scheduler knows, by agent and priority; empty if none."""
+    try:
+        found = json.loads(environment(template, "SchedulerFunction")[REQUEST_QUEUES])
+    except ValueError:
+        return {}
+    return (
+        {
+            str(agent): {str(priority): str(queue) for priority, queue in by_priority.items()}
+            for agent, by_priority in cast("dict[object, object]", found).items()
+            if isinstance(by_priority, dict)
+        }
+        if isinstance(found, dict)
+        else {}
+    )
+
+
+def statements(policy: Json) -> list[Document]:
+    """The statements of one policy document."""
+    return mappings_in(at(policy, "Statement"))
+
+
+def allowed_to(template: Document, role: str) -> Iterator[Document]:
+    """Every statement of a role's own policies."""
+    for policy in items(at(roles(template).get(role), "Policies")):
+        yield from statements(at(policy, "PolicyDocument"))
+
+
+def every_statement(template: Document) -> Iterator[tuple[str, Document]]:
+    """Each policy statement of the template, with the logical id of the resource that has it."""
+    for role in roles(template):
+        for statement in allowed_to(template, role):
+            yield role, statement
+    for kind, place in (
+        ("AWS::SQS::QueuePolicy", "PolicyDocument"),
+        ("AWS::SNS::TopicPolicy", "PolicyDocument"),
+        ("AWS::KMS::Key", "KeyPolicy"),
+    ):
+        for name, properties in of_type(template, kind).items():
+            for statement in statements(at(properties, place)):
+                yield name, statement
+
+
+def granted(template: Document, role: str, service: str) -> dict[str, set[str]]:
+    """The actions of one service that a role is allowed, by the resource."""
+    found: dict[str, set[str]] = {}
+    for statement in allowed_to(template, role):
+        if at(statement, "Effect") != "Allow":
+            continue
+        for action in texts(at(statement, "Action")):
+            prefix, _, name = action.partition(":")
+            if prefix == service:
+                for resource in items(at(statement, "Resource")):
+                    found.setdefault(target(resource), set()).add(name)
+    return found
+
+
+def services_granted(template: Document, role: str) -> set[str]:
+    """The services of which a role is allowed any action."""
+    found = (texts(at(statement, "Action")) for statement in allowed_to(template, role))
+    return {action.partition(":")[0] for actions in found for action in actions}
+
+
+def keys_granted(template: Document, role: str, action: str, table: str) -> set[str] | None:
+    """The keys of a table's rows that a role is allowed one action on; None for all.
+
+    A key that ends in `*` stands for all keys with that beginning. A key that its condition does
+    not match in this way begins with the condition's operator.
+    """
+    found: set[str] = set()
+    for statement in allowed_to(template, role):
+        about = {target(resource) for resource in items(at(statement, "Resource"))}
+        allows = at(statement, "Effect") == "Allow" and table in about
+        if not allows or f"dynamodb:{action}" not in texts(at(statement, "Action")):
+            continue
+        match statement.get("Condition"):
+            case {"ForAllValues:StringEquals": {"dynamodb:LeadingKeys": list(keys)}}:
+                found |= {_marked("StringEquals", r"[^*?]+", key) for key in texts(keys)}
+            case {"ForAllValues:StringLike": {"dynamodb:LeadingKeys": list(keys)}}:
+                found |= {_marked("StringLike", r"[^*?]+#\*", key) for key in texts(keys)}
+            case _:
+                return None
+    return found
+
+
+def _marked(operator: str, pattern: str, key: str) -> str:
+    """The key; after its operator if that does not match it as the pattern says."""
+    return key if re.fullmatch(pattern, key) else f"{operator} {key}"
+
+
+def among(key: str, granted_keys: set[str]) -> bool:
+    """Whether a row's key is one of the granted keys."""
+    return any(
+        key.startswith(each[:-1]) if each.endswith("*") else key == each for each in granted_keys
+    )
+
+
+def bounds(template: Document, value: Json) -> tuple[int, int, int] | None:
+    """The least, the default and the greatest value of a number or of the parameter it refers to.
+
+    None if they are not whole numbers.
+    """
+    match value:
+        case int(number):
+            return number, number, number
+        case {"Ref": str(name)}:
+            match parameters(template).get(name):
+                case {"MinValue": int(low), "Default": int(middle), "MaxValue": int(high)}:
+                    return low, middle, high
+                case _:
+                    return None
+        case _:
+            return None

@@ -1,0 +1,112 @@
+"""Tables: encrypted, restorable, protected, and with the keys that the stores use."""
+
+from collections.abc import Mapping
+
+from roundsman.testing.stack.template import Json
+from tests.template.rules.application import Application, Rule, compare
+from tests.template.rules.reading import ENGINE_TABLES, at, mappings_in, parameters, tables
+
+KEYS: Mapping[str, list[tuple[str, str]]] = {
+    "OrdersTable": [("OrderID", "HASH")],
+    "TasksTable": [("TaskId", "HASH")],
+    "ControlTable": [("ControlId", "HASH")],
+    "HistoryTable": [("TaskId", "HASH"), ("Seq", "RANGE")],
+}
+INDEXES: Mapping[str, Mapping[str, tuple[list[tuple[str, str]], Json]]] = {
+    "TasksTable": {
+        "due": ([("Lane", "HASH"), ("DueAt", "RANGE")], {"ProjectionType": "KEYS_ONLY"}),
+        "failures": (
+            [("FailureGroup", "HASH"), ("FailedAt", "RANGE")],
+            {"ProjectionType": "INCLUDE", "NonKeyAttributes": ["CompleteBy", "ExpiresAt"]},
+        ),
+    },
+}
+EXPIRY: Json = {"AttributeName": "ExpiresAt", "Enabled": True}
+
+
+def engine_tables(application: Application) -> list[str]:
+    """The tables of the engine are there: orders, tasks, control and history."""
+    found = [name for name in tables(application.template) if name in ENGINE_TABLES]
+    return compare("the tables of the engine", found, ENGINE_TABLES)
+
+
+def table_protection(application: Application) -> list[str]:
+    """Every table is encrypted; by default it can be restored to any second, and not be deleted."""
+    template, problems = application.template, list[str]()
+    for name, table in tables(template).items():
+        if at(table, "SSESpecification") != {"SSEEnabled": True}:
+            problems.append(f"{name}: SSESpecification must be SSEEnabled: true")
+        if at(table, "PointInTimeRecoverySpecification") != {
+            "PointInTimeRecoveryEnabled": {"Ref": "PointInTimeRecovery"}
+        }:
+            problems.append(f"{name}: its point-in-time recovery must be PointInTimeRecovery")
+        if at(table, "DeletionProtectionEnabled") != {"Ref": "DeletionProtection"}:
+            problems.append(f"{name}: DeletionProtectionEnabled must be DeletionProtection")
+    for name in ("PointInTimeRecovery", "DeletionProtection"):
+        if at(parameters(template).get(name), "Default") != "true":
+            problems.append(f"the parameter {name} must be true by default")
+    return problems
+
+
+def table_retention(application: Application) -> list[str]:
+    """A table outlives its stack, and has no name, so that a second stack can be made beside it."""
+    problems = []
+    for name, table in tables(application.template).items():
+        resource = at(application.template, "Resources", name)
+        for policy in ("DeletionPolicy", "UpdateReplacePolicy"):
+            if at(resource, policy) != "Retain":
+                problems.append(f"{name}: {policy} must be Retain")
+        if "TableName" in table:
+            problems.append(f"{name}: TableName must be left out")
+    return problems
+
+
+def expiry(application: Application) -> list[str]:
+    """A table of the engine is billed by request, and removes items by ExpiresAt.
+
+    ExpiresAt is the attribute that the stores write the end of an item's retention to.
+    """
+    problems = []
+    for name in ENGINE_TABLES:
+        table = tables(application.template).get(name)
+        if at(table, "BillingMode") != "PAY_PER_REQUEST":
+            problems.append(f"{name}: BillingMode must be PAY_PER_REQUEST")
+        if at(table, "TimeToLiveSpecification") != EXPIRY:
+            problems.append(f"{name}: TimeToLiveSpecification must be ExpiresAt, enabled")
+    return problems
+
+
+def keys(application: Application) -> list[str]:
+    """The tables of the engine and their indexes have the keys that the stores use; an index has no
+    more attributes than its readers need, because each write of one is a write of the index.
+    """
+    problems = []
+    for name in ENGINE_TABLES:
+        table = tables(application.template).get(name)
+        if _keys(at(table, "KeySchema")) != KEYS[name]:
+            problems.append(f"{name}: its keys must be {_shown(KEYS[name])}")
+        indexes = mappings_in(at(table, "GlobalSecondaryIndexes"))
+        wanted = INDEXES.get(name, {})
+        names = [str(at(index, "IndexName")) for index in indexes]
+        problems += compare(f"{name}: its indexes", names, wanted)
+        for index in indexes:
+            label = str(at(index, "IndexName"))
+            if label not in wanted:
+                continue
+            index_keys, projection = wanted[label]
+            if _keys(at(index, "KeySchema")) != index_keys:
+                problems.append(f"{name}: {label}: its keys must be {_shown(index_keys)}")
+            if at(index, "Projection") != projection:
+                problems.append(f"{name}: {label}: its Projection must be {projection}")
+    return problems
+
+
+def _keys(schema: Json) -> list[tuple[str, str]]:
+    return [(str(at(key, "AttributeName")), str(at(key, "KeyType"))) for key in mappings_in(schema)]
+
+
+def _shown(wanted: list[tuple[str, str]]) -> str:
+    return ", ".join(f"{name} ({kind})" for name, kind in wanted)
+
+
+RULES: tuple[Rule, ...] = (engine_tables, table_protection, table_retention, expiry, keys)

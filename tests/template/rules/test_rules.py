@@ -1,0 +1,28 @@
+"""This application keeps the rules that every application of the engine keeps.
+
+Another application runs these tests as they are: agents and workflows are read from its own
+template and registry.
+"""
+
+import pytest
+
+from tests.project import TEMPLATE
+from tests.template.rules import RULES, Application, Rule, functions
+from workflows.registry import WORKFLOWS
+
+
+@pytest.fixture(scope="session")
+def application(session_without_real_aws: None) -> Application:
+    return Application.read(TEMPLATE, WORKFLOWS.values())
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_the_application_keeps_the_rule(application: Application, rule: Rule) -> None:
+    assert rule(application) == []
+
+
+def test_the_loop_of_scheduler_and_agents_is_not_stopped_as_a_runaway(
+    application: Application,
+) -> None:
+    """Kept by name, because docs/explanation/reliability.md leads to it."""
+    assert functions.recursion(application) == []

@@ -1,0 +1,146 @@
+"""The rules know no application: another one keeps them, and each rule finds its faults there."""
+
+import ast
+import inspect
+import re
+from copy import deepcopy
+from dataclasses import replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from roundsman.testing.stack.template import Document, Json, mapping_of, part
+from tests.support.other_application import other_application
+from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
+from tests.template.rules import (
+    RULES,
+    Application,
+    Rule,
+    alarms,
+    functions,
+    interface,
+    permissions,
+    queues,
+    tables,
+)
+from tests.template.rules.reading import agents
+from workflows.registry import WORKFLOWS
+
+RULES_FOLDER = Path(__file__).parent / "rules"
+MODULES = [path for path in sorted(RULES_FOLDER.glob("*.py")) if path.stem != "test_rules"]
+MODULES_OF_RULES = (alarms, functions, interface, permissions, queues, tables)
+
+
+@pytest.fixture(scope="module")
+def other(session_without_real_aws: None, tmp_path_factory: pytest.TempPathFactory) -> Application:
+    return other_application(tmp_path_factory.mktemp("other"))
+
+
+def names_of_the_example() -> set[str]:
+    """The workflows, steps and agents of this repository's registry."""
+    steps = [step for workflow in WORKFLOWS.values() for step in workflow.steps]
+    found = {*WORKFLOWS, *(step.name for step in steps)}
+    return found | {name for step in steps for name in step.agent_names()}
+
+
+def test_the_other_application_has_none_of_the_examples_agents(other: Application) -> None:
+    names = {agent.name for agent in agents(other.template)}
+    assert names == {"warehouse", "billing", "gift_wrap", "letters"}
+    assert not names & names_of_the_example()
+
+
+@pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.__name__)
+def test_an_application_with_other_agents_keeps_the_rule(other: Application, rule: Rule) -> None:
+    assert rule(other) == []
+
+
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=list(BY_LABEL))
+def test_the_rule_finds_the_fault_and_names_it(other: Application, mutation: Mutation) -> None:
+    problems = mutation.rule(changed(other, mutation.change))
+    assert any(mutation.named in problem for problem in problems), problems
+
+
+@pytest.mark.parametrize("addition", ADDITIONS)
+def test_an_application_may_have_more_than_the_engine_and_its_agents(
+    other: Application, addition: str
+) -> None:
+    larger = changed(other, ADDITIONS[addition])
+    assert larger.template != other.template
+    assert [problem for rule in RULES for problem in rule(larger)] == []
+
+
+def test_every_rule_has_a_fault_that_it_finds() -> None:
+    assert {mutation.rule for mutation in MUTATIONS} == set(RULES)
+    assert len(BY_LABEL) == len(MUTATIONS)
+
+
+@pytest.mark.parametrize("value", [None, "text"], ids=["missing", "text"])
+def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
+    other: Application, value: Json
+) -> None:
+    """Every property of one resource of each type and form, one at a time."""
+    resources = part(other.template, "Resources")
+    forms = {
+        (str(mapping_of(resource)["Type"]), *part(mapping_of(resource), "Properties")): name
+        for name, resource in resources.items()
+    }
+    for name in forms.values():
+        for *above, last in paths(mapping_of(resources[name])["Properties"]):
+            template = deepcopy(other.template)
+            mapping = part(mapping_of(part(template, "Resources")[name]), "Properties")
+            for key in above:
+                mapping = part(mapping, key)
+            mapping[last] = value
+            if value is None:
+                del mapping[last]
+            for rule in RULES:
+                rule(replace(other, template=template))
+
+
+def paths(value: Json) -> list[tuple[str, ...]]:
+    """The keys that lead to each value within nested mappings."""
+    if not isinstance(value, dict):
+        return []
+    return [(key, *rest) for key in value for rest in [(), *paths(value[key])]]
+
+
+def test_an_empty_template_has_problems_and_makes_no_rule_raise() -> None:
+    empty: Document = {"Resources": {}}
+    nothing = Application(empty, empty, ())
+    assert [problem for rule in RULES for problem in rule(nothing)]
+
+
+@pytest.mark.parametrize("module", MODULES_OF_RULES, ids=lambda module: module.__name__)
+def test_every_rule_of_a_module_is_listed_and_says_what_it_holds(module: ModuleType) -> None:
+    found = {
+        function
+        for name, function in inspect.getmembers(module, inspect.isfunction)
+        if function.__module__ == module.__name__
+        and not name.startswith("_")
+        and list(inspect.signature(function).parameters) == ["application"]
+    }
+    assert found == set(module.RULES)
+    assert found <= set(RULES)
+    assert all(inspect.getdoc(function) for function in found)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_the_rules_import_nothing_of_the_tests_but_each_other(path: Path) -> None:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    imported = {
+        node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
+    } | {
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    }
+    of_tests = {name for name in imported if name.partition(".")[0] in {"tests", "workflows"}}
+    assert all(re.match(r"tests\.template\.rules(\.|$)", name) for name in of_tests)
+
+
+@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
+def test_no_rule_names_an_agent_a_step_or_a_workflow_of_the_example(path: Path) -> None:
+    text = path.read_text(encoding="utf-8").lower()
+    assert not {name for name in names_of_the_example() if re.search(rf"\b{name}", text)}
