@@ -1,6 +1,6 @@
 """Reads a DynamoDB item attribute by attribute, and reports an invalid attribute by its path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Never, TypeAlias, TypeVar
 
@@ -30,6 +30,11 @@ class ItemReader:
         self._item = item
         self._record = record
         self._path = path
+
+    @property
+    def names(self) -> Container[str]:
+        """The names of the attributes."""
+        return self._item
 
     def text(self, name: str, default: str | _Required = REQUIRED) -> str:
         """A string."""
@@ -62,10 +67,8 @@ class ItemReader:
         found = self._item.get(name, {}).get("B")
         return found.hex() if isinstance(found, bytes) else self.text(name)
 
-    def json(self, name: str, default: "Json | _Required" = REQUIRED) -> Json:
+    def json(self, name: str) -> Json:
         """JSON that is stored as a string."""
-        if name not in self._item:
-            return self._missing(name) if isinstance(default, _Required) else default
         try:
             return parse_json(self.text(name))
         except (ValueError, RecursionError):
@@ -78,6 +81,10 @@ class ItemReader:
             return kind(self.text(name))
         except ValueError:
             self._wrong(name, f"is none of {', '.join(kind)}")
+
+    def map(self, name: str) -> "ItemReader":
+        """A reader of a map."""
+        return self._map(self._item[name], name)
 
     def optional_map(self, name: str) -> "ItemReader | None":
         """A reader of a map, or None if it is absent."""
