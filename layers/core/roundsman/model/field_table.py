@@ -84,16 +84,16 @@ class Field(Generic[R_contra, S]):
 
 
 class FieldTable(Generic[R, S, T]):
-    """The fields of the type T, in the order in which they are read and written."""
+    """The fields of the type T, in the order in which they are read."""
 
     def __init__(self, make: Callable[..., T], *fields: Field[R, S]) -> None:
         """`make` creates a T from its attributes by keyword; mostly it is the type itself."""
         self.make = make
         self.fields = fields
         self._reads = [(one.name, one.attribute, one.read, _on_absence(one)) for one in fields]
-        self._writes = [
-            (one.name, one.attribute, one.write, REQUIRED if one.always else one.default)
-            for one in fields
+        self._always = [(one.name, one.attribute, one.write) for one in fields if one.always]
+        self._sometimes = [
+            (one.name, one.attribute, one.write, one.default) for one in fields if not one.always
         ]
 
     def read(self, reader: R) -> T:
@@ -111,7 +111,10 @@ class FieldTable(Generic[R, S, T]):
     def written(self, value: T) -> dict[str, S]:
         """Return the document of a T: the fields by name, without those at their default."""
         found: dict[str, S] = {}
-        for name, attribute, write, default in self._writes:
+        for name, attribute, write in self._always:
+            one = getattr(value, attribute)
+            found[name] = one if write is None else write(one)
+        for name, attribute, write, default in self._sometimes:
             one = getattr(value, attribute)
             if one is not default and one != default:
                 found[name] = one if write is None else write(one)

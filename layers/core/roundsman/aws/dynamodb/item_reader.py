@@ -28,13 +28,9 @@ class ItemReader:
 
     def __init__(self, item: "Mapping[str, Value]", record: str, path: str = "") -> None:
         self._item = item
+        self.names: Container[str] = item
         self._record = record
         self._path = path
-
-    @property
-    def names(self) -> Container[str]:
-        """The names of the attributes."""
-        return self._item
 
     def text(self, name: str, default: str | _Required = REQUIRED) -> str:
         """A string."""
