@@ -13,6 +13,7 @@ import pytest
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.model.events import (
+    COMMAND_KINDS,
     Cancel,
     CommandSource,
     Extend,
@@ -24,8 +25,11 @@ from roundsman.model.events import (
 )
 from roundsman.model.json import Json
 from roundsman.model.task import Effect, Owed, StepError
-from roundsman.wire.commands import Command, command_of, read_command
-from roundsman.wire.dead_letters import DeadLetter, read_dead_letter
+from roundsman.wire.commands import COMMAND, EVENTS, SOURCE, Command, command_of, read_command
+from roundsman.wire.dead_letters import DEAD_LETTER, DeadLetter, read_dead_letter
+from roundsman.wire.fields import MessageTable
+from roundsman.wire.messages import REPLY as REPLY_FIELDS
+from roundsman.wire.messages import REQUEST as REQUEST_FIELDS
 from roundsman.wire.messages import (
     AgentRequest,
     Reply,
@@ -222,3 +226,22 @@ def test_messages_that_are_only_written_keep_their_text() -> None:
         "rejection": rejection_body("q", "{", (Problem("", "not JSON"), Problem("a", "missing"))),
     }
     compare(RECORDED, "written only", found)
+
+
+@pytest.mark.parametrize(
+    ("table", "kind", "elsewhere"),
+    [
+        (REQUEST_FIELDS, AgentRequest, {"tenant", "read_before"}),  # in attributes of SQS
+        (REPLY_FIELDS, Reply, {"error", "retry_after"}),  # in REPLY_ERROR
+        (DEAD_LETTER, DeadLetter, set()),
+        (COMMAND, Command, {"event"}),  # in SOURCE and EVENTS
+        (SOURCE, CommandSource, set()),
+        *((EVENTS[name], kind, {"asked"}) for kind, name in COMMAND_KINDS.items()),
+    ],
+)
+def test_every_attribute_of_a_type_is_in_its_table_once(
+    table: MessageTable[object], kind: type, elsewhere: set[str]
+) -> None:
+    found = [one.attribute for one in table.fields]
+    assert sorted({*found, *elsewhere}) == sorted(kind.__annotations__)
+    assert len({one.name for one in table.fields}) == len(found) == len(set(found))

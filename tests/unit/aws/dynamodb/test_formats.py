@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, cast
 
 import pytest
 
+from roundsman.aws.dynamodb import codec
 from roundsman.aws.dynamodb.codec import (
     Item,
     due_attributes,
@@ -25,15 +26,25 @@ from roundsman.aws.dynamodb.codec import (
     read_task,
     task_item,
 )
-from roundsman.aws.dynamodb.control import DynamoAgentBoard, DynamoLeases, DynamoReadNotes
+from roundsman.aws.dynamodb.control import (
+    LEASE,
+    MARK,
+    DynamoAgentBoard,
+    DynamoLeases,
+    DynamoReadNotes,
+)
+from roundsman.aws.dynamodb.groups import GROUP as GROUP_FIELDS
 from roundsman.aws.dynamodb.groups import DynamoGroups
-from roundsman.aws.dynamodb.holds import DynamoHolds
+from roundsman.aws.dynamodb.holds import HOLD, DynamoHolds
+from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import Group
+from roundsman.model.field_table import FieldTable
 from roundsman.model.holds import Hold
 from roundsman.model.json import Json
 from roundsman.model.leases import Lease, Leases
+from roundsman.model.queue_lag import ReadMark
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import AfterUndo, Effect, Owed, StepError, StepRecord, Task, Termination
 from roundsman.ports import OrderRow
@@ -42,6 +53,7 @@ from tests.support.formats import ABSENT, Document, at, compare, faults
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
+    from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 RECORDED = Path(__file__).with_name("recorded_records.json")
 VALUES: list[Json] = [
@@ -387,3 +399,35 @@ def test_what_is_written_without_the_record_is_what_the_record_has() -> None:
     open_task = replace(TASK, expires_at=None, failure=None)
     assert set(due_attributes(open_task)) == {"Lane", "DueAt"}
     assert failure_attributes(open_task) == {}
+
+
+ELSEWHERE = {
+    Task: {"failure"},  # in the attributes of the index `failures`
+    Hold: {"agent", "kind", "unreadable"},  # in the attribute's name, and never stored
+    Group: {"id"},  # in the attribute's name
+}
+"""The attributes of a type that are not in its table."""
+
+
+@pytest.mark.parametrize(
+    ("table", "kind"),
+    [
+        (codec.TASK, Task),
+        (codec.STEP, StepRecord),
+        (codec.ERROR, StepError),
+        (codec.ENDING, Termination),
+        (codec.OWED, Owed),
+        (codec.ORDER, OrderRow),
+        (codec.HISTORY, HistoryRow),
+        (HOLD, Hold),
+        (GROUP_FIELDS, Group),
+        (LEASE, Lease),
+        (MARK, ReadMark),
+    ],
+)
+def test_every_attribute_of_a_type_is_in_its_table_once(
+    table: "FieldTable[ItemReader, Value, object]", kind: type
+) -> None:
+    found = [one.attribute for one in table.fields]
+    assert sorted({*found, *ELSEWHERE.get(kind, ())}) == sorted(kind.__annotations__)
+    assert len({one.name for one in table.fields}) == len(found) == len(set(found))
