@@ -6,7 +6,7 @@ and how it reports a problem, is up to the reader: `roundsman.wire.fields.Fields
 `roundsman.aws.dynamodb.item_reader.ItemReader` for records.
 """
 
-from collections.abc import Callable, Container
+from collections.abc import Callable, Container, Iterable
 from enum import Enum
 from typing import Generic, Protocol, TypeVar, cast
 
@@ -53,6 +53,11 @@ class Kind(Generic[R_contra, S, T]):
         self.label = label
         self.read = read
         self.write = write
+
+
+def any_of(values: Iterable[str]) -> str:
+    """Return the label of a text that is one of these."""
+    return f"`{'`, `'.join(values)}`"
 
 
 class Field(Generic[R_contra, S]):

@@ -19,7 +19,7 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.model.field_table import Field, FieldTable, Kind
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.wire.fields import (
     ANY,
     FLAG,
@@ -45,6 +45,7 @@ class Command:
     kind: str
     """The name of the command, for example `resubmit`."""
     task_id: str
+    """The id of the task."""
     event: OperatorEvent | None = None
     """The event that the command causes; None for `start` and `inspect`."""
 
@@ -123,7 +124,7 @@ EVENTS: Mapping[str, MessageTable[OperatorEvent]] = {
             "outcome",
             "did",
             Kind(
-                ", ".join(OUTCOMES),
+                any_of(OUTCOMES),
                 lambda fields, name: fields.one_of(name, OUTCOMES) == "did",
                 lambda did: OUTCOMES[not did],
             ),

@@ -40,12 +40,15 @@ class DeadLetter:
     receives: int
     """How often the message was received."""
     sent_at: int
+    """When the message was sent."""
     died_at: int
     """When the last delivery failed."""
     function: str
     """The service name of the Lambda function that failed."""
     log_group: str | None = None
+    """The log group of the function; None if it is not known."""
     log_stream: str | None = None
+    """The log stream of the function; None if it is not known."""
 
     def text(self) -> str:
         """Return the value of the message attribute."""

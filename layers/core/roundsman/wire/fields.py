@@ -8,7 +8,7 @@ from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from roundsman.errors import InvalidMessage, Problem
-from roundsman.model.field_table import FieldTable, Kind
+from roundsman.model.field_table import FieldTable, Kind, any_of
 from roundsman.model.json import Json
 
 E = TypeVar("E", bound=StrEnum)
@@ -136,7 +136,7 @@ OBJECT: Kind[Fields, Json, Mapping[str, Json]] = Kind("object", Fields.mapping, 
 
 def one_of(*allowed: str) -> Kind[Fields, Json, str]:
     """The kind of a string that is one of these."""
-    return Kind(", ".join(allowed), lambda fields, name: fields.one_of(name, allowed))
+    return Kind(any_of(allowed), lambda fields, name: fields.one_of(name, allowed))
 
 
 def enumeration(kind: type[E]) -> Kind[Fields, Json, E]:
@@ -146,6 +146,6 @@ def enumeration(kind: type[E]) -> Kind[Fields, Json, E]:
     """
     members = tuple(kind)
     return Kind(
-        ", ".join(members),
+        any_of(members),
         lambda fields, name: kind(fields.one_of(name, members) or members[0]),
     )

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.model.events import Claimant, Outcome, Replied
-from roundsman.model.field_table import Field, FieldTable, Kind
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import Effect, Owed, StepError, Task
@@ -42,7 +42,9 @@ class AgentRequest:
     """A request to an agent to make one attempt. Instants are epoch ms."""
 
     task_id: str
+    """The id of the order, which is the id of its task."""
     workflow: str
+    """The name of the workflow."""
     step: str
     """The name of the step, or of an item of a fan-out: `name[3]`."""
     operation: str
@@ -50,6 +52,7 @@ class AgentRequest:
     lock: str
     """The lock token of the claim; the reply repeats it."""
     idempotency_key: str
+    """The key of the effect, the same in every attempt."""
     attempt: int
     """The number of the attempt, from 1."""
     complete_by: int
@@ -59,6 +62,7 @@ class AgentRequest:
     results: Mapping[str, Json]
     """The results of the steps before this one; for an undo, also the known result of the step."""
     sent_at: int
+    """When the request was sent."""
     perform_key: str | None = None
     """The idempotency key of the effect that an undo undoes; None for a perform."""
     outcome_unknown: bool = False
@@ -93,7 +97,9 @@ class Reply:
     """The reply of an agent to one request. Instants are epoch ms."""
 
     task_id: str
+    """The task id from the request."""
     step: str
+    """The step from the request."""
     operation: str
     """`perform` or `undo`."""
     lock: str
@@ -101,8 +107,11 @@ class Reply:
     idempotency_key: str
     """The idempotency key from the request; it identifies the effect."""
     outcome: Outcome
+    """How the attempt ended, or that it continues."""
     agent: str
+    """The agent that replies."""
     finished_at: int
+    """When the attempt ended."""
     result: Json = None
     """The result of a `succeeded` reply."""
     error: StepError | None = None
@@ -115,10 +124,9 @@ class Reply:
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
     may have happened."""
     effect: Effect | None = None
-    """What the agent can prove about the effect under this idempotency key. `Effect.NONE`: no copy
-    of any request under this key has called the service with effect, and none will.
-    `Effect.STANDS`: the effect took place, although the attempt failed. `None`, the default:
-    nothing is proven."""
+    """What the agent can prove about the effect under this idempotency key; None if nothing is
+    proven. `none`: no copy of any request under this key has called the service with effect, and
+    none will. `stands`: the effect took place, although the attempt failed."""
     callback: bool = False
     """The reply is from an outside system or a person that used a callback token."""
 
@@ -155,8 +163,11 @@ class ReplyError(NamedTuple):
     """The error of a reply as it is in the message: with the wait before the next attempt."""
 
     type: str
+    """A short name for programs, for example `CardDeclined`."""
     message: str
+    """A sentence for people."""
     retry_after: int | None
+    """The wait before the next attempt in ms; None if the agent requests none."""
 
 
 def read_reply(body: str) -> Reply:
@@ -323,7 +334,7 @@ REPLY: MessageTable[Reply] = FieldTable(
     Field("result", "result", ANY, None, always=True),  # only in a `succeeded` reply
     Field("until", "until", OPTIONAL_NUMBER, None),
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
-    Field("effect", "effect", Kind(", ".join(Effect), _read_effect), None),
+    Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),
 )
 """All fields of a reply except `error`, which REPLY_ERROR describes."""

@@ -20,7 +20,7 @@ from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import failure_of
-from roundsman.model.field_table import Field, FieldTable, Kind
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
@@ -103,7 +103,7 @@ EXPIRY: "Kind[ItemReader, Value, int]" = Kind(
 def enumeration(kind: type[E]) -> "Kind[ItemReader, Value, E]":
     """The kind of a text that is a value of this enumeration."""
     return Kind(
-        ", ".join(kind),
+        any_of(kind),
         lambda reader, name: reader.one_of(kind, name),
         lambda value: text(value.value),
     )
