@@ -240,7 +240,7 @@ def test_messages_that_are_only_written_keep_their_text() -> None:
     ],
 )
 def test_every_attribute_of_a_type_is_in_its_table_once(
-    table: MessageTable[object], kind: type, elsewhere: set[str]
+    table: "MessageTable[object]", kind: type, elsewhere: set[str]
 ) -> None:
     found = [one.attribute for one in table.fields]
     assert sorted({*found, *elsewhere}) == sorted(kind.__annotations__)

@@ -7,29 +7,26 @@ and how it reports a problem, is up to the reader: `roundsman.wire.fields.Fields
 """
 
 from collections.abc import Callable, Container, Iterable
-from enum import Enum
-from typing import Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar, cast
+
+if TYPE_CHECKING:
+
+    class Reader(Protocol):
+        """Reads one document field by field."""
+
+        @property
+        def names(self) -> Container[str]:
+            """The names of the fields that the document has."""
 
 
-class Required(Enum):
+class Required:
     """The type of REQUIRED, which stands for "no default"."""
 
-    REQUIRED = "required"
 
+REQUIRED = Required()
 
-REQUIRED = Required.REQUIRED
-
-
-class Reader(Protocol):
-    """Reads one document field by field."""
-
-    @property
-    def names(self) -> Container[str]:
-        """The names of the fields that the document has."""
-
-
-R = TypeVar("R", bound=Reader)
-R_contra = TypeVar("R_contra", bound=Reader, contravariant=True)
+R = TypeVar("R", bound="Reader")
+R_contra = TypeVar("R_contra", bound="Reader", contravariant=True)
 S = TypeVar("S")
 T = TypeVar("T")
 

@@ -100,7 +100,7 @@ def _read_seconds(fields: Fields, name: str) -> int:
     return seconds
 
 
-SOURCE: MessageTable[CommandSource] = FieldTable(
+SOURCE: "MessageTable[CommandSource]" = FieldTable(
     CommandSource,
     Field("commandId", "command_id", TEXT),
     Field("by", "by", TEXT),
@@ -108,7 +108,7 @@ SOURCE: MessageTable[CommandSource] = FieldTable(
     Field("seenVersion", "seen_version", OPTIONAL_NUMBER, None),
 )
 """The fields of every command of a person."""
-EVENTS: Mapping[str, MessageTable[OperatorEvent]] = {
+EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
     "resubmit": FieldTable(
         Resubmit,
         Field("steps", "steps", TEXTS, (), always=True),
@@ -140,7 +140,7 @@ EVENTS: Mapping[str, MessageTable[OperatorEvent]] = {
     "run": FieldTable(RunNow),
 }
 """The further fields of each command of a person, by the kind of the command."""
-COMMAND: MessageTable[Command] = FieldTable(
+COMMAND: "MessageTable[Command]" = FieldTable(
     Command,
     Field("kind", "kind", one_of(START, INSPECT, *EVENTS)),
     Field("taskId", "task_id", TASK_ID_TEXT),

@@ -55,7 +55,7 @@ class DeadLetter:
         return canonical_json(DEAD_LETTER.written(self))
 
 
-DEAD_LETTER: MessageTable[DeadLetter] = FieldTable(
+DEAD_LETTER: "MessageTable[DeadLetter]" = FieldTable(
     DeadLetter,
     Field("queue", "queue", TEXT),
     Field("messageId", "message_id", TEXT),

@@ -119,27 +119,27 @@ class Fields:
         return Fields(self.mapping(name), f"{self._path}{name}.", self._problems)
 
 
-MessageTable: TypeAlias = FieldTable[Fields, Json, T]
+MessageTable: TypeAlias = "FieldTable[Fields, Json, T]"
 
-TEXT: Kind[Fields, Json, str] = Kind("text", Fields.text)
-ANY_TEXT: Kind[Fields, Json, str] = Kind(
+TEXT: "Kind[Fields, Json, str]" = Kind("text", Fields.text)
+ANY_TEXT: "Kind[Fields, Json, str]" = Kind(
     "text, may be empty", lambda fields, name: fields.text(name, empty=True)
 )
-OPTIONAL_TEXT: Kind[Fields, Json, str | None] = Kind("text", Fields.optional_text)
-NUMBER: Kind[Fields, Json, int] = Kind("whole number", Fields.number)
-OPTIONAL_NUMBER: Kind[Fields, Json, int | None] = Kind("whole number", Fields.optional_number)
-FLAG: Kind[Fields, Json, bool] = Kind("true or false", Fields.flag)
-TEXTS: Kind[Fields, Json, tuple[str, ...]] = Kind("list of texts", Fields.texts, list)
-ANY: Kind[Fields, Json, Json] = Kind("any JSON", Fields.any)
-OBJECT: Kind[Fields, Json, Mapping[str, Json]] = Kind("object", Fields.mapping, dict)
+OPTIONAL_TEXT: "Kind[Fields, Json, str | None]" = Kind("text", Fields.optional_text)
+NUMBER: "Kind[Fields, Json, int]" = Kind("whole number", Fields.number)
+OPTIONAL_NUMBER: "Kind[Fields, Json, int | None]" = Kind("whole number", Fields.optional_number)
+FLAG: "Kind[Fields, Json, bool]" = Kind("true or false", Fields.flag)
+TEXTS: "Kind[Fields, Json, tuple[str, ...]]" = Kind("list of texts", Fields.texts, list)
+ANY: "Kind[Fields, Json, Json]" = Kind("any JSON", Fields.any)
+OBJECT: "Kind[Fields, Json, Mapping[str, Json]]" = Kind("object", Fields.mapping, dict)
 
 
-def one_of(*allowed: str) -> Kind[Fields, Json, str]:
+def one_of(*allowed: str) -> "Kind[Fields, Json, str]":
     """The kind of a string that is one of these."""
     return Kind(any_of(allowed), lambda fields, name: fields.one_of(name, allowed))
 
 
-def enumeration(kind: type[E]) -> Kind[Fields, Json, E]:
+def enumeration(kind: type[E]) -> "Kind[Fields, Json, E]":
     """The kind of a string that is a value of this enumeration.
 
     The empty value for a field that is wrong is the first member.

@@ -293,10 +293,10 @@ def _read_effect(fields: Fields, name: str) -> Effect | None:
     return None
 
 
-TASK_ID_TEXT: Kind[Fields, Json, str] = Kind("task id", read_task_id)
+TASK_ID_TEXT: "Kind[Fields, Json, str]" = Kind("task id", read_task_id)
 OPERATION = one_of(*OPERATIONS)
 
-REQUEST: MessageTable[AgentRequest] = FieldTable(
+REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     AgentRequest,
     Field("taskId", "task_id", TASK_ID_TEXT),
     Field("workflow", "workflow", TEXT),
@@ -315,13 +315,13 @@ REQUEST: MessageTable[AgentRequest] = FieldTable(
     Field("item", "item", ANY, None),
     Field("within", "within", OPTIONAL_NUMBER, None),
 )
-REPLY_ERROR: MessageTable[ReplyError] = FieldTable(
+REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
     ReplyError,
     Field("type", "type", TEXT),
     Field("message", "message", ANY_TEXT),
     Field("retryAfter", "retry_after", OPTIONAL_NUMBER, None),
 )
-REPLY: MessageTable[Reply] = FieldTable(
+REPLY: "MessageTable[Reply]" = FieldTable(
     Reply,
     Field("taskId", "task_id", TASK_ID_TEXT),
     Field("step", "step", TEXT),
