@@ -2,8 +2,8 @@
 
 `python -m tools.reference` writes each block between its markers. With `--check` it writes nothing
 and fails if a page is out of date. The blocks are the commands (from the definition of the command
-line), the template's parameters and outputs, the state diagrams (from the transition tables) and
-the decisions (from their titles).
+line), the template's parameters and outputs, the state diagrams (from the transition tables), the
+fields of messages and records (from their field tables) and the decisions (from their titles).
 """
 
 import argparse
@@ -17,7 +17,7 @@ import typer
 
 from roundsman.testing.stack.template import Document, Json, Template, mapping_of, part
 from roundsman_console.main import app
-from tools import state_diagram
+from tools import field_pages, state_diagram
 
 ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
@@ -219,6 +219,15 @@ BLOCKS: Mapping[str, tuple[str, Callable[[], str]]] = {
     "outputs": ("reference/parameters.md", outputs),
     "state diagrams": ("reference/states.md", state_diagram.diagrams),
     "decisions": ("decisions/index.md", decisions),
+    "command": ("reference/messages.md", field_pages.command),
+    "request": ("reference/messages.md", field_pages.request),
+    "reply": ("reference/messages.md", field_pages.reply),
+    "dead letter": ("reference/messages.md", field_pages.dead_letter),
+    "order": ("reference/records.md", field_pages.order),
+    "task": ("reference/records.md", field_pages.task),
+    "step": ("reference/records.md", field_pages.step),
+    "history": ("reference/records.md", field_pages.history),
+    "control rows": ("reference/records.md", field_pages.control_rows),
 }
 """The generated blocks by name: the page in docs/ and the function that generates the block."""
 

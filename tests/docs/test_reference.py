@@ -7,11 +7,15 @@ With REWRITE_PAGES=1 in the environment the first test writes the pages:
 
 import os
 import re
-from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import pytest
 
-from roundsman.wire.messages import AgentRequest, Reply
+from roundsman.aws.dynamodb import codec, control, groups, holds
+from roundsman.model.field_table import FieldTable
+from roundsman.wire import commands, dead_letters, messages
+from tools import field_pages
 from tools.reference import BLOCKS, DOCS, END, begin, main, written
 
 CORE = DOCS.parent / "layers" / "core" / "roundsman"
@@ -41,48 +45,58 @@ def test_every_generated_page_says_what_writes_it() -> None:
         assert begin(block) in (DOCS / page).read_text(encoding="utf-8")
 
 
-def section(page: str, heading: str) -> str:
+def tables_of(module: ModuleType) -> list[FieldTable[Any, Any, Any]]:
+    """The field tables of a module, also those in its mappings."""
+    values = list(vars(module).values())
+    inner = [one for value in values if isinstance(value, dict) for one in value.values()]
+    return [one for one in (*values, *inner) if isinstance(one, FieldTable)]
+
+
+MODULES = {
+    "messages.md": (messages, commands, dead_letters),
+    "records.md": (codec, control, groups, holds),
+}
+
+
+@pytest.mark.parametrize("page", MODULES)
+def test_every_field_of_a_table_is_on_its_page(page: str) -> None:
     text = (DOCS / "reference" / page).read_text(encoding="utf-8")
-    return text.partition(f"\n## {heading}\n")[2].partition("\n## ")[0]
+    rows = set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE))
+    for module in MODULES[page]:
+        tables = tables_of(module)
+        assert tables, module
+        names = {field.name for table in tables for field in table.fields}
+        assert names - rows == set(), module
 
 
-def names_in_tables(text: str) -> set[str]:
-    cells = re.findall(r"^\| ([^|]*) \|", text, re.MULTILINE)
-    return {name for cell in cells for name in re.findall(r"`(\w+)`", cell)}
+def test_a_row_says_the_fields_name_value_default_and_meaning() -> None:
+    rows = field_pages.step().splitlines()
+    assert rows[0] == "| field | value | if absent | meaning |"
+    found = {row.split("`")[1]: row for row in rows[2:]}
+    assert found["Round"] == (
+        "| `Round` | whole number | 1 | The generation of the idempotency key;"
+        " a fresh key begins the next round. |"
+    )
+    assert "| `skipped`, `next agent`, `new key` | none |" in found["AfterUndo"]
+    assert "absent if it stays Undone" in found["AfterUndo"]
+    assert "tried before `Agent`" in found["Tried"]
+    assert "| true or false | false |" in found["Waiting"]
+    assert "*required*" in found["ProcessState"]
 
 
-def written_names(file: Path) -> set[str]:
-    """The names of fields that a module of the wire writes, by the keys of its dictionaries."""
-    source = file.read_text(encoding="utf-8")
-    return set(re.findall(r'"([a-z]\w*)": ', source)) | set(re.findall(r'\["([a-z]\w*)"\]', source))
+def test_a_field_without_a_docstring_is_refused() -> None:
+    class Unexplained:
+        type: str
+        """A short name."""
+        message: str
+
+    with pytest.raises(ValueError, match=r"Unexplained\.message needs a docstring"):
+        field_pages.table(codec.ERROR, Unexplained)
 
 
-def test_every_field_of_a_request_and_a_reply_is_in_its_table() -> None:
-    for heading, kind in (("Request", AgentRequest), ("Reply", Reply)):
-        table = names_in_tables(section("messages.md", heading)) | {"retryAfter"}
-        fields = set(kind.__dataclass_fields__) - {"tenant", "read_before", "retry_after"}
-        wanted = {"version", *map(camel, fields)}
-        assert wanted - table == set(), heading
-        assert table - wanted == {"retryAfter"}, heading
-
-
-def camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)
-
-
-def test_every_field_of_the_other_messages_is_on_the_page() -> None:
-    page = (DOCS / "reference" / "messages.md").read_text(encoding="utf-8")
-    for module in ("messages", "commands", "dead_letters"):
-        names = written_names(CORE / "wire" / f"{module}.py")
-        assert names
-        assert not [name for name in names if f"`{name}`" not in page], module
-
-
-def test_every_attribute_of_a_record_is_on_the_page() -> None:
+def test_every_attribute_that_the_codec_writes_by_itself_is_on_the_page() -> None:
     page = (DOCS / "reference" / "records.md").read_text(encoding="utf-8")
-    codec = (CORE / "aws" / "dynamodb" / "codec.py").read_text(encoding="utf-8")
-    found = re.findall(r'(?:item\[|_put\(item, )"([A-Z][a-z]\w*)"|"([A-Z][a-z]\w*)": ', codec)
-    names = {assigned or listed for assigned, listed in found}
-    assert {"TaskId", "DueAt", "Effect", "ContentHash", "CommandId"} <= names
+    source = (CORE / "aws" / "dynamodb" / "codec.py").read_text(encoding="utf-8")
+    names = set(re.findall(r'"([A-Z][a-z]\w*)"(?:: |\])', source))
+    assert {"FailureGroup", "FailedAt", "TaskId"} <= names
     assert not [name for name in names if f"`{name}`" not in page]

@@ -150,8 +150,8 @@ STORES = (
     Mutant(
         name="ttl-in-seconds",
         file="layers/core/roundsman/aws/dynamodb/codec.py",
-        old='item["ExpiresAt"] = number(epoch_seconds(task.expires_at))',
-        new='item["ExpiresAt"] = number(task.expires_at)',
+        old="lambda instant: number(epoch_seconds(instant)),",
+        new="number,",
         tests=(
             "tests/unit/aws/dynamodb/test_codec.py::test_a_record_expires_at_a_full_second_and_never_early",
         ),

@@ -34,12 +34,13 @@ class OrderRow:
     """An order as stored."""
 
     order_id: str
+    """The id of the order, which is the id of its task."""
     content: Json
     """The order's JSON after validation, with `total` added."""
     content_hash: str
     """Identifies the order event; a duplicate of the event has the same hash."""
     created_at: int
-    """Epoch ms."""
+    """When the order was stored, in epoch ms."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,19 @@ import json
 import re
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roundsman.errors import Problem
 from roundsman.model.json import Json, canonical_json
-from roundsman.wire.limits import alert_text, rejection_text, wire_text
+from roundsman.wire.alert import Alert
+from roundsman.wire.limits import (
+    ALERT_LIMIT,
+    alert_message,
+    alert_text,
+    rejection_text,
+    wire_text,
+)
 from roundsman.wire.messages import rejection_body
 
 # All that XML 1.0, and so SQS, lets pass.
@@ -64,3 +71,49 @@ def test_an_alert_that_would_not_fit_has_its_long_texts_cut() -> None:
         "n": 1,
         "t": None,
     }
+
+
+@pytest.mark.parametrize("unit", ["a short text", "\x00", "é", "\uffff"])
+def test_an_alert_with_too_many_texts_keeps_the_first_and_counts_the_others(unit: str) -> None:
+    orders = [f"{unit} {n}" for n in range(10_000)]
+    body = canonical_json(
+        {"alert": "task_archived", "samples": {"orders": orders}, "news": "first"}
+    )
+    text = alert_text(body, 64_000)
+    kept = json.loads(text)
+    assert 60_000 < len(text.encode()) <= 64_000
+    assert SENDABLE.fullmatch(text)
+    assert (kept["alert"], kept["news"]) == ("task_archived", "first")
+    number = len(kept["samples"]["orders"])
+    assert kept["samples"]["orders"] == orders[:number]
+    assert kept["leftOut"] == 10_000 - number
+
+
+def test_an_alert_with_too_many_fields_keeps_the_first() -> None:
+    steps = {f"step_{n}": n for n in range(10_000)}
+    text = alert_text(json.dumps({"alert": "x", "overSamples": steps}), 10_000)
+    kept = json.loads(text)
+    assert len(text.encode()) <= 10_000
+    assert kept["alert"] == "x"
+    assert len(kept["overSamples"]) + kept["leftOut"] == 10_000
+
+
+SHORT = st.sampled_from(["", "x" * 40, "\x00", "\uffff" * 9, "é"])
+JSON_VALUES: st.SearchStrategy[Json] = st.recursive(
+    st.none() | SHORT,
+    lambda inner: st.lists(inner, max_size=8) | st.dictionaries(SHORT, inner),
+    max_leaves=20,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(SHORT, JSON_VALUES), st.integers(32, 400))
+def test_any_alert_fits_its_limit(document: Json, limit: int) -> None:
+    assert len(alert_text(canonical_json(document), limit).encode()) <= limit
+
+
+@pytest.mark.parametrize("unit", ["x", '"', "\x00", "\U0001f600", "\uffff"])
+def test_a_message_of_an_alert_fits_what_sns_accepts(unit: str) -> None:
+    body = json.dumps({"texts": [unit * 20] * 5_000, unit: unit * 50_000})
+    alert = Alert("subject", body, {}, text=unit * 20_000, sms=unit * 1_000)
+    assert len(alert_message(alert, ALERT_LIMIT).encode()) <= ALERT_LIMIT

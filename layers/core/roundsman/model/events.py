@@ -103,8 +103,9 @@ class CommandSource:
     by: str
     """Who sent the command."""
     reason: str = ""
+    """The reason in words."""
     seen_version: int | None = None
-    """The command is refused if the task has another version; None accepts any version."""
+    """The command is refused if the task has another version; None for any version."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,8 +143,9 @@ class Resolve:
 
     asked: CommandSource
     step: str
+    """The step that is resolved."""
     did: bool
-    """True if the step happened, False if it did not."""
+    """Whether the step happened."""
     result: Json = None
     """The step's result, if it happened."""
     fresh_key: bool = False
@@ -244,13 +246,15 @@ class HistoryRow:
     seq: int
     """The range key; it orders the rows (`roundsman.engine.history.seq`)."""
     at: int
-    """Epoch ms."""
+    """When it happened, in epoch ms."""
     kind: str
+    """What happened, for example `failed`, or the name of the command."""
     step: str | None
     """The step; None if the row is about the whole task."""
     attempt: int | None
     """The number of the attempt, from 1; None if the row is about no attempt."""
     reason: str
+    """The reason in words."""
     by: str | None = None
     """Who sent the command; None if the row is about no command."""
     command_id: str | None = None

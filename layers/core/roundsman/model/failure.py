@@ -122,11 +122,13 @@ class Group:
     id: str
     """The fingerprint of the failures: `f-` and 8 hexadecimal digits."""
     workflow: str
+    """The workflow of the members."""
     step: str
-    """The failed step, or NO_STEP."""
+    """The failed step; `none` (NO_STEP) if the tasks failed as a whole."""
     how: str
-    """ARCHIVED, UNDO_FAILED, UNDONE or UNREADABLE."""
+    """How the members failed: `archived`, `undo_failed`, `undone` or `unreadable`."""
     error_type: str
+    """The error type of the members."""
     message: str
     """The error message, normalised."""
     opened_by: str

@@ -17,9 +17,9 @@ class Hold:
     kind: str
     """OPERATOR (an operator holds the agent) or BREAKER (its circuit breaker is open)."""
     since: int
-    """Epoch ms."""
+    """When the hold began, in epoch ms."""
     until: int
-    """Epoch ms."""
+    """When the hold ends, in epoch ms."""
     reason: str
     """The reason in words, for people."""
     by: str

@@ -12,6 +12,11 @@ Json: TypeAlias = "bool | int | float | str | Sequence[Json] | Mapping[str, Json
 MAX_DEPTH = 24  # DynamoDB allows 32 levels in an item; a result is nested some levels deep in it
 
 
+_CANONICAL = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def canonical_json(value: Json) -> str:
     """Return the canonical text of a JSON value.
 
@@ -19,9 +24,7 @@ def canonical_json(value: Json) -> str:
     Equal values have equal text, so the SHA-256 of the text identifies the value.
     Raises ValueError for NaN and the infinities, which JSON does not have.
     """
-    text = json.dumps(
-        value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    text = _CANONICAL.encode(value)
     # SQS refuses a message that contains these two characters. The escapes are the same JSON.
     return text.replace("\ufffe", "\\ufffe").replace("\uffff", "\\uffff")
 

@@ -61,6 +61,7 @@ class StepRecord:
     """
 
     process_state: ProcessState = ProcessState.PENDING
+    """The state of the step."""
     locked_by: str | None = None
     """The lock token of the current request; None if no request is under way."""
     complete_by: int | None = None
@@ -74,8 +75,11 @@ class StepRecord:
     started_at: int | None = None
     """When the current attempt was claimed; None if the step was never claimed."""
     finished_at: int | None = None
+    """When the step ended."""
     result: Json = None
+    """What the agent returned."""
     error: StepError | None = None
+    """The error of the last attempt that failed."""
     agent: str | None = None
     """The step's agent; None for the first agent in the plan."""
     round: int = 1
@@ -172,15 +176,18 @@ class Task:
     """A task as stored. Instants are epoch ms."""
 
     task_id: str
+    """The id of the order."""
     workflow: str
     """The name of the workflow."""
     plan: str
     """The hash of the plan."""
     state: TaskState
+    """The state of the task."""
     version: int
     """Counts the decisions on the task; every decision is stored on the condition that the stored
     version is the one it was made on."""
     created_at: int
+    """When the task was submitted."""
     start_at: int
     """When the task may start."""
     complete_by: int
@@ -197,16 +204,21 @@ class Task:
     steps: Mapping[str, StepRecord] = field(default_factory=dict)
     """The step records by name."""
     owed: tuple[Owed, ...] = ()
+    """The statuses and alerts that are not known to be sent."""
     ending: Termination | None = None
     """How the task ends; None while it goes on."""
     ended_at: int | None = None
+    """When the task ended; None while it is open."""
     expires_at: int | None = None
     """When the record may be removed; None if it does not expire."""
     priority: str = "normal"
+    """`normal` or `urgent`."""
     tenant: str | None = None
+    """On whose behalf the order was sent; None if it names no tenant."""
     reply_to: str | None = None
     """The URL of the queue for statuses; None if the application wants none."""
     correlation_id: str | None = None
+    """The text that the application wants repeated in each status; None if it sent none."""
     command_ids: tuple[str, ...] = ()
     """The ids of the last commands that were applied; a repeated command is ignored."""
     fan_outs: Mapping[str, int] = field(default_factory=dict)

@@ -5,8 +5,8 @@ Such a command says who sends it and why. It is idempotent by its id. If it name
 task that its sender saw, it is refused when the task has another version.
 """
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 
 from roundsman.model.events import (
     COMMAND_KINDS,
@@ -19,9 +19,19 @@ from roundsman.model.events import (
     RunNow,
     UndoAsked,
 )
-from roundsman.model.json import Json, canonical_json
-from roundsman.wire.fields import Fields
-from roundsman.wire.messages import VERSION, check_version, read_object, read_task_id
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
+from roundsman.wire.fields import (
+    ANY,
+    FLAG,
+    OPTIONAL_NUMBER,
+    OPTIONAL_TEXT,
+    TEXT,
+    TEXTS,
+    Fields,
+    MessageTable,
+    one_of,
+)
+from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
@@ -35,15 +45,18 @@ class Command:
     kind: str
     """The name of the command, for example `resubmit`."""
     task_id: str
+    """The id of the task."""
     event: OperatorEvent | None = None
     """The event that the command causes; None for `start` and `inspect`."""
 
     def body(self) -> str:
         """Return the body of the message."""
-        found: dict[str, Json] = {"version": VERSION, "kind": self.kind, "taskId": self.task_id}
+        found = COMMAND.written(self)
         if self.event is not None:
-            found |= _asked_fields(self.event.asked) | _payload(self.event)
-        return canonical_json(found)
+            found |= SOURCE.written(self.event.asked) | EVENTS[self.kind].written(self.event)
+        if isinstance(self.event, Resolve) and not self.event.did:
+            del found["result"]
+        return message_body(found)
 
 
 def command_of(task_id: str, event: OperatorEvent) -> Command:
@@ -53,78 +66,83 @@ def command_of(task_id: str, event: OperatorEvent) -> Command:
 
 def read_command(body: str) -> Command:
     """Read a command from the body of a message. Raises InvalidMessage."""
-    fields = Fields(read_object(body))
-    check_version(fields)
-    kind = fields.one_of("kind", (START, INSPECT, *READERS))
-    task_id = read_task_id(fields)
-    event = READERS[kind](fields, _read_asked(fields)) if kind in READERS else None
+    fields = message_fields(body)
+    command = COMMAND.read(fields)
+    table = EVENTS.get(command.kind)
+    if table is not None:
+        values = table.values(fields)
+        event = table.make(asked=SOURCE.read(fields), **values)
+        command = replace(command, event=_checked(event, fields))
     fields.done()
-    return Command(kind, task_id, event)
+    return command
 
 
-def _read_asked(fields: Fields) -> CommandSource:
-    return CommandSource(
-        command_id=fields.text("commandId"),
-        by=fields.text("by"),
-        reason=fields.optional_text("reason") or "",
-        seen_version=fields.optional_number("seenVersion"),
-    )
-
-
-def _asked_fields(asked: CommandSource) -> dict[str, Json]:
-    found: dict[str, Json] = {"commandId": asked.command_id, "by": asked.by}
-    if asked.reason:
-        found["reason"] = asked.reason
-    if asked.seen_version is not None:
-        found["seenVersion"] = asked.seen_version
-    return found
-
-
-def _payload(event: OperatorEvent) -> dict[str, Json]:
-    match event:
-        case Resubmit():
-            return {"steps": list(event.steps), "freshKey": event.fresh_key, "again": event.again}
-        case Cancel():
-            return {"undo": event.undo}
-        case Resolve():
-            found: dict[str, Json] = {"step": event.step, "outcome": OUTCOMES[not event.did]}
-            if event.fresh_key:
-                found["freshKey"] = True
-            return found | ({"result": event.result} if event.did else {})
-        case Extend():
-            return {"step": event.step, "seconds": event.seconds}
-        case UndoAsked() | RunNow():
-            return {}
-
-
-def _read_resubmit(fields: Fields, asked: CommandSource) -> Resubmit:
-    if fields.optional("input") is not None:
+def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
+    """Note the problems of the fields together, and return the event."""
+    if isinstance(event, Resubmit) and fields.optional("input") is not None:
         # An ignored field would let the sender believe that the correction was made.
         fields.problem("input", "corrections of the order are not taken; send a new order")
-    return Resubmit(asked, fields.texts("steps"), fields.flag("freshKey"), fields.flag("again"))
+    if isinstance(event, Resolve):
+        if event.did and event.fresh_key:
+            fields.problem("freshKey", "what did happen keeps its key")
+        return event if event.did else replace(event, result=None)
+    return event
 
 
-def _read_resolve(fields: Fields, asked: CommandSource) -> Resolve:
-    did = fields.one_of("outcome", OUTCOMES) == "did"
-    fresh_key = fields.flag("freshKey")
-    if did and fresh_key:
-        fields.problem("freshKey", "what did happen keeps its key")
-    result = fields.optional("result") if did else None
-    return Resolve(asked, fields.text("step"), did, result, fresh_key)
+def _read_reason(fields: Fields, name: str) -> str:
+    return fields.optional_text(name) or ""
 
 
-def _read_extend(fields: Fields, asked: CommandSource) -> Extend:
-    seconds = fields.number("seconds")
+def _read_seconds(fields: Fields, name: str) -> int:
+    seconds = fields.number(name)
     if not 1 <= seconds <= LONGEST_EXTENSION:
-        fields.problem("seconds", f"must be 1 to {LONGEST_EXTENSION}")
-    return Extend(asked, seconds, fields.optional_text("step"))
+        fields.problem(name, f"must be 1 to {LONGEST_EXTENSION}")
+    return seconds
 
 
-READERS: Mapping[str, Callable[[Fields, CommandSource], OperatorEvent]] = {
-    "resubmit": _read_resubmit,
-    "undo": lambda _, asked: UndoAsked(asked),
-    "cancel": lambda fields, asked: Cancel(asked, fields.flag("undo", absent=True)),
-    "resolve": _read_resolve,
-    "extend": _read_extend,
-    "run": lambda _, asked: RunNow(asked),
+SOURCE: "MessageTable[CommandSource]" = FieldTable(
+    CommandSource,
+    Field("commandId", "command_id", TEXT),
+    Field("by", "by", TEXT),
+    Field("reason", "reason", Kind("text", _read_reason), ""),
+    Field("seenVersion", "seen_version", OPTIONAL_NUMBER, None),
+)
+"""The fields of every command of a person."""
+EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
+    "resubmit": FieldTable(
+        Resubmit,
+        Field("steps", "steps", TEXTS, (), always=True),
+        Field("freshKey", "fresh_key", FLAG, default=False, always=True),
+        Field("again", "again", FLAG, default=False, always=True),
+    ),
+    "undo": FieldTable(UndoAsked),
+    "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),
+    "resolve": FieldTable(
+        Resolve,
+        Field("step", "step", TEXT),
+        Field(
+            "outcome",
+            "did",
+            Kind(
+                any_of(OUTCOMES),
+                lambda fields, name: fields.one_of(name, OUTCOMES) == "did",
+                lambda did: OUTCOMES[not did],
+            ),
+        ),
+        Field("freshKey", "fresh_key", FLAG, default=False),
+        Field("result", "result", ANY, None, always=True),  # only with the outcome `did`
+    ),
+    "extend": FieldTable(
+        Extend,
+        Field("seconds", "seconds", Kind(f"1 to {LONGEST_EXTENSION}", _read_seconds)),
+        Field("step", "step", OPTIONAL_TEXT, None, always=True),
+    ),
+    "run": FieldTable(RunNow),
 }
+"""The further fields of each command of a person, by the kind of the command."""
+COMMAND: "MessageTable[Command]" = FieldTable(
+    Command,
+    Field("kind", "kind", one_of(START, INSPECT, *EVENTS)),
+    Field("taskId", "task_id", TASK_ID_TEXT),
+)
+"""The fields of every command."""

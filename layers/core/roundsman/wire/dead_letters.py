@@ -8,8 +8,9 @@ was moved by SQS, because the function ended before it could send the message.
 from dataclasses import dataclass
 
 from roundsman.errors import InvalidMessage
-from roundsman.model.json import Json, canonical_json
-from roundsman.wire.fields import Fields
+from roundsman.model.field_table import Field, FieldTable, Kind
+from roundsman.model.json import canonical_json
+from roundsman.wire.fields import NUMBER, OPTIONAL_TEXT, TEXT, Fields, MessageTable
 from roundsman.wire.messages import read_object
 
 ATTRIBUTE = "DeadLetter"
@@ -39,48 +40,48 @@ class DeadLetter:
     receives: int
     """How often the message was received."""
     sent_at: int
+    """When the message was sent."""
     died_at: int
     """When the last delivery failed."""
     function: str
     """The service name of the Lambda function that failed."""
     log_group: str | None = None
+    """The log group of the function; None if it is not known."""
     log_stream: str | None = None
+    """The log stream of the function; None if it is not known."""
 
     def text(self) -> str:
         """Return the value of the message attribute."""
-        found: dict[str, Json] = {
-            "queue": self.queue,
-            "messageId": self.message_id,
-            "reason": self.reason[:LONGEST_REASON],
-            "errorType": self.error_type,
-            "errorAt": list(self.error_at[-FRAMES_KEPT:]),
-            "receives": self.receives,
-            "sentAt": self.sent_at,
-            "diedAt": self.died_at,
-            "function": self.function,
-            "logGroup": self.log_group,
-            "logStream": self.log_stream,
-        }
-        return canonical_json({name: value for name, value in found.items() if value is not None})
+        return canonical_json(DEAD_LETTER.written(self))
+
+
+DEAD_LETTER: "MessageTable[DeadLetter]" = FieldTable(
+    DeadLetter,
+    Field("queue", "queue", TEXT),
+    Field("messageId", "message_id", TEXT),
+    Field("reason", "reason", Kind("text", Fields.text, lambda text: text[:LONGEST_REASON])),
+    Field("errorType", "error_type", TEXT),
+    Field(
+        "errorAt",
+        "error_at",
+        Kind("list of texts", Fields.texts, lambda lines: list(lines[-FRAMES_KEPT:])),
+        (),
+        always=True,
+    ),
+    Field("receives", "receives", NUMBER),
+    Field("sentAt", "sent_at", NUMBER),
+    Field("diedAt", "died_at", NUMBER),
+    Field("function", "function", TEXT),
+    Field("logGroup", "log_group", OPTIONAL_TEXT, None),
+    Field("logStream", "log_stream", OPTIONAL_TEXT, None),
+)
 
 
 def read_dead_letter(text: str) -> DeadLetter | None:
     """Read the value of the message attribute; None if no function of Roundsman wrote it."""
     try:
         fields = Fields(read_object(text))
-        letter = DeadLetter(
-            queue=fields.text("queue"),
-            message_id=fields.text("messageId"),
-            reason=fields.text("reason"),
-            error_type=fields.text("errorType"),
-            error_at=fields.texts("errorAt"),
-            receives=fields.number("receives"),
-            sent_at=fields.number("sentAt"),
-            died_at=fields.number("diedAt"),
-            function=fields.text("function"),
-            log_group=fields.optional_text("logGroup"),
-            log_stream=fields.optional_text("logStream"),
-        )
+        letter = DEAD_LETTER.read(fields)
         fields.done()
     except InvalidMessage:
         return None

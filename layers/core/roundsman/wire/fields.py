@@ -1,9 +1,18 @@
-"""Reads a JSON object field by field, and collects all problems instead of only the first."""
+"""Reads a JSON object field by field, and collects all problems instead of only the first.
 
-from collections.abc import Mapping, Sequence
+At the end are the kinds of fields that the tables of messages consist of.
+"""
+
+from collections.abc import Container, Mapping, Sequence
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
 
 from roundsman.errors import InvalidMessage, Problem
+from roundsman.model.field_table import FieldTable, Kind, any_of
 from roundsman.model.json import Json
+
+E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 
 class Fields:
@@ -17,12 +26,17 @@ class Fields:
         self, value: Mapping[str, Json], path: str = "", problems: list[Problem] | None = None
     ) -> None:
         self._value = value
+        self.names: Container[str] = value
         self._path = path
         self._problems: list[Problem] = [] if problems is None else problems
 
     def problem(self, name: str, message: str) -> None:
         """Note a problem with a field."""
         self._problems.append(Problem(f"{self._path}{name}", message))
+
+    def _wrong(self, name: str, message: str) -> None:
+        """Note a problem with the value of a required field, or that the field is missing."""
+        self.problem(name, message if name in self._value else "missing")
 
     def done(self) -> None:
         """Raise InvalidMessage with all problems, if there are any."""
@@ -41,11 +55,10 @@ class Fields:
 
     def text(self, name: str, *, empty: bool = False) -> str:
         """Read a required string; the empty string is a problem unless `empty` is true."""
-        value = self.any(name)
+        value = self._value.get(name)
         if isinstance(value, str) and (value or empty):
             return value
-        if name in self._value:
-            self.problem(name, "must be a string that is not empty")
+        self._wrong(name, "must be a string that is not empty")
         return ""
 
     def optional_text(self, name: str) -> str | None:
@@ -54,11 +67,10 @@ class Fields:
 
     def number(self, name: str) -> int:
         """Read a required integer of at least 0."""
-        value = self.any(name)
+        value = self._value.get(name)
         if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
             return value
-        if name in self._value:
-            self.problem(name, "must be a whole number of 0 or more")
+        self._wrong(name, "must be a whole number of 0 or more")
         return 0
 
     def optional_number(self, name: str) -> int | None:
@@ -83,20 +95,18 @@ class Fields:
 
     def one_of(self, name: str, allowed: Sequence[str]) -> str:
         """Read a required string that is one of `allowed`."""
-        value = self.any(name)
+        value = self._value.get(name)
         if isinstance(value, str) and value in allowed:
             return value
-        if name in self._value:
-            self.problem(name, f"must be one of {', '.join(allowed)}")
+        self._wrong(name, f"must be one of {', '.join(allowed)}")
         return ""
 
     def mapping(self, name: str) -> Mapping[str, Json]:
         """Read a required object with any contents."""
-        value = self.any(name)
+        value = self._value.get(name)
         if isinstance(value, Mapping):
             return value
-        if name in self._value:
-            self.problem(name, "must be an object")
+        self._wrong(name, "must be an object")
         return {}
 
     def optional_object(self, name: str) -> "Fields | None":
@@ -107,3 +117,35 @@ class Fields:
         if self._value.get(name) is None:
             return None
         return Fields(self.mapping(name), f"{self._path}{name}.", self._problems)
+
+
+MessageTable: TypeAlias = "FieldTable[Fields, Json, T]"
+
+TEXT: "Kind[Fields, Json, str]" = Kind("text", Fields.text)
+ANY_TEXT: "Kind[Fields, Json, str]" = Kind(
+    "text, may be empty", lambda fields, name: fields.text(name, empty=True)
+)
+OPTIONAL_TEXT: "Kind[Fields, Json, str | None]" = Kind("text", Fields.optional_text)
+NUMBER: "Kind[Fields, Json, int]" = Kind("whole number", Fields.number)
+OPTIONAL_NUMBER: "Kind[Fields, Json, int | None]" = Kind("whole number", Fields.optional_number)
+FLAG: "Kind[Fields, Json, bool]" = Kind("true or false", Fields.flag)
+TEXTS: "Kind[Fields, Json, tuple[str, ...]]" = Kind("list of texts", Fields.texts, list)
+ANY: "Kind[Fields, Json, Json]" = Kind("any JSON", Fields.any)
+OBJECT: "Kind[Fields, Json, Mapping[str, Json]]" = Kind("object", Fields.mapping, dict)
+
+
+def one_of(*allowed: str) -> "Kind[Fields, Json, str]":
+    """The kind of a string that is one of these."""
+    return Kind(any_of(allowed), lambda fields, name: fields.one_of(name, allowed))
+
+
+def enumeration(kind: type[E]) -> "Kind[Fields, Json, E]":
+    """The kind of a string that is a value of this enumeration.
+
+    The empty value for a field that is wrong is the first member.
+    """
+    members = tuple(kind)
+    return Kind(
+        any_of(members),
+        lambda fields, name: kind(fields.one_of(name, members) or members[0]),
+    )

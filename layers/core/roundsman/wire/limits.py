@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from itertools import islice
 
 from roundsman.errors import Problem
 from roundsman.model.json import Json, canonical_json, parse_json
@@ -46,24 +47,47 @@ def alert_message(alert: Alert, limit: int) -> str:
 
 
 def alert_text(body: str, limit: int) -> str:
-    """Return the JSON of an alert; if it has more than `limit` bytes, its long strings are cut.
+    """Return the JSON of an alert, a JSON object, in at most `limit` bytes; `limit` is at least 32.
 
-    Each string is then cut to LONGEST_TEXT characters.
+    If it would be longer, each string is cut to LONGEST_TEXT characters. If that is not enough,
+    each list and object keeps as many of its first elements as fit, and strings are cut to that
+    number of characters too. The field `leftOut` then counts the elements that were left out.
     """
     whole = wire_text(body)
     if len(whole.encode()) <= limit:
         return whole
-    return wire_text(canonical_json(_cut(parse_json(body))))
+    document = parse_json(body)
+
+    def text(most: int) -> str:
+        found, left_out = _cut(document, min(most, LONGEST_TEXT), most)
+        if left_out and isinstance(found, dict):
+            found["leftOut"] = left_out
+        return wire_text(canonical_json(found))
+
+    def fits(most: int) -> bool:
+        return len(text(most).encode()) <= limit
+
+    most = len(body)  # more than there are elements
+    return text(most if fits(most) else _longest(most, fits))
 
 
-def _cut(value: Json) -> Json:
+def _cut(value: Json, longest: int, most: int) -> tuple[Json, int]:
+    """Cut each string to `longest` characters, and each list and object to `most` elements.
+
+    Returns the result and the number of elements that were left out. The elements within an element
+    that was left out are not counted.
+    """
     if isinstance(value, str):
-        return value if len(value) <= LONGEST_TEXT else f"{value[:LONGEST_TEXT]}..."
+        return (value if len(value) <= longest else f"{value[:longest]}..."), 0
     if isinstance(value, Mapping):
-        return {key: _cut(inner) for key, inner in value.items()}
+        cut = {key: _cut(inner, longest, most) for key, inner in islice(value.items(), most)}
+        left_out = len(value) - len(cut) + sum(inner for _, inner in cut.values())
+        return {key: inner for key, (inner, _) in cut.items()}, left_out
     if isinstance(value, Sequence):
-        return [_cut(inner) for inner in value]
-    return value
+        each = [_cut(inner, longest, most) for inner in value[:most]]
+        left_out = len(value) - len(each) + sum(inner for _, inner in each)
+        return [inner for inner, _ in each], left_out
+    return value, 0
 
 
 def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: int) -> str:

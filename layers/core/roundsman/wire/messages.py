@@ -1,20 +1,35 @@
 """The formats of requests, replies, statuses and rejected messages.
 
-Each reader checks the whole message and raises InvalidMessage with all problems. Each reader
-accepts every text that its writer returns. Instants are epoch ms and durations are ms, except in
-statuses, which leave the system and contain ISO 8601.
+Requests and replies each have one table of their fields, by which they are read and written. A
+reader checks the whole message and raises InvalidMessage with all problems. Instants are epoch ms
+and durations are ms, except in statuses, which leave the system and contain ISO 8601.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from roundsman.errors import InvalidMessage, Problem, RejectedOrder
 from roundsman.model.events import Claimant, Outcome, Replied
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import iso
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import Effect, Owed, StepError, Task
-from roundsman.wire.fields import Fields
+from roundsman.wire.fields import (
+    ANY,
+    ANY_TEXT,
+    FLAG,
+    NUMBER,
+    OBJECT,
+    OPTIONAL_NUMBER,
+    OPTIONAL_TEXT,
+    TEXT,
+    Fields,
+    MessageTable,
+    enumeration,
+    one_of,
+)
 
 VERSION = 1
 TASK_ID = re.compile(r"[A-Za-z0-9._~-]{1,128}")
@@ -27,7 +42,9 @@ class AgentRequest:
     """A request to an agent to make one attempt. Instants are epoch ms."""
 
     task_id: str
+    """The id of the order, which is the id of its task."""
     workflow: str
+    """The name of the workflow."""
     step: str
     """The name of the step, or of an item of a fan-out: `name[3]`."""
     operation: str
@@ -35,6 +52,7 @@ class AgentRequest:
     lock: str
     """The lock token of the claim; the reply repeats it."""
     idempotency_key: str
+    """The key of the effect, the same in every attempt."""
     attempt: int
     """The number of the attempt, from 1."""
     complete_by: int
@@ -44,6 +62,7 @@ class AgentRequest:
     results: Mapping[str, Json]
     """The results of the steps before this one; for an undo, also the known result of the step."""
     sent_at: int
+    """When the request was sent."""
     perform_key: str | None = None
     """The idempotency key of the effect that an undo undoes; None for a perform."""
     outcome_unknown: bool = False
@@ -62,54 +81,13 @@ class AgentRequest:
 
     def body(self) -> str:
         """Return the body of the message."""
-        found: dict[str, Json] = {
-            "version": VERSION,
-            "taskId": self.task_id,
-            "workflow": self.workflow,
-            "step": self.step,
-            "operation": self.operation,
-            "lock": self.lock,
-            "idempotencyKey": self.idempotency_key,
-            "attempt": self.attempt,
-            "completeBy": self.complete_by,
-            "outcomeUnknown": self.outcome_unknown,
-            "input": self.input,
-            "results": dict(self.results),
-            "sentAt": self.sent_at,
-        }
-        if self.perform_key is not None:
-            found["performKey"] = self.perform_key
-        if self.heartbeat_by is not None:
-            found["heartbeatBy"] = self.heartbeat_by
-        if self.item is not None:
-            found["item"] = self.item
-        if self.within is not None:
-            found["within"] = self.within
-        return canonical_json(found)
+        return message_body(REQUEST.written(self))
 
 
 def read_request(body: str) -> AgentRequest:
     """Read a request from the body of a message. Raises InvalidMessage."""
-    fields = Fields(read_object(body))
-    check_version(fields)
-    request = AgentRequest(
-        task_id=read_task_id(fields),
-        workflow=fields.text("workflow"),
-        step=fields.text("step"),
-        operation=fields.one_of("operation", OPERATIONS),
-        lock=fields.text("lock"),
-        idempotency_key=fields.text("idempotencyKey"),
-        attempt=fields.number("attempt"),
-        complete_by=fields.number("completeBy"),
-        input=fields.any("input"),
-        results=fields.mapping("results"),
-        sent_at=fields.number("sentAt"),
-        perform_key=fields.optional_text("performKey"),
-        outcome_unknown=fields.flag("outcomeUnknown"),
-        heartbeat_by=fields.optional_number("heartbeatBy"),
-        item=fields.optional("item"),
-        within=fields.optional_number("within"),
-    )
+    fields = message_fields(body)
+    request = REQUEST.read(fields)
     fields.done()
     return request
 
@@ -119,7 +97,9 @@ class Reply:
     """The reply of an agent to one request. Instants are epoch ms."""
 
     task_id: str
+    """The task id from the request."""
     step: str
+    """The step from the request."""
     operation: str
     """`perform` or `undo`."""
     lock: str
@@ -127,8 +107,11 @@ class Reply:
     idempotency_key: str
     """The idempotency key from the request; it identifies the effect."""
     outcome: Outcome
+    """How the attempt ended, or that it continues."""
     agent: str
+    """The agent that replies."""
     finished_at: int
+    """When the attempt ended."""
     result: Json = None
     """The result of a `succeeded` reply."""
     error: StepError | None = None
@@ -141,42 +124,21 @@ class Reply:
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
     may have happened."""
     effect: Effect | None = None
-    """What the agent can prove about the effect under this idempotency key. `Effect.NONE`: no copy
-    of any request under this key has called the service with effect, and none will.
-    `Effect.STANDS`: the effect took place, although the attempt failed. `None`, the default:
-    nothing is proven."""
+    """What the agent can prove about the effect under this idempotency key; None if nothing is
+    proven. `none`: no copy of any request under this key has called the service with effect, and
+    none will. `stands`: the effect took place, although the attempt failed."""
     callback: bool = False
     """The reply is from an outside system or a person that used a callback token."""
 
     def body(self) -> str:
         """Return the body of the message."""
-        found: dict[str, Json] = {
-            "version": VERSION,
-            "taskId": self.task_id,
-            "step": self.step,
-            "operation": self.operation,
-            "lock": self.lock,
-            "idempotencyKey": self.idempotency_key,
-            "outcome": self.outcome.value,
-            "agent": self.agent,
-            "finishedAt": self.finished_at,
-        }
+        found = REPLY.written(self)
+        if self.error is not None or self.outcome is not Outcome.SUCCEEDED:
+            del found["result"]
         if self.error is not None:
-            error: dict[str, Json] = {"type": self.error.type, "message": self.error.message}
-            if self.retry_after is not None:
-                error["retryAfter"] = self.retry_after
-            found["error"] = error
-        elif self.outcome is Outcome.SUCCEEDED:
-            found["result"] = self.result
-        if self.until is not None:
-            found["until"] = self.until
-        if self.outcome_unknown:
-            found["outcomeUnknown"] = True
-        if self.effect is not None:
-            found["effect"] = self.effect.value
-        if self.callback:
-            found["callback"] = True
-        return canonical_json(found)
+            error = ReplyError(self.error.type, self.error.message, self.retry_after)
+            found["error"] = REPLY_ERROR.written(error)
+        return message_body(found)
 
     def event(self, claimant: Claimant) -> Replied:
         """Return the reply as an event. `claimant` claims the steps that become ready after it."""
@@ -197,43 +159,35 @@ class Reply:
         )
 
 
+class ReplyError(NamedTuple):
+    """The error of a reply as it is in the message: with the wait before the next attempt."""
+
+    type: str
+    """A short name for programs, for example `CardDeclined`."""
+    message: str
+    """A sentence for people."""
+    retry_after: int | None
+    """The wait before the next attempt in ms; None if the agent requests none."""
+
+
 def read_reply(body: str) -> Reply:
     """Read a reply from the body of a message. Raises InvalidMessage."""
-    fields = Fields(read_object(body))
-    check_version(fields)
-    error = fields.optional_object("error")
-    outcome = fields.one_of("outcome", tuple(Outcome))
-    reply = Reply(
-        task_id=read_task_id(fields),
-        step=fields.text("step"),
-        operation=fields.one_of("operation", OPERATIONS),
-        lock=fields.text("lock"),
-        idempotency_key=fields.text("idempotencyKey"),
-        outcome=Outcome(outcome or Outcome.SUCCEEDED),
-        agent=fields.text("agent"),
-        finished_at=fields.number("finishedAt"),
-        result=fields.optional("result"),
-        error=StepError(error.text("type"), error.text("message", empty=True)) if error else None,
-        retry_after=error.optional_number("retryAfter") if error else None,
-        until=fields.optional_number("until"),
-        outcome_unknown=fields.flag("outcomeUnknown"),
-        effect=_read_effect(fields),
-        callback=fields.flag("callback"),
-    )
+    fields = message_fields(body)
+    values = REPLY.values(fields)
+    nested = fields.optional_object("error")
+    if nested is not None:
+        error = REPLY_ERROR.read(nested)
+        values |= {
+            "error": StepError(error.type, error.message),
+            "retry_after": error.retry_after,
+        }
+    reply = REPLY.make(**values)
     if reply.outcome in SAYS_WHY and reply.error is None:
         fields.problem("error", f"a {reply.outcome} reply says why")
     if reply.outcome is Outcome.WAITING and reply.until is None:
         fields.problem("until", "a waiting reply says how long")
     fields.done()
     return reply
-
-
-def _read_effect(fields: Fields) -> Effect | None:
-    found = fields.optional_text("effect")
-    if found is None or found in tuple(Effect):
-        return None if found is None else Effect(found)
-    fields.problem("effect", f"must be one of {', '.join(Effect)}")
-    return None
 
 
 def status_body(task: Task, owed: Owed) -> str:
@@ -298,6 +252,19 @@ def read_object(body: str) -> Mapping[str, Json]:
     return value
 
 
+def message_fields(body: str) -> Fields:
+    """Parse the body of a message, and check its version. Raises InvalidMessage."""
+    fields = Fields(read_object(body))
+    check_version(fields)
+    return fields
+
+
+def message_body(found: dict[str, Json]) -> str:
+    """Add the version to the fields of a message, and return its body."""
+    found["version"] = VERSION
+    return canonical_json(found)
+
+
 def check_version(fields: Fields) -> None:
     """Note a problem if this code does not read the version of the message."""
     version = fields.optional("version")
@@ -307,12 +274,67 @@ def check_version(fields: Fields) -> None:
         fields.problem("version", f"{version!r}; this code reads {VERSION}")
 
 
-def read_task_id(fields: Fields) -> str:
-    """Read `taskId`, and note a problem if it is not a valid task id.
+def read_task_id(fields: Fields, name: str = "taskId") -> str:
+    """Read a task id, and note a problem if it is not a valid one.
 
     No task has an id of another form, and DynamoDB refuses a key that is too long.
     """
-    task_id = fields.text("taskId")
+    task_id = fields.text(name)
     if task_id and not TASK_ID.fullmatch(task_id):
-        fields.problem("taskId", "must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        fields.problem(name, "must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
     return task_id
+
+
+def _read_effect(fields: Fields, name: str) -> Effect | None:
+    found = fields.optional_text(name)
+    if found is None or found in tuple(Effect):
+        return None if found is None else Effect(found)
+    fields.problem(name, f"must be one of {', '.join(Effect)}")
+    return None
+
+
+TASK_ID_TEXT: "Kind[Fields, Json, str]" = Kind("task id", read_task_id)
+OPERATION = one_of(*OPERATIONS)
+
+REQUEST: "MessageTable[AgentRequest]" = FieldTable(
+    AgentRequest,
+    Field("taskId", "task_id", TASK_ID_TEXT),
+    Field("workflow", "workflow", TEXT),
+    Field("step", "step", TEXT),
+    Field("operation", "operation", OPERATION),
+    Field("lock", "lock", TEXT),
+    Field("idempotencyKey", "idempotency_key", TEXT),
+    Field("attempt", "attempt", NUMBER),
+    Field("completeBy", "complete_by", NUMBER),
+    Field("input", "input", ANY),
+    Field("results", "results", OBJECT),
+    Field("sentAt", "sent_at", NUMBER),
+    Field("performKey", "perform_key", OPTIONAL_TEXT, None),
+    Field("outcomeUnknown", "outcome_unknown", FLAG, default=False, always=True),
+    Field("heartbeatBy", "heartbeat_by", OPTIONAL_NUMBER, None),
+    Field("item", "item", ANY, None),
+    Field("within", "within", OPTIONAL_NUMBER, None),
+)
+REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
+    ReplyError,
+    Field("type", "type", TEXT),
+    Field("message", "message", ANY_TEXT),
+    Field("retryAfter", "retry_after", OPTIONAL_NUMBER, None),
+)
+REPLY: "MessageTable[Reply]" = FieldTable(
+    Reply,
+    Field("taskId", "task_id", TASK_ID_TEXT),
+    Field("step", "step", TEXT),
+    Field("operation", "operation", OPERATION),
+    Field("lock", "lock", TEXT),
+    Field("idempotencyKey", "idempotency_key", TEXT),
+    Field("outcome", "outcome", enumeration(Outcome)),
+    Field("agent", "agent", TEXT),
+    Field("finishedAt", "finished_at", NUMBER),
+    Field("result", "result", ANY, None, always=True),  # only in a `succeeded` reply
+    Field("until", "until", OPTIONAL_NUMBER, None),
+    Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
+    Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
+    Field("callback", "callback", FLAG, default=False),
+)
+"""All fields of a reply except `error`, which REPLY_ERROR describes."""

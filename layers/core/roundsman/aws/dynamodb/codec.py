@@ -5,17 +5,22 @@ write unit. Instants are in epoch ms, except `ExpiresAt`: it is in epoch seconds
 because DynamoDB's TTL requires seconds. Results are stored as JSON text, so that every number
 stays exact. Attributes that this code does not know are ignored, and the next decision removes
 them.
+
+Each type of record has one table of its fields, by which it is read and written. The tables of the
+rows of ControlTable are in the modules of their stores.
 """
 
 import re
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias
+from enum import StrEnum
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import failure_of
+from roundsman.model.field_table import Field, FieldTable, Kind, any_of
 from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
@@ -35,6 +40,8 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value
 
 Item: TypeAlias = "dict[str, Value]"
+E = TypeVar("E", bound=StrEnum)
+T = TypeVar("T")
 
 SHA256_HEX = re.compile("[0-9a-f]{64}")
 NORMAL = "normal"
@@ -45,7 +52,7 @@ LONE_SURROGATE = re.compile("[\ud800-\udfff]")
 
 def text(value: str) -> "Value":
     """A string attribute; lone surrogates become the replacement character U+FFFD."""
-    return {"S": LONE_SURROGATE.sub("\ufffd", value)}
+    return {"S": value if value.isascii() else LONE_SURROGATE.sub("\ufffd", value)}
 
 
 def number(value: int) -> "Value":
@@ -55,8 +62,10 @@ def number(value: int) -> "Value":
 
 def json_text(value: Json) -> "Value":
     """JSON as a string attribute that reads back equal; lone surrogates are escaped."""
-    escaped = LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", canonical_json(value))
-    return {"S": escaped}
+    found = canonical_json(value)
+    if not found.isascii():
+        found = LONE_SURROGATE.sub(lambda m: f"\\u{ord(m[0]):04x}", found)
+    return {"S": found}
 
 
 def epoch_seconds(instant: int) -> int:
@@ -64,40 +73,191 @@ def epoch_seconds(instant: int) -> int:
     return -(-instant // SECOND)
 
 
+TEXT: "Kind[ItemReader, Value, str]" = Kind("text", ItemReader.text, text)
+NUMBER: "Kind[ItemReader, Value, int]" = Kind("whole number", ItemReader.number, number)
+FLAG: "Kind[ItemReader, Value, bool]" = Kind(
+    "true or false", ItemReader.flag, lambda value: {"BOOL": value}
+)
+JSON_TEXT: "Kind[ItemReader, Value, Json]" = Kind("JSON as text", ItemReader.json, json_text)
+TEXTS: "Kind[ItemReader, Value, tuple[str, ...]]" = Kind(
+    "list of texts", ItemReader.texts, lambda values: {"L": [text(one) for one in values]}
+)
+NUMBERS: "Kind[ItemReader, Value, Mapping[str, int]]" = Kind(
+    "map of whole numbers",
+    ItemReader.numbers,
+    lambda values: {"M": {name: number(one) for name, one in values.items()}},
+)
+HASH: "Kind[ItemReader, Value, str]" = Kind(
+    "SHA-256 as bytes",
+    ItemReader.hash,
+    lambda value: {"B": bytes.fromhex(value)} if SHA256_HEX.fullmatch(value) else text(value),
+)
+"""A hash takes half the space as bytes; any other text is stored as text."""
+EXPIRY: "Kind[ItemReader, Value, int]" = Kind(
+    "epoch seconds",
+    lambda reader, name: reader.number(name) * SECOND,
+    lambda instant: number(epoch_seconds(instant)),
+)
+
+
+def enumeration(kind: type[E]) -> "Kind[ItemReader, Value, E]":
+    """The kind of a text that is a value of this enumeration."""
+    return Kind(
+        any_of(kind),
+        lambda reader, name: reader.one_of(kind, name),
+        lambda value: text(value.value),
+    )
+
+
+def map_of(table: "RecordTable[T]") -> "Kind[ItemReader, Value, T]":
+    """The kind of a map with the fields of this table."""
+    return Kind(
+        "map",
+        lambda reader, name: table.read(reader.map(name)),
+        lambda value: {"M": table.written(value)},
+    )
+
+
+RecordTable: TypeAlias = "FieldTable[ItemReader, Value, T]"
+
+ERROR: "RecordTable[StepError]" = FieldTable(
+    StepError, Field("Type", "type", TEXT), Field("Message", "message", TEXT)
+)
+ENDING: "RecordTable[Termination]" = FieldTable(
+    Termination,
+    Field("How", "how", enumeration(TaskState)),
+    Field("Why", "why", TEXT),
+    Field("Step", "step", TEXT, None),
+    Field("Undo", "undo", FLAG, default=False),
+    Field("Error", "error", map_of(ERROR), None),
+)
+OWED: "RecordTable[Owed]" = FieldTable(
+    Owed,
+    Field("Kind", "kind", TEXT),
+    Field("Name", "name", TEXT),
+    Field("Seq", "seq", NUMBER),
+    Field("At", "at", NUMBER),
+    Field("Detail", "detail", TEXT),
+)
+STEP: "RecordTable[StepRecord]" = FieldTable(
+    StepRecord,
+    Field("ProcessState", "process_state", enumeration(ProcessState)),
+    Field("LockedBy", "locked_by", TEXT, None),
+    Field("CompleteBy", "complete_by", NUMBER, None),
+    Field("FailureCount", "failure_count", NUMBER, 0),
+    Field("NotBefore", "not_before", NUMBER, None),
+    Field("StartedAt", "started_at", NUMBER, None),
+    Field("FinishedAt", "finished_at", NUMBER, None),
+    Field("Result", "result", JSON_TEXT, None),
+    Field("Error", "error", map_of(ERROR), None),
+    Field("Agent", "agent", TEXT, None),
+    Field("Round", "round", NUMBER, 1),
+    Field("ActsUntil", "acts_until", NUMBER, None),
+    Field("OutcomeUnknown", "outcome_unknown", FLAG, default=False),
+    Field("HeldSince", "held_since", NUMBER, None),
+    Field("HeartbeatBy", "heartbeat_by", NUMBER, None),
+    Field("HeardAt", "heard_at", NUMBER, None),
+    Field("Waiting", "waiting", FLAG, default=False),
+    Field("Spared", "uncounted_timeouts", NUMBER, 0),
+    Field("InVain", "uncounted_calls", NUMBER, 0),
+    Field("Tried", "tried", TEXTS, ()),
+    Field("AfterUndo", "after_undo", enumeration(AfterUndo), None),
+    Field("Effect", "effect", enumeration(Effect), None),
+    Field("Extra", "extra", NUMBER, 0),
+    Field("Granted", "granted", NUMBER, 0),
+)
+
+
+def _step_item(step: StepRecord) -> Item:
+    """The map of a step.
+
+    `FailureCount`, a field of the pattern, is written from the first claim on, even if it is 0.
+    """
+    item = STEP.written(step)
+    if step.started_at is not None and not step.failure_count:
+        item["FailureCount"] = number(0)
+    return item
+
+
+def _steps(reader: ItemReader, name: str) -> Mapping[str, StepRecord]:
+    return {step: STEP.read(inner) for step, inner in reader.maps(name).items()}
+
+
+STEPS: "Kind[ItemReader, Value, Mapping[str, StepRecord]]" = Kind(
+    "map of steps",
+    _steps,
+    lambda steps: {"M": {name: {"M": _step_item(step)} for name, step in steps.items()}},
+)
+
+
+def owed_list(owed: tuple[Owed, ...]) -> "Value":
+    """The `Owed` attribute: the statuses and alerts that a task still owes."""
+    return {"L": [{"M": OWED.written(one)} for one in owed]}
+
+
+OWED_LIST: "Kind[ItemReader, Value, tuple[Owed, ...]]" = Kind(
+    "list",
+    lambda reader, name: tuple(OWED.read(each) for each in reader.list_of_maps(name)),
+    owed_list,
+)
+DUE: "RecordTable[Task]" = FieldTable(
+    Task,
+    Field("Lane", "lane", TEXT),
+    Field("DueAt", "due_at", NUMBER),
+    Field("ExpiresAt", "expires_at", EXPIRY, None),
+)
+"""The fields of a task that change when its due entry does."""
+TASK: "RecordTable[Task]" = FieldTable(
+    Task,
+    Field("TaskId", "task_id", TEXT),
+    Field("State", "state", enumeration(TaskState)),
+    Field("Version", "version", NUMBER),
+    Field("Workflow", "workflow", TEXT),
+    Field("Plan", "plan", HASH),
+    Field("CreatedAt", "created_at", NUMBER),
+    Field("StartAt", "start_at", NUMBER, None),  # absent if it equals CreatedAt
+    Field("CompleteBy", "complete_by", NUMBER),
+    Field("RetainFor", "retain_for", NUMBER, 0),
+    Field("Shard", "shard", NUMBER),
+    *DUE.fields,
+    Field("Steps", "steps", STEPS, {}),
+    Field("Owed", "owed", OWED_LIST, ()),
+    Field("Ending", "ending", map_of(ENDING), None),
+    Field("EndedAt", "ended_at", NUMBER, None),
+    Field("Priority", "priority", TEXT, NORMAL),
+    Field("Tenant", "tenant", TEXT, None),
+    Field("ReplyTo", "reply_to", TEXT, None),
+    Field("CorrelationId", "correlation_id", TEXT, None),
+    Field("CommandIds", "command_ids", TEXTS, ()),
+    Field("FanOuts", "fan_outs", NUMBERS, {}),
+    Field("HeldUntil", "held_until", NUMBER, None),
+)
+"""All fields of a task except `failure`, which the `failures` index holds."""
+ORDER: "RecordTable[OrderRow]" = FieldTable(
+    OrderRow,
+    Field("OrderID", "order_id", TEXT),
+    Field("Content", "content", JSON_TEXT),
+    Field("ContentHash", "content_hash", TEXT),
+    Field("CreatedAt", "created_at", NUMBER),
+)
+HISTORY: "RecordTable[HistoryRow]" = FieldTable(
+    HistoryRow,
+    Field("Seq", "seq", NUMBER),
+    Field("At", "at", NUMBER),
+    Field("Kind", "kind", TEXT),
+    Field("Reason", "reason", TEXT),
+    Field("Step", "step", TEXT, None),
+    Field("Attempt", "attempt", NUMBER, None),
+    Field("By", "by", TEXT, None),
+    Field("CommandId", "command_id", TEXT, None),
+)
+
+
 def task_item(task: Task) -> Item:
     """The item of a task."""
-    item: Item = {
-        "TaskId": text(task.task_id),
-        "State": text(task.state.value),
-        "Version": number(task.version),
-        "Workflow": text(task.workflow),
-        "Plan": _plan(task.plan),
-        "CreatedAt": number(task.created_at),
-        "CompleteBy": number(task.complete_by),
-        "Shard": number(task.shard),
-        **due_attributes(task),
-    }
-    if task.steps:
-        item["Steps"] = {"M": {name: {"M": _step(step)} for name, step in task.steps.items()}}
-    if task.owed:
-        item["Owed"] = owed_list(task.owed)
-    if task.ending is not None:
-        item["Ending"] = {"M": _ending(task.ending)}
-    if task.start_at != task.created_at:
-        item["StartAt"] = number(task.start_at)
-    if task.retain_for:
-        item["RetainFor"] = number(task.retain_for)
-    if task.priority != NORMAL:
-        item["Priority"] = text(task.priority)
-    _put(item, "EndedAt", task.ended_at)
-    _put(item, "Tenant", task.tenant)
-    _put(item, "ReplyTo", task.reply_to)
-    _put(item, "CorrelationId", task.correlation_id)
-    if task.command_ids:
-        item["CommandIds"] = {"L": [text(one) for one in task.command_ids]}
-    if task.fan_outs:
-        item["FanOuts"] = {"M": {name: number(count) for name, count in task.fan_outs.items()}}
-    _put(item, "HeldUntil", task.held_until)
+    item = TASK.written(task)
+    if task.start_at == task.created_at:
+        del item["StartAt"]
     item |= failure_attributes(task)
     return item
 
@@ -119,94 +279,7 @@ def failure_key(group: str, shard: int) -> str:
 
 def due_attributes(task: Task) -> Item:
     """The attributes of a task in the `due` index, and `ExpiresAt` if the task expires."""
-    item: Item = {"Lane": text(task.lane), "DueAt": number(task.due_at)}
-    if task.expires_at is not None:
-        item["ExpiresAt"] = number(epoch_seconds(task.expires_at))
-    return item
-
-
-def owed_list(owed: tuple[Owed, ...]) -> "Value":
-    """The `Owed` attribute: the statuses and alerts that a task still owes."""
-    return {"L": [{"M": _owed(one)} for one in owed]}
-
-
-def _plan(plan: str) -> "Value":
-    """The `Plan` attribute; a hash takes half the space as bytes."""
-    return {"B": bytes.fromhex(plan)} if SHA256_HEX.fullmatch(plan) else text(plan)
-
-
-def _put(item: Item, name: str, value: str | int | None) -> None:
-    if isinstance(value, int):
-        item[name] = number(value)
-    elif value is not None:
-        item[name] = text(value)
-
-
-def _step(step: StepRecord) -> Item:
-    """The map of a step.
-
-    `FailureCount`, a field of the pattern, is written from the first claim on, even if it is 0.
-    """
-    item: Item = {"ProcessState": text(step.process_state.value)}
-    _put(item, "LockedBy", step.locked_by)
-    _put(item, "CompleteBy", step.complete_by)
-    if step.failure_count or step.started_at is not None:
-        item["FailureCount"] = number(step.failure_count)
-    _put(item, "NotBefore", step.not_before)
-    _put(item, "StartedAt", step.started_at)
-    _put(item, "FinishedAt", step.finished_at)
-    if step.result is not None:
-        item["Result"] = json_text(step.result)
-    if step.error is not None:
-        item["Error"] = {"M": _error(step.error)}
-    _put(item, "Agent", step.agent)
-    if step.round != 1:
-        item["Round"] = number(step.round)
-    _put(item, "ActsUntil", step.acts_until)
-    if step.outcome_unknown:
-        item["OutcomeUnknown"] = {"BOOL": True}
-    _put(item, "HeldSince", step.held_since)
-    _put(item, "HeartbeatBy", step.heartbeat_by)
-    _put(item, "HeardAt", step.heard_at)
-    if step.waiting:
-        item["Waiting"] = {"BOOL": True}
-    if step.uncounted_timeouts:
-        item["Spared"] = number(step.uncounted_timeouts)
-    if step.uncounted_calls:
-        item["InVain"] = number(step.uncounted_calls)
-    if step.tried:
-        item["Tried"] = {"L": [text(agent) for agent in step.tried]}
-    _put(item, "AfterUndo", step.after_undo)
-    _put(item, "Effect", step.effect)
-    if step.extra:
-        item["Extra"] = number(step.extra)
-    if step.granted:
-        item["Granted"] = number(step.granted)
-    return item
-
-
-def _owed(owed: Owed) -> Item:
-    return {
-        "Kind": text(owed.kind),
-        "Name": text(owed.name),
-        "Seq": number(owed.seq),
-        "At": number(owed.at),
-        "Detail": text(owed.detail),
-    }
-
-
-def _ending(ending: Termination) -> Item:
-    item: Item = {"How": text(ending.how.value), "Why": text(ending.why)}
-    _put(item, "Step", ending.step)
-    if ending.undo:
-        item["Undo"] = {"BOOL": True}
-    if ending.error is not None:
-        item["Error"] = {"M": _error(ending.error)}
-    return item
-
-
-def _error(error: StepError) -> Item:
-    return {"Type": text(error.type), "Message": text(error.message)}
+    return DUE.written(task)
 
 
 def read_task(item: "Mapping[str, Value]") -> Task:
@@ -219,36 +292,12 @@ def read_task(item: "Mapping[str, Value]") -> Task:
     schema = reader.optional_number("Schema")
     if schema is not None and schema > SCHEMA:
         raise SchemaTooNew(f"{task_id} has the record format {schema}; this code reads {SCHEMA}")
-    created_at = reader.number("CreatedAt")
-    expires_at = reader.optional_number("ExpiresAt")
-    ending = reader.optional_map("Ending")
-    task = Task(
-        task_id=reader.text("TaskId"),
-        state=reader.one_of(TaskState, "State"),
-        version=reader.number("Version"),
-        workflow=reader.text("Workflow"),
-        plan=reader.hash("Plan"),
-        created_at=created_at,
-        start_at=reader.number("StartAt", created_at),
-        complete_by=reader.number("CompleteBy"),
-        retain_for=reader.number("RetainFor", 0),
-        shard=reader.number("Shard"),
-        lane=reader.text("Lane"),
-        due_at=reader.number("DueAt"),
-        steps={name: _read_step(step) for name, step in reader.maps("Steps").items()},
-        owed=tuple(_read_owed(owed) for owed in reader.list_of_maps("Owed")),
-        ending=_read_ending(ending) if ending else None,
-        ended_at=reader.optional_number("EndedAt"),
-        expires_at=None if expires_at is None else expires_at * SECOND,
-        priority=reader.text("Priority", NORMAL),
-        tenant=reader.optional_text("Tenant"),
-        reply_to=reader.optional_text("ReplyTo"),
-        correlation_id=reader.optional_text("CorrelationId"),
-        command_ids=reader.texts("CommandIds"),
-        fan_outs=reader.numbers("FanOuts"),
-        held_until=reader.optional_number("HeldUntil"),
-    )
-    return replace(task, failure=_read_failure(task, reader))
+    values = TASK.values(reader)
+    if values["start_at"] is None:
+        values["start_at"] = values["created_at"]
+    task = TASK.make(**values)
+    failure = _read_failure(task, reader)
+    return task if failure is None else replace(task, failure=failure)
 
 
 def _read_failure(task: Task, reader: ItemReader) -> str | None:
@@ -264,71 +313,6 @@ def _read_failure(task: Task, reader: ItemReader) -> str | None:
         own = failure_of(task)
         return own.group if own else None
     return key.partition("#")[0]
-
-
-def _read_step(reader: ItemReader) -> StepRecord:
-    return StepRecord(
-        process_state=reader.one_of(ProcessState, "ProcessState"),
-        locked_by=reader.optional_text("LockedBy"),
-        complete_by=reader.optional_number("CompleteBy"),
-        failure_count=reader.number("FailureCount", 0),
-        not_before=reader.optional_number("NotBefore"),
-        started_at=reader.optional_number("StartedAt"),
-        finished_at=reader.optional_number("FinishedAt"),
-        result=reader.json("Result", None),
-        error=_read_error(reader),
-        agent=reader.optional_text("Agent"),
-        round=reader.number("Round", 1),
-        acts_until=reader.optional_number("ActsUntil"),
-        outcome_unknown=reader.flag("OutcomeUnknown"),
-        held_since=reader.optional_number("HeldSince"),
-        heartbeat_by=reader.optional_number("HeartbeatBy"),
-        heard_at=reader.optional_number("HeardAt"),
-        waiting=reader.flag("Waiting"),
-        uncounted_timeouts=reader.number("Spared", 0),
-        uncounted_calls=reader.number("InVain", 0),
-        tried=reader.texts("Tried"),
-        after_undo=_read_after_undo(reader),
-        effect=_read_effect(reader),
-        extra=reader.number("Extra", 0),
-        granted=reader.number("Granted", 0),
-    )
-
-
-def _read_error(reader: ItemReader) -> StepError | None:
-    error = reader.optional_map("Error")
-    return StepError(error.text("Type"), error.text("Message")) if error else None
-
-
-def _read_effect(reader: ItemReader) -> Effect | None:
-    found = reader.optional_text("Effect")
-    return None if found is None else reader.one_of(Effect, "Effect")
-
-
-def _read_after_undo(reader: ItemReader) -> AfterUndo | None:
-    found = reader.optional_text("AfterUndo")
-    return None if found is None else reader.one_of(AfterUndo, "AfterUndo")
-
-
-def _read_owed(reader: ItemReader) -> Owed:
-    return Owed(
-        kind=reader.text("Kind"),
-        name=reader.text("Name"),
-        seq=reader.number("Seq"),
-        at=reader.number("At"),
-        detail=reader.text("Detail"),
-    )
-
-
-def _read_ending(reader: ItemReader) -> Termination:
-    how = reader.one_of(TaskState, "How")
-    return Termination(
-        how=how,
-        why=reader.text("Why"),
-        step=reader.optional_text("Step"),
-        undo=reader.flag("Undo"),
-        error=_read_error(reader),
-    )
 
 
 def read_member(item: "Mapping[str, Value]") -> Member:
@@ -356,51 +340,19 @@ def _instant_or_none(reader: ItemReader, name: str) -> int | None:
 
 def order_item(order: OrderRow) -> Item:
     """The item of an order."""
-    return {
-        "OrderID": text(order.order_id),
-        "Content": json_text(order.content),
-        "ContentHash": text(order.content_hash),
-        "CreatedAt": number(order.created_at),
-    }
+    return ORDER.written(order)
 
 
 def read_order(item: "Mapping[str, Value]") -> OrderRow:
     """The order stored in an item. Raises UnreadableRecord: it names the field, not its value."""
-    reader = ItemReader(item, item.get("OrderID", {}).get("S", "?"))
-    return OrderRow(
-        order_id=reader.text("OrderID"),
-        content=reader.json("Content"),
-        content_hash=reader.text("ContentHash"),
-        created_at=reader.number("CreatedAt"),
-    )
+    return ORDER.read(ItemReader(item, item.get("OrderID", {}).get("S", "?")))
 
 
 def history_item(task_id: str, row: HistoryRow) -> Item:
     """The item of a row of a task's history."""
-    item: Item = {
-        "TaskId": text(task_id),
-        "Seq": number(row.seq),
-        "At": number(row.at),
-        "Kind": text(row.kind),
-        "Reason": text(row.reason),
-    }
-    _put(item, "Step", row.step)
-    _put(item, "Attempt", row.attempt)
-    _put(item, "By", row.by)
-    _put(item, "CommandId", row.command_id)
-    return item
+    return {"TaskId": text(task_id), **HISTORY.written(row)}
 
 
 def read_history(item: "Mapping[str, Value]") -> HistoryRow:
     """The history row stored in an item. Raises UnreadableRecord."""
-    reader = ItemReader(item, item.get("TaskId", {}).get("S", "?"))
-    return HistoryRow(
-        seq=reader.number("Seq"),
-        at=reader.number("At"),
-        kind=reader.text("Kind"),
-        step=reader.optional_text("Step"),
-        attempt=reader.optional_number("Attempt"),
-        reason=reader.text("Reason"),
-        by=reader.optional_text("By"),
-        command_id=reader.optional_text("CommandId"),
-    )
+    return HISTORY.read(ItemReader(item, item.get("TaskId", {}).get("S", "?")))

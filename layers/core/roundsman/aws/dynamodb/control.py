@@ -15,12 +15,13 @@ read. With 16 shards the row is under 1 KB, one write unit; a pass writes it fiv
 
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dynamodb.codec import Item, number, text
+from roundsman.aws.dynamodb.codec import NUMBER, TEXT, Item, RecordTable, number, text
 from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.events import Agents
+from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.holds import Hold, with_holds
 from roundsman.model.instants import SECOND
 from roundsman.model.leases import Lease, Leases
@@ -161,14 +162,18 @@ class DynamoAgentBoard:
         return marks
 
 
+MARK: "RecordTable[ReadMark]" = FieldTable(
+    ReadMark,
+    Field("ReadSentAt", "sent_at", NUMBER),
+    Field("ReadAt", "read_at", NUMBER),
+    Field("NewsFor", "lag_valid_for", NUMBER, LAG_VALID_FOR, always=True),
+    Field("Lock", "lock", TEXT, None),
+)
+"""Marks that older code wrote have no `NewsFor` and no `Lock`."""
+
+
 def _mark(queue: str, value: "Value") -> ReadMark:
-    reader = ItemReader(value.get("M", {}), MARKS, f"{queue}.")
-    lag_valid_for = reader.optional_number("NewsFor")  # marks written by older code have none
-    sent_at, read_at = reader.number("ReadSentAt"), reader.number("ReadAt")
-    lock = reader.optional_text("Lock")
-    return ReadMark(
-        sent_at, read_at, LAG_VALID_FOR if lag_valid_for is None else lag_valid_for, lock
-    )
+    return MARK.read(ItemReader(value.get("M", {}), MARKS, f"{queue}."))
 
 
 class DynamoReadNotes:
@@ -199,10 +204,6 @@ class DynamoReadNotes:
 
     def _write(self, queue: str, mark: ReadMark) -> None:
         """Store the mark unless a newer one is stored; an invalid one is replaced."""
-        sent, read = number(mark.sent_at), number(mark.read_at)
-        stored = {"ReadSentAt": sent, "ReadAt": read, "NewsFor": number(mark.lag_valid_for)}
-        if mark.lock is not None:
-            stored["Lock"] = text(mark.lock)
         try:
             with aws_errors(f"marking what was read of {queue}"):
                 self._client.update_item(
@@ -212,13 +213,21 @@ class DynamoReadNotes:
                     ConditionExpression=f"{MARK_IS_NONE} OR {MARK_IS_OLDER}",
                     ExpressionAttributeNames={"#queue": queue},
                     ExpressionAttributeValues={
-                        ":mark": {"M": stored},
-                        ":read": read,
+                        ":mark": {"M": MARK.written(mark)},
+                        ":read": number(mark.read_at),
                         ":n": text("N"),
                     },
                 )
         except ConditionFailed:
             return
+
+
+LEASE: "RecordTable[Lease]" = FieldTable(
+    Lease,
+    Field("Owner", "owner", TEXT, None),
+    Field("Until", "until", NUMBER, 0),
+    Field("At", "visited_at", NUMBER, 0),
+)
 
 
 class DynamoLeases:
@@ -274,7 +283,7 @@ class DynamoLeases:
                 raise UnreadableRecord(LEASES, field, "is not a shard's number")
             if "M" not in value:
                 raise UnreadableRecord(LEASES, field, "is not a map")
-            return _lease(ItemReader(value["M"], LEASES, f"{field}."))
+            return LEASE.read(ItemReader(value["M"], LEASES, f"{field}."))
         except UnreadableRecord as problem:
             self._on_unreadable(problem)
             return None
@@ -285,7 +294,8 @@ class DynamoLeases:
         False may also mean that this write succeeded and its answer was lost; the caller then
         finds its own leases when it reads them.
         """
-        shards = {str(shard): _lease_item(lease) for shard, lease in leases.by_shard.items()}
+        by_shard = leases.by_shard.items()
+        shards: Item = {str(shard): {"M": LEASE.written(lease)} for shard, lease in by_shard}
         item: Item = {
             ID: text(LEASES),
             "Version": number(leases.version),
@@ -311,20 +321,3 @@ class DynamoLeases:
         except ConditionFailed:
             return False
         return True
-
-
-def _lease(reader: ItemReader) -> Lease:
-    return Lease(
-        owner=reader.optional_text("Owner"),
-        until=reader.number("Until", 0),
-        visited_at=reader.number("At", 0),
-    )
-
-
-def _lease_item(lease: Lease) -> "Value":
-    item: Item = {}
-    if lease.owner is not None:
-        item |= {"Owner": text(lease.owner), "Until": number(lease.until)}
-    if lease.visited_at:
-        item["At"] = number(lease.visited_at)
-    return {"M": item}

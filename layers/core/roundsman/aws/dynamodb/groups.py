@@ -14,11 +14,12 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roundsman.alerts.group import room_for
-from roundsman.aws.dynamodb.codec import number, text
+from roundsman.aws.dynamodb.codec import FLAG, NUMBER, TEXT, RecordTable, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors, row_of
 from roundsman.errors import TryAgain, UnreadableRecord
 from roundsman.model.failure import Group
+from roundsman.model.field_table import Field, FieldTable
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -192,36 +193,36 @@ class DynamoGroups:
         return True
 
 
+GROUP: "RecordTable[Group]" = FieldTable(
+    Group,
+    Field("Workflow", "workflow", TEXT),
+    Field("Step", "step", TEXT, ""),
+    Field("How", "how", TEXT),
+    Field("Type", "error_type", TEXT, ""),
+    Field("Message", "message", TEXT, ""),
+    Field("OpenedBy", "opened_by", TEXT, ""),
+    Field("OpenedAt", "opened_at", NUMBER),
+    Field("Since", "since", NUMBER, 0),
+    Field("Agent", "agent", TEXT, ""),
+    Field("Version", "version", NUMBER),
+    Field("TellingUntil", "alerting_until", NUMBER, 0),
+    Field("ToldAt", "told_at", NUMBER, None),
+    Field("ToldCount", "told_count", NUMBER, 0),
+    Field("Count", "count", NUMBER, 0),
+    Field("More", "more", FLAG, default=False),
+    Field("LastAt", "last_at", NUMBER, 0),
+    Field("LookedAt", "looked_at", NUMBER, 0),
+    Field("ChangedAt", "changed_at", NUMBER, 0),
+    Field("LookAt", "look_at", NUMBER, 0),
+    Field("ClearSince", "clear_since", NUMBER, None),
+    Field("ClosedAt", "closed_at", NUMBER, None),
+    Field("Overflow", "overflow", FLAG, default=False),
+)
+"""The id is the attribute's name."""
+
+
 def _value(group: Group) -> "Value":
-    """The group as an attribute; empty strings, 0, False and None are left out as defaults."""
-    texts = {
-        "Workflow": group.workflow,
-        "Step": group.step,
-        "How": group.how,
-        "Type": group.error_type,
-        "Message": group.message,
-        "OpenedBy": group.opened_by,
-        "Agent": group.agent,
-    }
-    numbers = {
-        "Since": group.since,
-        "TellingUntil": group.alerting_until,
-        "ToldCount": group.told_count,
-        "Count": group.count,
-        "LastAt": group.last_at,
-        "LookedAt": group.looked_at,
-        "ChangedAt": group.changed_at,
-        "LookAt": group.look_at,
-        "ToldAt": group.told_at,
-        "ClearSince": group.clear_since,
-        "ClosedAt": group.closed_at,
-    }
-    flags = {"More": group.more, "Overflow": group.overflow}
-    found: dict[str, Value] = {name: text(said) for name, said in texts.items() if said}
-    found |= {name: number(value) for name, value in numbers.items() if value}
-    found |= {name: {"BOOL": True} for name, flag in flags.items() if flag}
-    found |= {"OpenedAt": number(group.opened_at), "Version": number(group.version)}
-    return {"M": found}
+    return {"M": GROUP.written(group)}
 
 
 def _miscounted(row: "Mapping[str, Value]") -> bool:
@@ -239,28 +240,4 @@ def _read(name: str, value: "Value") -> Group | None:
 
 def _group(name: str, value: "Value") -> Group:
     reader = ItemReader(value.get("M", {}), GROUPS, f"{name}.")
-    return Group(
-        id=name,
-        workflow=reader.text("Workflow"),
-        step=reader.text("Step", ""),
-        how=reader.text("How"),
-        error_type=reader.text("Type", ""),
-        message=reader.text("Message", ""),
-        opened_by=reader.text("OpenedBy", ""),
-        opened_at=reader.number("OpenedAt"),
-        since=reader.number("Since", 0),
-        agent=reader.text("Agent", ""),
-        version=reader.number("Version"),
-        alerting_until=reader.number("TellingUntil", 0),
-        told_at=reader.optional_number("ToldAt"),
-        told_count=reader.number("ToldCount", 0),
-        count=reader.number("Count", 0),
-        more=reader.flag("More"),
-        last_at=reader.number("LastAt", 0),
-        looked_at=reader.number("LookedAt", 0),
-        changed_at=reader.number("ChangedAt", 0),
-        look_at=reader.number("LookAt", 0),
-        clear_since=reader.optional_number("ClearSince"),
-        closed_at=reader.optional_number("ClosedAt"),
-        overflow=reader.flag("Overflow"),
-    )
+    return GROUP.make(id=name, **GROUP.values(reader))

@@ -12,10 +12,11 @@ Such an attribute holds no agent if its name does not consist of an agent and on
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from roundsman.aws.dynamodb.codec import number, text
+from roundsman.aws.dynamodb.codec import NUMBER, TEXT, RecordTable, number, text
 from roundsman.aws.dynamodb.item_reader import ItemReader, OnUnreadable, ignore_unreadable
 from roundsman.aws.errors import ConditionFailed, aws_errors
 from roundsman.errors import UnreadableRecord
+from roundsman.model.field_table import Field, FieldTable
 from roundsman.model.holds import BREAKER, OPERATOR, Hold, in_force, unreadable_hold
 from roundsman.ports import Clock
 
@@ -153,24 +154,20 @@ def _name(agent: str, kind: str) -> str:
     return f"{agent}/{kind}"
 
 
+HOLD: "RecordTable[Hold]" = FieldTable(
+    Hold,
+    Field("Since", "since", NUMBER),
+    Field("Until", "until", NUMBER),
+    Field("Reason", "reason", TEXT),
+    Field("By", "by", TEXT),
+)
+"""The agent and the kind are in the attribute's name."""
+
+
 def _value(hold: Hold) -> "Value":
-    return {
-        "M": {
-            "Since": number(hold.since),
-            "Until": number(hold.until),
-            "Reason": text(hold.reason),
-            "By": text(hold.by),
-        }
-    }
+    return {"M": HOLD.written(hold)}
 
 
 def _hold(agent: str, kind: str, value: "Value") -> Hold:
     reader = ItemReader(value.get("M", {}), HOLDS, f"{agent}/{kind}.")
-    return Hold(
-        agent=agent,
-        kind=kind,
-        since=reader.number("Since"),
-        until=reader.number("Until"),
-        reason=reader.text("Reason"),
-        by=reader.text("By"),
-    )
+    return HOLD.make(agent=agent, kind=kind, **HOLD.values(reader))

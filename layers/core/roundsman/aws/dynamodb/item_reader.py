@@ -1,6 +1,6 @@
 """Reads a DynamoDB item attribute by attribute, and reports an invalid attribute by its path."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from enum import StrEnum
 from typing import TYPE_CHECKING, Never, TypeAlias, TypeVar
 
@@ -28,6 +28,7 @@ class ItemReader:
 
     def __init__(self, item: "Mapping[str, Value]", record: str, path: str = "") -> None:
         self._item = item
+        self.names: Container[str] = item
         self._record = record
         self._path = path
 
@@ -62,10 +63,8 @@ class ItemReader:
         found = self._item.get(name, {}).get("B")
         return found.hex() if isinstance(found, bytes) else self.text(name)
 
-    def json(self, name: str, default: "Json | _Required" = REQUIRED) -> Json:
+    def json(self, name: str) -> Json:
         """JSON that is stored as a string."""
-        if name not in self._item:
-            return self._missing(name) if isinstance(default, _Required) else default
         try:
             return parse_json(self.text(name))
         except (ValueError, RecursionError):
@@ -78,6 +77,10 @@ class ItemReader:
             return kind(self.text(name))
         except ValueError:
             self._wrong(name, f"is none of {', '.join(kind)}")
+
+    def map(self, name: str) -> "ItemReader":
+        """A reader of a map."""
+        return self._map(self._item[name], name)
 
     def optional_map(self, name: str) -> "ItemReader | None":
         """A reader of a map, or None if it is absent."""

@@ -1,0 +1,152 @@
+"""Generates the tables of fields on the pages of messages and records.
+
+The fields, their values and their defaults are from the field tables by which the code reads and
+writes them; the meanings are the docstrings of the attributes.
+"""
+
+import ast
+import inspect
+import re
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from roundsman.aws.dynamodb import codec, control, groups, holds
+from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow
+from roundsman.model.failure import Group
+from roundsman.model.field_table import Field, FieldTable, Required
+from roundsman.model.holds import Hold
+from roundsman.model.leases import Lease
+from roundsman.model.queue_lag import ReadMark
+from roundsman.model.task import Owed, StepError, StepRecord, Task, Termination
+from roundsman.ports import OrderRow
+from roundsman.wire import commands, dead_letters, messages
+
+if TYPE_CHECKING:
+    # A page needs only names, labels and defaults, of whatever a table reads and writes.
+    AnyTable = FieldTable[Any, Any, Any]
+    AnyField = Field[Any, Any]
+
+HEADING = ("| field | value | if absent | meaning |", "| --- | --- | --- | --- |")
+
+
+def request() -> str:
+    """Return the block with the fields of a request."""
+    return table(messages.REQUEST, messages.AgentRequest)
+
+
+def reply() -> str:
+    """Return the block with the fields of a reply and of its error."""
+    return _several(
+        ("", messages.REPLY, messages.Reply),
+        ("The object `error`:", messages.REPLY_ERROR, messages.ReplyError),
+    )
+
+
+def command() -> str:
+    """Return the block with the fields of all commands, and those of each kind."""
+    kinds = {name: kind for kind, name in COMMAND_KINDS.items()}
+    return _several(
+        ("Of every command:", commands.COMMAND, commands.Command),
+        ("Of a command that a person sends:", commands.SOURCE, CommandSource),
+        *(
+            (f"Of `{name}`:", fields, kinds[name])
+            for name, fields in commands.EVENTS.items()
+            if fields.fields
+        ),
+    )
+
+
+def dead_letter() -> str:
+    """Return the block with the fields of the attribute of a dead letter."""
+    return table(dead_letters.DEAD_LETTER, dead_letters.DeadLetter)
+
+
+def order() -> str:
+    """Return the block with the attributes of an order."""
+    return table(codec.ORDER, OrderRow)
+
+
+def task() -> str:
+    """Return the block with the attributes of a task, and of the maps in it."""
+    return _several(
+        ("", codec.TASK, Task),
+        ("Each map in `Owed`:", codec.OWED, Owed),
+        ("The map `Ending`:", codec.ENDING, Termination),
+        ("The map `Error`, here and in a step:", codec.ERROR, StepError),
+    )
+
+
+def step() -> str:
+    """Return the block with the attributes of a step."""
+    return table(codec.STEP, StepRecord)
+
+
+def history() -> str:
+    """Return the block with the attributes of a history row."""
+    return table(codec.HISTORY, HistoryRow)
+
+
+def control_rows() -> str:
+    """Return the block with the maps in the rows of ControlTable that have a field table."""
+    return _several(
+        ("Each mark in `marks`:", control.MARK, ReadMark),
+        ("Each hold in `holds`:", holds.HOLD, Hold),
+        ("Each lease in `Shards` of `leases`:", control.LEASE, Lease),
+        ("Each group in `groups`:", groups.GROUP, Group),
+    )
+
+
+def _several(*tables: "tuple[str, AnyTable, type]") -> str:
+    found = (f"{said}\n\n{table(fields, kind)}".lstrip() for said, fields, kind in tables)
+    return "\n\n".join(found)
+
+
+def table(fields: "AnyTable", kind: type) -> str:
+    """Return one table of a page: the fields by which a type is read and written.
+
+    Raises ValueError if an attribute has no docstring.
+    """
+    meanings = docstrings(kind)
+    rows: list[str] = []
+    for field in fields.fields:
+        if field.attribute not in meanings:
+            raise ValueError(f"{kind.__name__}.{field.attribute} needs a docstring for its page")
+        rows.append(_row(field, _of_the_page(meanings[field.attribute], fields)))
+    return "\n".join([*HEADING, *rows])
+
+
+def _of_the_page(text: str, fields: "AnyTable") -> str:
+    """Replace what a docstring calls by its name in Python."""
+    for field in fields.fields:
+        text = text.replace(f"`{field.attribute}`", f"`{field.name}`")
+    return re.sub(r"\bNone\b", "absent", text)
+
+
+def _row(field: "AnyField", meaning: str) -> str:
+    cells = (f"`{field.name}`", field.label, _default(field.default), meaning.replace("|", "\\|"))
+    return f"| {' | '.join(cells)} |"
+
+
+def _default(default: object) -> str:
+    if isinstance(default, Required):
+        return "*required*"
+    if isinstance(default, bool):
+        return str(default).lower()
+    return str(default) if default or default == 0 else "none"
+
+
+def docstrings(kind: type) -> dict[str, str]:
+    """Return the docstrings of a class's attributes: the texts that follow their annotations."""
+    body = ast.parse(textwrap.dedent(inspect.getsource(kind))).body[0]
+    assert isinstance(body, ast.ClassDef)  # noqa: S101  # the source of a class is a class
+    found: dict[str, str] = {}
+    for field, after in zip(body.body, body.body[1:], strict=False):
+        match field, after:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(text))),
+            ):
+                found[name] = " ".join(text.split())
+            case _:
+                pass
+    return found
