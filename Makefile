@@ -142,6 +142,7 @@ policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid
 .PHONY: docs
 docs: $(INSTALLED) ## Build the site of docs/ into .cache/site; a broken link is an error
 	@$(BIN)/python -m tools.reference --check
+	@$(BIN)/python -m tools.schemas --check
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "The site is in .cache/site: make docs-serve shows it" >&2
 

@@ -44,7 +44,7 @@ def reply() -> str:
 
 def command() -> str:
     """Return the block with the fields of all commands, and those of each kind."""
-    kinds = {name: kind for kind, name in COMMAND_KINDS.items()}
+    kinds: dict[str, type] = {name: kind for kind, name in COMMAND_KINDS.items()}
     return _several(
         ("Of every command:", commands.COMMAND, commands.Command),
         ("Of a command that a person sends:", commands.SOURCE, CommandSource),

@@ -12,7 +12,7 @@ SCHEMAS = Path(__file__).parents[2] / "docs" / "schemas"
 @cache
 def _validator(name: str) -> Draft202012Validator:
     path = SCHEMAS / f"{name}.json"
-    assert path.is_file(), f"what {name} prints has no schema: write docs/schemas/{path.name}"
+    assert path.is_file(), f"what {name} prints has no schema: add its type to tools/schemas.py"
     schema = json.loads(path.read_text(encoding="utf-8"))
     Draft202012Validator.check_schema(schema)
     return Draft202012Validator(schema)

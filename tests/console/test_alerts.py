@@ -1,12 +1,13 @@
 """`roundsman alerts`: what was alerted and still stands."""
 
 from dataclasses import replace
+from typing import get_args
 
 import boto3
 
 from roundsman.aws.dynamodb.groups import DynamoGroups
+from roundsman.inspector.documents.alerts import AlertSeverity
 from roundsman.inspector.views.standing_alerts import (
-    SEVERITIES,
     Alarm,
     newest_first,
     of_alarms,
@@ -81,7 +82,7 @@ def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
     ]
     assert len(names) > 40
     found = of_alarms([Alarm(name, "why", 1) for name in names])
-    assert {one.severity for one in found} <= set(SEVERITIES)
+    assert {one.severity for one in found} <= set(get_args(AlertSeverity))
     by_name = {one.about: one.look for one in found}
     assert by_name["PaymentReplyDeadLettersAlarm"] == "roundsman dlq ls PaymentReplyQueue"
     assert by_name["RejectedMessagesAlarm"] == "roundsman rejected ls"

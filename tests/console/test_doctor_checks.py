@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.inspector.doctor.catalog import CATALOG, FindingKind, Severity
+from roundsman.inspector.doctor.catalog import CATALOG
 from roundsman.inspector.doctor.facts import (
     AlarmFact,
     BulkFact,
@@ -16,6 +16,7 @@ from roundsman.inspector.doctor.facts import (
     TopicFact,
 )
 from roundsman.inspector.doctor.stack_checks import spans
+from roundsman.inspector.documents.doctor import FindingKind, Severity
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.leases import Lease
 from tests.console.doctor_samples import (

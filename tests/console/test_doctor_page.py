@@ -3,7 +3,8 @@
 import os
 import re
 
-from roundsman.inspector.doctor.catalog import CATALOG, FindingKind, Severity
+from roundsman.inspector.doctor.catalog import CATALOG
+from roundsman.inspector.documents.doctor import FindingKind, Severity
 from tests.console.operations_page import RUNBOOK
 
 PAGE = RUNBOOK / "findings.md"

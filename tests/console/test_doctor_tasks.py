@@ -7,9 +7,9 @@ import pytest
 from roundsman.engine.agent_holds import RECHECK_INTERVAL
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import due
-from roundsman.inspector.doctor.catalog import Severity
 from roundsman.inspector.doctor.checks import findings
 from roundsman.inspector.doctor.facts import InspectRepair, OrphanOrder, Rearm, StackFacts, TaskSeen
+from roundsman.inspector.documents.doctor import Severity
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState

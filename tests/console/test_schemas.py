@@ -12,6 +12,7 @@ import pytest
 from tests.console.operators import Operator, document, in_retry
 from tests.console.schemas import SCHEMAS, assert_schema
 from tests.console.verbs import VERBS, options_of, schema_of
+from tools.schemas import files, out_of_date
 
 TESTS = Path(__file__).parents[1]
 JSON_VERBS = sorted(verb for verb in VERBS if "--json" in options_of(verb))
@@ -27,6 +28,10 @@ CHECKED = {
 def test_each_verb_that_prints_json_has_a_schema_and_a_test_that_checks_it(verb: str) -> None:
     assert (SCHEMAS / f"{schema_of(verb)}.json").is_file(), f"{verb}: write its schema"
     assert schema_of(verb) in CHECKED, f'{verb}: no test says assert_schema("{schema_of(verb)}"'
+
+
+def test_each_schema_is_generated_from_the_types() -> None:
+    assert out_of_date(files()) == [], "run python -m tools.schemas"
 
 
 def test_each_schema_is_of_a_verb() -> None:

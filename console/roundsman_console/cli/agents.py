@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roundsman.inspector.documents.agents import AgentListDocument
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.agents import agent_document
@@ -22,6 +23,7 @@ def agents_command(
     with sentences():
         found = find_agents(find_stack(stack))
         if as_json:
-            print(json.dumps({"agents": [agent_document(agent) for agent in found]}))
+            agents = [agent_document(agent) for agent in found]
+            print(json.dumps(AgentListDocument(agents=agents)))
             return
         Console(highlight=False).print(agents_table(found) if found else "No agents.")

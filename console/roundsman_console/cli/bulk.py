@@ -13,6 +13,7 @@ from roundsman.inspector.bulk.run import OrderResult, RunState
 from roundsman.inspector.bulk.runner import RunClock, holder
 from roundsman.inspector.bulk.store import StoredRun, bulks_of
 from roundsman.inspector.bulk.take_up import find_run, take_up
+from roundsman.inspector.documents.bulk import BulkRunListDocument, BulkRunStopDocument
 from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
@@ -44,7 +45,8 @@ def ls_command(
     with sentences():
         found = bulks_of(find_stack(stack)).newest(limit)
         if as_json:
-            print(json.dumps({"runs": [run_summary(record) for record in found]}))
+            runs = [run_summary(record) for record in found]
+            print(json.dumps(BulkRunListDocument(runs=runs)))
         else:
             Console(highlight=False).print(_table(found) if found else "No bulk runs.")
 
@@ -79,7 +81,11 @@ def stop_command(
             raise ConsoleError(f"{record.run.id} is not running: it is {record.state.value}.")
         sentence = f"{record.run.id} is asked to stop; it does within seconds, if it is carried on."
         if as_json:
-            print(json.dumps({"runId": record.run.id, "command": "stop", "sentence": sentence}))
+            print(
+                json.dumps(
+                    BulkRunStopDocument(runId=record.run.id, command="stop", sentence=sentence)
+                )
+            )
         else:
             print(sentence)
 

@@ -19,6 +19,7 @@ from roundsman_console.cost.model import Wanted, bill_of, units_of
 from roundsman_console.cost.prices import load_prices
 from roundsman_console.cost.usage import sizes_of, spent_of
 from roundsman_console.cost.usage_metrics import metrics_of, parts_of, sums
+from roundsman_console.documents import CostDocument
 
 D = Wanted(1)  # the defaults of the options
 HOUR = 3_600
@@ -99,7 +100,7 @@ def cost_command(
         rivals = rivals_of(wanted, figures, prices)
         if as_json:
             estimate = document_of(bill, units, rivals, figures, prices)
-            print(json.dumps({"estimate": estimate, "spent": None}))
+            print(json.dumps(CostDocument(estimate=estimate, spent=None)))
         else:
             show_bill(bill, units, rivals, figures, prices)
 
@@ -117,6 +118,6 @@ def _spent(name: str | None, since: str, *, as_json: bool) -> None:
     days = (until - start) / timedelta(days=1)
     spent = spent_of(used, days, sizes_of(stack.parameters), prices)
     if as_json:
-        print(json.dumps({"estimate": None, "spent": spent_document(spent, prices)}))
+        print(json.dumps(CostDocument(estimate=None, spent=spent_document(spent, prices))))
     else:
         show_spent(spent, stack.name, prices)

@@ -26,9 +26,13 @@ from roundsman.inspector.dead_letters.queues import (
     named_source,
 )
 from roundsman.inspector.dead_letters.redrive import Candidate, Redrive, RedriveResult, redrive
+from roundsman.inspector.documents.dead_letters import (
+    DeadLetterDetailsDocument,
+    DeadLetterListDocument,
+    DroppedDeadLetterDocument,
+)
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman_console.application import read_application_event
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
@@ -68,15 +72,12 @@ def dlq_ls_command(
         found = find_stack(stack, read_application_event)
         looked = look_at(found, queue, limit)
         if as_json:
-            print(
-                json.dumps(
-                    {
-                        "queues": [one.document() for one in looked],
-                        "messages": [dead.document() for one in looked for dead in one.dead],
-                        "more": any(one.more for one in looked),
-                    }
-                )
-            )
+            listed: DeadLetterListDocument = {
+                "queues": [one.document() for one in looked],
+                "messages": [dead.document() for one in looked for dead in one.dead],
+                "more": any(one.more for one in looked),
+            }
+            print(json.dumps(listed))
             return
         if not looked:
             say("No dead letters.")
@@ -104,10 +105,8 @@ def dlq_show_command(
             shown, more = [find_dead_letter(found, what)], False
         judged = [(dead, judge(found, dead.source, dead.letter.body, now())) for dead in shown]
         if as_json:
-            messages: list[Json] = [
-                dead_letter_document(dead, said, found.name) for dead, said in judged
-            ]
-            print(json.dumps({"messages": messages, "more": more}))
+            messages = [dead_letter_document(dead, said, found.name) for dead, said in judged]
+            print(json.dumps(DeadLetterDetailsDocument(messages=messages, more=more)))
             return
         for dead, said in judged:
             say(*_lines(dead, said, found.name))
@@ -189,7 +188,8 @@ def dlq_drop_command(
         confirm(f"Delete the dead letter {which} of {order or 'no order'} for good?", yes=yes)
         delete_dead_letter(found, dead)
         if as_json:
-            print(json.dumps({**dead.document(), "body": dead.letter.body}))
+            dropped: DroppedDeadLetterDocument = {**dead.document(), "body": dead.letter.body}
+            print(json.dumps(dropped))
             return
         say(f"Done: {which} is deleted.")
 

@@ -2,7 +2,7 @@
 
 import json
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -16,10 +16,10 @@ from roundsman.inspector.read.lookup import plan_of
 from roundsman.inspector.read.selection import Page, Selection, find, tags_of
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.views.task_view import task_document
-from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, sentences
+from roundsman_console.documents import ExportDocument
 from roundsman_console.filters import (
     AfterCursor,
     ErrorFilter,
@@ -50,7 +50,7 @@ class Exported:
     stopped: str | None = None
     """Why the export stopped early; None if it did not."""
 
-    def document(self, to: str) -> dict[str, Json]:
+    def document(self, to: str) -> ExportDocument:
         """Return the JSON object that --json prints; `to` is the name of the file."""
         return {
             "to": to,
@@ -133,23 +133,17 @@ class Lines:
                 lines.append(json.dumps(self._document(task), separators=(",", ":")) + "\n")
         return lines
 
-    def _document(self, task: Task) -> dict[str, Json]:
-        document = {**task_document(task, plan_of(self.stack, task), ()), "tags": tags_of(task)}
-        del document["history"]
+    def _document(self, task: Task) -> dict[str, object]:
+        whole = task_document(task, plan_of(self.stack, task), ())
+        document = {**_without("history", whole), "tags": tags_of(task)}
         if self.with_orders:
             row = self.stack.tasks.order(task.task_id)
             return {**document, "order": None if row is None else row.content}
-        return document | {"steps": [_without_result(step) for step in _maps(document["steps"])]}
+        return document | {"steps": [_without("result", step) for step in whole["steps"]]}
 
 
-def _maps(value: Json) -> Iterator[dict[str, Json]]:
-    for one in value if isinstance(value, list) else ():
-        if isinstance(one, dict):
-            yield one
-
-
-def _without_result(step: dict[str, Json]) -> dict[str, Json]:
-    return {name: value for name, value in step.items() if name != "result"}
+def _without(field: str, document: Mapping[str, object]) -> dict[str, object]:
+    return {name: value for name, value in document.items() if name != field}
 
 
 def _export(

@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman.inspector.clock import now
+from roundsman.inspector.documents.groups import GroupDetailsDocument, GroupListDocument
 from roundsman.inspector.read.agents import find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.stack import find_stack
@@ -66,7 +67,8 @@ def groups_ls_command(stack: StackOption = None, as_json: AsJson = False) -> Non
         found = find_stack(stack)
         groups = list_groups(found, find_agents(found), now())
         if as_json:
-            print(json.dumps({"groups": [group_document(group) for group in groups]}))
+            documents = [group_document(group) for group in groups]
+            print(json.dumps(GroupListDocument(groups=documents)))
             return
         print_list(groups)
 
@@ -92,10 +94,12 @@ def groups_show_command(
                 NOT_FOUND,
             )
         if as_json:
-            samples = [sample_document(task) for task in shown.samples]
-            print(
-                json.dumps({**group_document(shown), "samples": samples, "do": commands_of(shown)})
-            )
+            details: GroupDetailsDocument = {
+                **group_document(shown),
+                "samples": [sample_document(task) for task in shown.samples],
+                "do": commands_of(shown),
+            }
+            print(json.dumps(details))
             return
         print_group(shown)
 

@@ -11,6 +11,13 @@ from rich.console import Console
 from rich.table import Table
 
 from roundsman_console.cli_errors import ConsoleError, sentences
+from roundsman_console.documents import (
+    LocalDownDocument,
+    LocalInstanceDocument,
+    LocalState,
+    LocalStatusDocument,
+    LocalUpDocument,
+)
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
@@ -103,7 +110,8 @@ def status(
         instances = _chosen(Instances(home), port)
     found = [(instance, _health(instance)) for instance in instances]
     if as_json:
-        print(json.dumps({"instances": [_status(instance, health) for instance, health in found]}))
+        described = [_status(instance, health) for instance, health in found]
+        print(json.dumps(LocalStatusDocument(instances=described)))
     elif found:
         Console(highlight=False).print(_status_table(found, home))
     else:
@@ -140,7 +148,8 @@ def down(
             if not as_json:
                 print(f"Ended the local AWS on port {instance.port}.")
     if as_json:
-        print(json.dumps({"ended": [instance.port for instance in found]}))
+        ports_ended = [instance.port for instance in found]
+        print(json.dumps(LocalDownDocument(ended=ports_ended)))
     elif not found:
         print("No local AWS runs here.")
 
@@ -149,7 +158,7 @@ def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
     return [instance for instance in instances if port in (None, instance.port)]
 
 
-def _health(instance: LocalFiles) -> str:
+def _health(instance: LocalFiles) -> LocalState:
     record = instance.read()
     if record is not None and record.is_starting():
         return "starting"
@@ -158,7 +167,7 @@ def _health(instance: LocalFiles) -> str:
     return "healthy" if is_healthy(record) else "silent"
 
 
-def _exit_code(states: set[str]) -> int:
+def _exit_code(states: set[LocalState]) -> int:
     if not states:
         return NONE
     if states & {"dead", "silent"}:
@@ -166,7 +175,7 @@ def _exit_code(states: set[str]) -> int:
     return STARTING if "starting" in states else 0
 
 
-def _described(local: LocalAws) -> dict[str, object]:
+def _described(local: LocalAws) -> LocalUpDocument:
     return {
         "endpoint": local.endpoint,
         "stack": local.stack,
@@ -176,9 +185,9 @@ def _described(local: LocalAws) -> dict[str, object]:
     }
 
 
-def _status(instance: LocalFiles, health: str) -> dict[str, object]:
+def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
     record = instance.read()
-    described: dict[str, object] = {
+    described: LocalInstanceDocument = {
         "port": instance.port,
         "state": health,
         "log": str(instance.logs / "emulator.log"),
@@ -208,7 +217,7 @@ def _outputs_table(local: LocalAws) -> Table:
     return table
 
 
-def _status_table(found: list[tuple[LocalFiles, str]], project: Path) -> Table:
+def _status_table(found: list[tuple[LocalFiles, LocalState]], project: Path) -> Table:
     table = Table()
     for heading in ("Endpoint", "State", "Stack", "Logs"):
         table.add_column(heading, overflow="fold")

@@ -26,6 +26,7 @@ from roundsman.inspector.dead_letters.rejections import (
     rejection_document,
 )
 from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
+from roundsman.inspector.documents.dead_letters import RejectionDocument
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
 from roundsman_console.application import read_application_event
@@ -93,7 +94,7 @@ def rejected_show_command(
         with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
         if as_json:
-            print(json.dumps({**rejection_document(rejection), "body": rejection.body}))
+            print(json.dumps(_whole_document(rejection)))
             return
         say(*_lines(rejection))
 
@@ -203,9 +204,13 @@ def rejected_drop_command(
             confirm(f"Delete the message {which}{about} for good?", yes=yes)
             look.delete(rejection.letter)
         if as_json:
-            print(json.dumps({**rejection_document(rejection), "body": rejection.body}))
+            print(json.dumps(_whole_document(rejection)))
             return
         say(f"Done: {which} is deleted.")
+
+
+def _whole_document(one: Rejection) -> RejectionDocument:
+    return {**rejection_document(one), "body": one.body}
 
 
 def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:

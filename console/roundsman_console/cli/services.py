@@ -14,6 +14,7 @@ from roundsman.testing.remote_services.server import (
     PortUnavailable,
     RemoteServices,
 )
+from roundsman_console.documents import ServicesDocument
 
 
 def services_command(
@@ -55,7 +56,7 @@ def services_command(
 def _announce(url: str, as_json: bool) -> None:
     # The process that started this one may wait for the line on a pipe, so flush it.
     if as_json:
-        print(json.dumps({"url": url}), flush=True)
+        print(json.dumps(ServicesDocument(url=url)), flush=True)
         return
     print(f"The remote services answer at {url} (Ctrl-C stops them).", flush=True)
     print(f"What happened: {url}/_ledger   what goes wrong: {url}/_faults", flush=True)

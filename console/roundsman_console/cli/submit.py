@@ -12,6 +12,7 @@ from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
+from roundsman_console.documents import SubmitDocument
 
 LARGEST_MESSAGE = 1024 * 1024  # bytes, the limit of SQS; the limit of submission is lower
 
@@ -32,7 +33,7 @@ def submit_command(
         found.output("SubmissionQueueUrl")  # raises if it is no stack of Roundsman
         message_id = Client(found.outputs, sqs=found.sqs).submit_text(body)
         if as_json:
-            print(json.dumps({"messageId": message_id, "orderId": order_id}))
+            print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
         elif order_id is None:
             print("Sent, though it is no order event: expect it in the RejectedQueue.")
         else:

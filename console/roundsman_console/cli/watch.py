@@ -17,6 +17,7 @@ from rich.text import Text
 
 from roundsman.errors import TryAgain
 from roundsman.inspector.clock import now, pause
+from roundsman.inspector.documents.stats import WatchDocument
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.views.stats import Stats, newest_failures, read_stats, stats_document
 from roundsman.inspector.views.task_view import second, task_summary
@@ -85,8 +86,11 @@ def _print(stack: DeployedStack, every: float, times: int | None, *, as_json: bo
             complain(f"{error}.")
             continue
         if as_json:
-            newest = [task_summary(task) for task in failed]
-            print(json.dumps({**stats_document(stats), "newestFailures": newest}), flush=True)
+            reading: WatchDocument = {
+                **stats_document(stats),
+                "newestFailures": [task_summary(task) for task in failed],
+            }
+            print(json.dumps(reading), flush=True)
         else:
             console.print(_view(stack, stats, failed, every))
 

@@ -1,16 +1,15 @@
 """Formats a bill for people (text) and for scripts (JSON)."""
 
 from collections.abc import Sequence
-from dataclasses import asdict
 
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.model.json import Json
 from roundsman_console.cost.alternatives import Rival
 from roundsman_console.cost.figures import Figures
 from roundsman_console.cost.model import PER_ORDER, STANDING, Bill, Line, Units
 from roundsman_console.cost.prices import Prices
+from roundsman_console.documents import CostEstimateDocument, CostLineDocument
 
 MILLION = 1_000_000
 
@@ -65,15 +64,36 @@ def amount(value: float) -> str:
 
 def document_of(
     bill: Bill, units: Units, rivals: Sequence[Rival], figures: Figures, prices: Prices
-) -> dict[str, Json]:
+) -> CostEstimateDocument:
     """Return the bill as JSON for scripts. Amounts are per month; those in `order`, per order."""
     wanted = bill.wanted
     return {
         "region": prices.region,
         "pricesDated": prices.dated,
         "countedOn": figures.recorded_on,
-        "asked": {_camel(name): value for name, value in asdict(wanted).items()},
-        "order": {_camel(name): round(value, 6) for name, value in asdict(units).items()},
+        "asked": {
+            "ordersPerMonth": wanted.orders_per_month,
+            "steps": wanted.steps,
+            "batch": wanted.batch,
+            "statuses": wanted.statuses,
+            "orderBytes": wanted.order_bytes,
+            "resultBytes": wanted.result_bytes,
+            "serviceMs": wanted.service_ms,
+            "memory": wanted.memory,
+            "architecture": wanted.architecture,
+            "taskDays": wanted.task_days,
+            "orderDays": wanted.order_days,
+            "logDays": wanted.log_days,
+            "interval": wanted.interval,
+        },
+        "order": {
+            "writeUnits": round(units.write_units, 6),
+            "readUnits": round(units.read_units, 6),
+            "sqsRequests": round(units.sqs_requests, 6),
+            "invocations": round(units.invocations, 6),
+            "gbSeconds": round(units.gb_seconds, 6),
+            "logBytes": round(units.log_bytes, 6),
+        },
         "usdPerMonth": rounded(bill.usd()),
         "usdPerMillionOrders": rounded(bill.usd_per_million),
         "usdStanding": rounded(bill.usd(STANDING)),
@@ -89,7 +109,7 @@ def document_of(
     }
 
 
-def line_document(line: Line) -> Json:
+def line_document(line: Line) -> CostLineDocument:
     """Return one line of a bill as JSON for scripts."""
     return {
         "service": line.service,
@@ -104,8 +124,3 @@ def line_document(line: Line) -> Json:
 def rounded(usd: float) -> float:
     """Round an amount in USD to a hundredth of a cent."""
     return round(usd, 4)
-
-
-def _camel(name: str) -> str:
-    first, *rest = name.split("_")
-    return first + "".join(word.capitalize() for word in rest)

@@ -3,11 +3,11 @@
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.model.json import Json
 from roundsman_console.cost.format import amount, line_document, rounded
 from roundsman_console.cost.model import STANDING
 from roundsman_console.cost.prices import Prices
 from roundsman_console.cost.usage import Spent
+from roundsman_console.documents import CostSpentDocument
 from roundsman_console.sanitize import plain
 
 
@@ -56,7 +56,7 @@ def _workflows(spent: Spent) -> Table:
     return table
 
 
-def spent_document(spent: Spent, prices: Prices) -> dict[str, Json]:
+def spent_document(spent: Spent, prices: Prices) -> CostSpentDocument:
     """Return the cost as JSON for scripts."""
     return {
         "region": prices.region,

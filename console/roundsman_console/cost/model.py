@@ -8,10 +8,12 @@ of the functions themselves.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from math import ceil
+from typing import Final
 
 from roundsman.aws.sqs.send_buffer import WAITS_FOR
 from roundsman_console.cost.figures import Figures, Role
 from roundsman_console.cost.prices import Prices
+from roundsman_console.documents import LineKind
 
 KB = 1024
 GB = 1024**3
@@ -20,7 +22,8 @@ KEPT_IN_MIND = 5  # seconds for which instances cache read marks, holds and circ
 DAYS = 365 / 12  # days of a month
 TO_AND_FRO = 2  # messages of a step: its request and its reply
 AROUND = 2  # messages of an order without its steps: the order and the start command
-PER_ORDER, STANDING = "orders", "standing"
+PER_ORDER: Final = "orders"
+STANDING: Final = "standing"
 """The kinds of costs: those of the orders, and those of a stack that waits for orders."""
 
 
@@ -67,7 +70,7 @@ class Line:
     """The number of units."""
     unit: str
     usd: float
-    kind: str
+    kind: LineKind
     """PER_ORDER or STANDING."""
 
 
@@ -174,7 +177,9 @@ def _standing(wanted: Wanted, figures: Figures, prices: Prices) -> Iterator[Line
         yield _line(prices, STANDING, service, what, price, amount)
 
 
-def _line(prices: Prices, kind: str, service: str, what: str, price: str, amount: float) -> Line:
+def _line(
+    prices: Prices, kind: LineKind, service: str, what: str, price: str, amount: float
+) -> Line:
     unit = prices.prices[price].unit
     return Line(service, what, amount, unit, prices.usd(price, amount), kind)
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from roundsman_console.cost.model import GB, KB, PER_ORDER, STANDING, Line
 from roundsman_console.cost.prices import Prices
+from roundsman_console.documents import LineKind
 
 ACTS_OF_NO_ORDER = ("SupervisorFunction",)
 DEFAULT_MEMORY = 256
@@ -113,7 +114,7 @@ def _lines(used: Mapping[str, float], sizes: Sizes, prices: Prices) -> list[Line
     durations = _by_part(used, "duration")
     woken = sum(v for k, v in invocations.items() if k not in ACTS_OF_NO_ORDER)
     gb_seconds = sum(sizes.gb_seconds(k, v) for k, v in durations.items())
-    found = [
+    found: list[tuple[LineKind, str, str, str, float]] = [
         (PER_ORDER, "DynamoDB", "writes", "dynamodb.write", _total(used, "write")),
         (PER_ORDER, "DynamoDB", "reads", "dynamodb.read", _total(used, "read")),
         (PER_ORDER, "SQS", "messages sent, at most a request each", "sqs.request",

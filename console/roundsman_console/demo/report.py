@@ -3,8 +3,8 @@
 from rich.console import Console
 from rich.table import Table
 
-from roundsman.model.json import Json
 from roundsman_console.demo.summary import OrderVerdict, Summary
+from roundsman_console.documents import DemoDocument, DemoOrderDocument
 from roundsman_console.sanitize import plain
 
 WIDE = 110  # characters; a narrower terminal omits the column "What happens"
@@ -69,7 +69,7 @@ def _shortened(text: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[: most - 3]}..."
 
 
-def as_json(summary: Summary) -> dict[str, Json]:
+def as_json(summary: Summary) -> DemoDocument:
     """Return the summary as JSON for scripts."""
     return {
         "ok": summary.ok,
@@ -104,7 +104,7 @@ def as_json(summary: Summary) -> dict[str, Json]:
     }
 
 
-def _order_json(verdict: OrderVerdict) -> Json:
+def _order_json(verdict: OrderVerdict) -> DemoOrderDocument:
     return {
         "orderId": verdict.case.order_id,
         "event": verdict.case.event,

@@ -7,10 +7,10 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.table import Table
 
-from roundsman.inspector.doctor.catalog import Severity
 from roundsman.inspector.doctor.facts import Finding
 from roundsman.inspector.doctor.repair import Repair
 from roundsman.inspector.doctor.report import Report
+from roundsman.inspector.documents.doctor import Severity
 from roundsman_console.sanitize import plain
 
 SHOWN = 5

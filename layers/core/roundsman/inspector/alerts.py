@@ -8,6 +8,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.dead_letters.queues import Source, counts, sources
+from roundsman.inspector.documents.alerts import AlertListDocument
 from roundsman.inspector.errors import aws_sentence
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.standing_alerts import (
@@ -20,7 +21,6 @@ from roundsman.inspector.views.standing_alerts import (
     of_rejected,
 )
 from roundsman.model.instants import SECOND
-from roundsman.model.json import Json
 
 
 @dataclass
@@ -85,7 +85,7 @@ def alarms_of(stack: DeployedStack) -> Iterator[Alarm]:
 
 def alerts_document(
     found: list[StandingAlert], read: StandingAlerts, *, more: bool
-) -> dict[str, Json]:
+) -> AlertListDocument:
     """Return the alerts `found` as JSON for scripts; `more` says that others were left out."""
     return {
         "alerts": [one.document() for one in found],

@@ -6,7 +6,7 @@ A decision contains the task to store, the actions for the caller, and the reaso
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from roundsman.model.json import Json
 from roundsman.model.task import Effect, StepError, Task
@@ -172,7 +172,8 @@ class RunNow:
 
 
 OperatorEvent: TypeAlias = Resubmit | UndoAsked | Cancel | Resolve | Extend | RunNow
-COMMAND_KINDS: Mapping[type[OperatorEvent], str] = {
+CommandKind: TypeAlias = Literal["resubmit", "undo", "cancel", "resolve", "extend", "run"]
+COMMAND_KINDS: Mapping[type[OperatorEvent], CommandKind] = {
     Resubmit: "resubmit",
     UndoAsked: "undo",
     Cancel: "cancel",

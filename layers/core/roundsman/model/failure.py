@@ -7,6 +7,7 @@ the error type, and the error message without the parts that differ between orde
 
 import re
 from dataclasses import dataclass, replace
+from typing import Literal, TypeAlias
 
 from roundsman.model.json import canonical_json, sha256
 from roundsman.model.states import ProcessState, TaskState
@@ -17,6 +18,8 @@ ARCHIVED, UNDO_FAILED, UNDONE = "archived", "undo_failed", "undone"
 
 NO_STEP = "none"
 """The step of a failure in which the task failed as a whole."""
+
+GroupSeverity: TypeAlias = Literal["warning", "error", "critical"]
 
 UNKNOWN = "Unknown"
 LONGEST_MESSAGE = 200  # characters
@@ -173,8 +176,8 @@ class Group:
         return self.how == UNDONE
 
     @property
-    def severity(self) -> str:
-        """The severity of the group's alerts: `warning`, `error` or `critical`."""
+    def severity(self) -> GroupSeverity:
+        """The severity of the group's alerts."""
         if self.undone:
             return "warning"
         return "critical" if self.how in (UNDO_FAILED, UNREADABLE) else "error"

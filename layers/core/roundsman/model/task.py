@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
 from roundsman.model.json import Json
@@ -290,12 +291,14 @@ def step_of(name: str) -> str:
 _ITEM = re.compile(r"(.+)\[([0-9]+)\]")
 
 
-PERFORM, UNDO = "perform", "undo"
+Operation: TypeAlias = Literal["perform", "undo"]
+PERFORM: Final = "perform"
+UNDO: Final = "undo"
 
 _UNDOES = frozenset({ProcessState.UNDOING, ProcessState.UNDONE, ProcessState.UNDO_ERROR})
 
 
-def operation_of(record: StepRecord) -> str:
+def operation_of(record: StepRecord) -> Operation:
     """Return the current operation of the step, which follows from its state: PERFORM or UNDO."""
     return UNDO if record.process_state in _UNDOES else PERFORM
 

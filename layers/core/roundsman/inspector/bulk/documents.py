@@ -5,12 +5,17 @@ from collections.abc import Sequence
 from roundsman.inspector.bulk.dry_run import Tried
 from roundsman.inspector.bulk.run import OrderGroup, OrderResult, Run, RunState
 from roundsman.inspector.bulk.store import StoredRun
+from roundsman.inspector.documents.bulk import (
+    BulkRunDocument,
+    BulkRunSummaryDocument,
+    DryRunDocument,
+    ReasonDocument,
+)
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
-from roundsman.model.json import Json
 
 
-def tried_document(run: Run, tried: Tried, go_ahead: str) -> dict[str, Json]:
+def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
     """Return a dry run as JSON for scripts; `go_ahead` is the command line of the real run."""
     return {
         "command": COMMAND_KINDS[type(run.event)],
@@ -27,7 +32,7 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> dict[str, Json]:
     }
 
 
-def run_document(record: StoredRun, at: int) -> dict[str, Json]:
+def run_document(record: StoredRun, at: int) -> BulkRunDocument:
     """Return a run as JSON for scripts, at `at` (epoch ms)."""
     run, progress = record.run, record.progress
     terms = run.terms
@@ -85,7 +90,7 @@ def resume_command(record: StoredRun, at: int) -> str | None:
     return f"roundsman bulk resume {record.run.id}"
 
 
-def run_summary(record: StoredRun) -> dict[str, Json]:
+def run_summary(record: StoredRun) -> BulkRunSummaryDocument:
     """Return a run in short as JSON for scripts."""
     run, progress = record.run, record.progress
     return {
@@ -104,7 +109,7 @@ def run_summary(record: StoredRun) -> dict[str, Json]:
     }
 
 
-def _kinds(kinds: Sequence[OrderGroup]) -> list[Json]:
+def _kinds(kinds: Sequence[OrderGroup]) -> list[ReasonDocument]:
     return [
         {"reason": kind.said, "orders": kind.orders, "samples": list(kind.samples)}
         for kind in kinds

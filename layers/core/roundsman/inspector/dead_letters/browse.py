@@ -7,11 +7,11 @@ from roundsman.inspector.dead_letters.listing import Dead, dead_letters
 from roundsman.inspector.dead_letters.peek import MOST, QueuePeek
 from roundsman.inspector.dead_letters.queues import Counts, Source, counts, find_source, sources
 from roundsman.inspector.dead_letters.rejections import problem_documents
+from roundsman.inspector.documents.dead_letters import DeadLetterDocument, DeadQueueDocument
 from roundsman.inspector.errors import InspectorError, InvalidArgument, NotFound
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class DeadQueue:
     more: bool
     """Whether the limit left messages unread."""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> DeadQueueDocument:
         """Return the queue as a JSON object for --json."""
         oldest = min((one.sent_at for one in self.dead), default=None)
         return {
@@ -37,7 +37,7 @@ class DeadQueue:
         }
 
 
-def dead_letter_document(dead: Dead, judged: Judged, stack: str) -> dict[str, Json]:
+def dead_letter_document(dead: Dead, judged: Judged, stack: str) -> DeadLetterDocument:
     """Return one dead letter in full as JSON for scripts."""
     return {
         **dead.document(),

@@ -7,8 +7,8 @@ from roundsman.inspector.dead_letters.assess import order_of
 from roundsman.inspector.dead_letters.peek import Letter
 from roundsman.inspector.dead_letters.queues import Source
 from roundsman.inspector.dead_letters.send import times_sent_back
+from roundsman.inspector.documents.dead_letters import DeadLetterSummaryDocument
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 
 NO_REASON = "the function ended before it could say why: crash, time-out or memory"
@@ -71,7 +71,7 @@ class Dead:
             f"--start-time {self.sent_at} --filter-pattern {found}"
         )
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> DeadLetterSummaryDocument:
         """Return the dead letter as JSON for scripts, without its body."""
         said = self.said
         return {

@@ -18,6 +18,7 @@ from roundsman.inspector.dead_letters.listing import Dead, dead_letters
 from roundsman.inspector.dead_letters.peek import HIDDEN_FOR, MOST, Letter, QueuePeek
 from roundsman.inspector.dead_letters.queues import Source, counts
 from roundsman.inspector.dead_letters.send import send_back
+from roundsman.inspector.documents.dead_letters import RedriveCandidateDocument, RedriveDocument
 from roundsman.inspector.errors import (
     InspectorError,
     Interrupted,
@@ -28,7 +29,6 @@ from roundsman.inspector.errors import (
 from roundsman.inspector.progress import Working, no_progress
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.model.json import Json
 
 EACH = 0.25
 """Seconds that one letter takes in addition to the pause of the rate, on a slow connection to AWS:
@@ -62,7 +62,7 @@ class Candidate:
     goes: bool
     """Whether the letter is sent: it would not fail again, or `anyway` is set."""
 
-    def document(self, sent: bool) -> dict[str, Json]:
+    def document(self, sent: bool) -> RedriveCandidateDocument:
         """Return the candidate as JSON for scripts."""
         return {
             **self.dead.document(),
@@ -93,14 +93,19 @@ class RedriveResult:
         """The letters that are sent unless this is dry."""
         return [one.dead for one in self.candidates if one.goes]
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> RedriveDocument:
         """Return the result as JSON for scripts."""
         verdicts = Counter(one.judged.verdict for one in self.candidates)
         return {
             "command": "redrive",
             "queue": self.wanted.source.name,
             "dryRun": self.dry,
-            "verdicts": {verdict.value: verdicts[verdict] for verdict in Verdict},
+            "verdicts": {
+                "acts": verdicts[Verdict.ACTS],
+                "passed_over": verdicts[Verdict.PASSED_OVER],
+                "rejected": verdicts[Verdict.REJECTED],
+                "fails": verdicts[Verdict.FAILS],
+            },
             "cameBack": sum(one.dead.sent_back > 0 for one in self.candidates),
             "sent": len(self.sent),
             "left": len(self.candidates) - len(self.sent),

@@ -6,9 +6,13 @@ from roundsman.errors import InvalidMessage, Problem
 from roundsman.inspector.dead_letters.assess import order_of
 from roundsman.inspector.dead_letters.peek import HIDDEN_FOR, Letter, QueuePeek
 from roundsman.inspector.dead_letters.queues import Counts, counts
+from roundsman.inspector.documents.dead_letters import (
+    ProblemDocument,
+    RejectionListDocument,
+    RejectionSummaryDocument,
+)
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.wire.fields import Fields
 from roundsman.wire.messages import read_object
 
@@ -49,7 +53,7 @@ def read_rejection(letter: Letter) -> Rejection:
     return Rejection(letter, queue, tuple(found) or (Problem("", "no reason is given"),), body)
 
 
-def problem_documents(problems: tuple[Problem, ...]) -> list[Json]:
+def problem_documents(problems: tuple[Problem, ...]) -> list[ProblemDocument]:
     """Return the problems as JSON for scripts."""
     return [{"path": problem.path, "message": problem.message} for problem in problems]
 
@@ -61,7 +65,7 @@ def look_at_rejected(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> Queu
     return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
 
 
-def rejection_document(one: Rejection) -> dict[str, Json]:
+def rejection_document(one: Rejection) -> RejectionSummaryDocument:
     """Return the message as JSON for scripts, without its body."""
     return {
         "messageId": one.letter.message_id,
@@ -74,7 +78,7 @@ def rejection_document(one: Rejection) -> dict[str, Json]:
     }
 
 
-def rejected_document(listed: list[Rejection], held: Counts, more: bool) -> dict[str, Json]:
+def rejected_document(listed: list[Rejection], held: Counts, more: bool) -> RejectionListDocument:
     """Return the messages as JSON for scripts."""
     return {
         "messages": [rejection_document(one) for one in listed],

@@ -12,10 +12,10 @@ from roundsman.inspector.dead_letters.peek import WHILE_ASKED, QueuePeek
 from roundsman.inspector.dead_letters.queues import Source, counts, sources
 from roundsman.inspector.dead_letters.rejections import Rejection, problem_documents, read_rejection
 from roundsman.inspector.dead_letters.send import send_again
+from roundsman.inspector.documents.dead_letters import ResendDocument, ResentDocument
 from roundsman.inspector.errors import InspectorError, Interrupted, aws_sentence
 from roundsman.inspector.progress import Working, no_progress
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Resent:
         """Whether the message was sent and deleted from the RejectedQueue."""
         return self.new_id is not None
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> ResentDocument:
         """Return the result as JSON for scripts."""
         return {
             "messageId": self.rejection.letter.message_id,
@@ -76,7 +76,7 @@ def resend(
     return Resent(rejection, source, body, judged, new_id)
 
 
-def resent_document(tried: Sequence[Resent], *, left: int) -> dict[str, Json]:
+def resent_document(tried: Sequence[Resent], *, left: int) -> ResendDocument:
     """Return the results as JSON for scripts.
 
     `left` is the number of messages that stay in the RejectedQueue.
@@ -115,10 +115,13 @@ class ResendResult:
         """The number of messages read that stay in the RejectedQueue."""
         return self.looked - len(self.sent)
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> ResendDocument:
         """Return the result as JSON for scripts."""
-        document = resent_document(self.sent, left=self.left) | {"more": self.more}
-        return document | ({"outcome": "refused"} if self.error else {})
+        document = resent_document(self.sent, left=self.left)
+        document["more"] = self.more
+        if self.error:
+            document["outcome"] = "refused"
+        return document
 
 
 def resend_all(

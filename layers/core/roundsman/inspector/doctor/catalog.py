@@ -5,65 +5,8 @@ A test checks that docs/runbook/findings.md has an entry for each kind.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import StrEnum
 
-
-class Severity(StrEnum):
-    """How soon a person must act, in the order in which findings are reported."""
-
-    CRITICAL = "critical"  # orders are stuck, or nobody would be alerted if they were
-    WARNING = "warning"  # orders are processed, but a safeguard does not work
-    NOTICE = "notice"  # for information
-
-
-class FindingKind(StrEnum):
-    """The kind of a finding. Scripts read the values."""
-
-    TASK_STUCK = "task-stuck"
-    DUE_LATE = "due-late"
-    OWED_UNSENT = "owed-unsent"
-    LANE_WRONG = "lane-wrong"
-    SETTLED_STAYS_OPEN = "settled-stays-open"
-    RECORD_INCONSISTENT = "record-inconsistent"
-    RECORD_UNREADABLE = "record-unreadable"
-    RECORD_NEWER = "record-newer"
-    RECORD_TROUBLED = "record-troubled"
-    PLAN_MISSING = "plan-missing"
-    PLAN_UNREADABLE = "plan-unreadable"
-    CONTROL_UNREADABLE = "control-unreadable"
-    AGENT_WITHOUT_QUEUE = "agent-without-queue"
-    HELD_WITHOUT_HOLD = "held-without-hold"
-    UNGROUPED = "ungrouped"
-    GROUP_NOT_OPEN = "group-not-open"
-    ORDER_WITHOUT_TASK = "order-without-task"
-    TASK_WITHOUT_ORDER = "task-without-order"
-    SUPERVISOR_LATE = "supervisor-late"
-    LEASE_ABANDONED = "lease-abandoned"
-    SHARDS_BEYOND = "shards-beyond"
-    BULK_ABANDONED = "bulk-abandoned"
-    DEAD_LETTERS = "dead-letters"
-    REJECTED = "rejected"
-    QUEUE_MISSING = "queue-missing"
-    QUEUE_UNREAD = "queue-unread"
-    QUEUE_BEHIND = "queue-behind"
-    QUEUE_DELAYS = "queue-delays"
-    NO_REDRIVE = "no-redrive"
-    REDRIVE_TOO_SOON = "redrive-too-soon"
-    VISIBILITY_TOO_SHORT = "visibility-too-short"
-    VISIBILITY_SHORT = "visibility-short"
-    RETENTION_TOO_SHORT = "retention-too-short"
-    TIMEOUT_TOO_SHORT = "timeout-too-short"
-    FUNCTION_NOT_READY = "function-not-ready"
-    FUNCTION_STOPPED = "function-stopped"
-    FUNCTION_THROTTLED = "function-throttled"
-    SCHEDULE_DISABLED = "schedule-disabled"
-    TABLE_NOT_READY = "table-not-ready"
-    TTL_OFF = "ttl-off"
-    RECOVERY_OFF = "recovery-off"
-    ALARM_MISSING = "alarm-missing"
-    ALARM_SILENT = "alarm-silent"
-    ALARM_RINGS = "alarm-rings"
-    ALERTS_UNHEARD = "alerts-unheard"
+from roundsman.inspector.documents.doctor import FindingKind, Severity
 
 
 @dataclass(frozen=True, slots=True)

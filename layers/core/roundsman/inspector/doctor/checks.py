@@ -5,8 +5,8 @@ from itertools import chain
 from typing import TypeAlias
 
 from roundsman.inspector.doctor import queue_checks, stack_checks, task_checks
-from roundsman.inspector.doctor.catalog import FindingKind, Severity
 from roundsman.inspector.doctor.facts import Finding, StackFacts
+from roundsman.inspector.documents.doctor import FindingKind, Severity
 
 Check: TypeAlias = Callable[[StackFacts], Iterator[Finding]]
 

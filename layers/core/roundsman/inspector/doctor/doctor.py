@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 from roundsman.aws.clock import now
 from roundsman.errors import TryAgain
 from roundsman.inspector.clock import wait_for
-from roundsman.inspector.doctor.catalog import FindingKind
 from roundsman.inspector.doctor.checks import findings, findings_of_tasks, in_order
 from roundsman.inspector.doctor.deep import look_deep
 from roundsman.inspector.doctor.facts import Finding, StackFacts
@@ -16,6 +15,7 @@ from roundsman.inspector.doctor.gather_tasks import AT_ONCE, dynamodb_client, re
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.doctor.repair import Repair, repair, to_do
 from roundsman.inspector.doctor.report import Looked, Report
+from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.inspector.read.stack import DeployedStack
 
 if TYPE_CHECKING:

@@ -7,7 +7,8 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from roundsman.inspector.doctor.catalog import CATALOG, Entry, FindingKind
+from roundsman.inspector.doctor.catalog import CATALOG, Entry
+from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.leases import Leases

@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 
-from roundsman.inspector.doctor.catalog import FindingKind
 from roundsman.inspector.doctor.facts import Finding, FunctionFact, QueueFact, StackFacts
+from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.instants import SECOND, format_duration
 
 LEAST_RECEIVES = 2

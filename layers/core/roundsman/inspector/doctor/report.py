@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from roundsman.inspector.doctor.facts import Finding, Unseen
 from roundsman.inspector.doctor.repair import Repair
+from roundsman.inspector.documents.doctor import FindingDocument, RepairDocument, ReportDocument
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Report:
         """Whether there is no finding, and every part that the deployment has was read."""
         return not self.findings and all(one.lacking for one in self.unseen)
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> ReportDocument:
         """Return the report as JSON for scripts."""
         looked = self.looked
         repairs = self.repairs
@@ -62,10 +62,10 @@ class Report:
         }
 
 
-def _finding(one: Finding) -> dict[str, Json]:
+def _finding(one: Finding) -> FindingDocument:
     return {
-        "kind": one.kind.value,
-        "severity": one.entry.severity.value,
+        "kind": one.kind,
+        "severity": one.entry.severity,
         "where": one.where,
         "evidence": one.evidence,
         "means": one.entry.means,
@@ -75,10 +75,10 @@ def _finding(one: Finding) -> dict[str, Json]:
     }
 
 
-def _repair(repair: Repair, mended: bool) -> dict[str, Json]:
+def _repair(repair: Repair, mended: bool) -> RepairDocument:
     fix = repair.finding.fix
     return {
-        "kind": repair.finding.kind.value,
+        "kind": repair.finding.kind,
         "where": repair.finding.where,
         "does": fix.does if fix else "",
         "mended": mended,

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator
 
 from roundsman.aws.dynamodb.holds import HOLDS
-from roundsman.inspector.doctor.catalog import FindingKind
 from roundsman.inspector.doctor.facts import Finding, FunctionFact, StackFacts
 from roundsman.inspector.doctor.task_checks import late_by
 from roundsman.inspector.doctor.text import when
+from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.holds import BREAKER, OPERATOR
 from roundsman.model.instants import MINUTE, SECOND, format_duration
 

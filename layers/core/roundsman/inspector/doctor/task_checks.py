@@ -7,9 +7,9 @@ from dataclasses import replace
 from roundsman.engine.agent_holds import RECHECK_INTERVAL, RESUME_SPREAD
 from roundsman.engine.decision import SKEW
 from roundsman.engine.due import Lane, due, lane_key, settled
-from roundsman.inspector.doctor.catalog import FindingKind
 from roundsman.inspector.doctor.facts import Finding, InspectRepair, Rearm, StackFacts, TaskSeen
 from roundsman.inspector.doctor.text import clock, when
+from roundsman.inspector.documents.doctor import FindingKind
 from roundsman.model.instants import MINUTE, format_duration
 from roundsman.model.leases import Leases
 from roundsman.model.plan import Plan, StepPlan

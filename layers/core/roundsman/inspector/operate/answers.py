@@ -13,6 +13,7 @@ from roundsman.aws.clock import now
 from roundsman.aws.outputs import reply_queue_of
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
 from roundsman.inspector.clock import wait_for
+from roundsman.inspector.documents.commands import AnswerDocument
 from roundsman.inspector.errors import InspectorError, InvalidArgument, aws_sentence
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.lookup import find_task
@@ -37,7 +38,7 @@ class AnswerResult:
     task: Task | None
     """The task as last read."""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> AnswerDocument:
         """Return the JSON object that --json prints."""
         record = self.task.step(self.reply.step) if self.task else None
         return {
@@ -46,8 +47,8 @@ class AnswerResult:
             "step": self.reply.step,
             "outcome": self.outcome.value,
             "sentence": self.sentence,
-            "processState": record.process_state.value if record else None,
-            "state": self.task.state.value if self.task else None,
+            "processState": record.process_state if record else None,
+            "state": self.task.state if self.task else None,
             "version": self.task.version if self.task else None,
         }
 

@@ -16,12 +16,19 @@ from roundsman.aws.clock import now
 from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
 from roundsman.inspector.clock import wait_for
+from roundsman.inspector.documents.commands import CommandDocument
 from roundsman.inspector.errors import InspectorError, Unconfirmed, aws_sentence
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
-from roundsman.model.events import COMMAND_KINDS, CommandSource, HistoryRow, OperatorEvent, Resolve
-from roundsman.model.json import Json
+from roundsman.model.events import (
+    COMMAND_KINDS,
+    CommandKind,
+    CommandSource,
+    HistoryRow,
+    OperatorEvent,
+    Resolve,
+)
 from roundsman.model.plan import Plan
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman.wire import commands as wire_commands
@@ -62,8 +69,7 @@ class CommandResult:
     outcome: CommandOutcome
     sentence: str
     """The result in words, for people."""
-    command: str
-    """The kind of the command, for example `resubmit`."""
+    command: CommandKind
     asked: CommandSource
     sent: bool
     """False if the command was refused before it was sent."""
@@ -72,7 +78,7 @@ class CommandResult:
     """The task as it was last read; None if it could not be read after the command was carried out,
     or its retention is over."""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> CommandDocument:
         """Return the result as JSON for scripts."""
         return {
             "orderId": self.order,
@@ -82,7 +88,7 @@ class CommandResult:
             "commandId": self.asked.command_id if self.sent else None,
             "by": self.asked.by,
             "reason": self.asked.reason,
-            "state": self.task.state.value if self.task else None,
+            "state": self.task.state if self.task else None,
             "version": self.task.version if self.task else None,
         }
 

@@ -9,6 +9,11 @@ from dataclasses import dataclass, replace
 
 from roundsman.aws.clock import now
 from roundsman.errors import RoundsmanError
+from roundsman.inspector.documents.agents import (
+    AgentHeldDocument,
+    AgentReleasedDocument,
+    HoldDocument,
+)
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.operate.hold_alerts import tell_held, tell_released
 from roundsman.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
@@ -17,7 +22,6 @@ from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.agents import circuit_sentence, hold_document
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import SECOND
-from roundsman.model.json import Json
 from roundsman.wire.limits import wire_text
 
 SHORTEST_HOLD = 10
@@ -37,15 +41,15 @@ class HoldResult:
     not_alerted: str | None
     """Why the other operators were not alerted; None if they were."""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> AgentHeldDocument:
         """Return the result as JSON for scripts."""
         return {
             "agent": self.hold.agent,
             "command": "hold",
             "outcome": "done",
             "hold": hold_document(self.hold),
-            "replaced": hold_document(self.before.hold(OPERATOR)),
-            "circuit": hold_document(self.before.hold(BREAKER)),
+            "replaced": _hold(self.before, OPERATOR),
+            "circuit": _hold(self.before, BREAKER),
         }
 
 
@@ -70,7 +74,7 @@ class Release:
         circuit = self.agent.hold(BREAKER)
         return max(now() + HOLDS_ARE_KNOWN_AFTER, circuit.until if circuit else 0)
 
-    def document(self, woken: Woken) -> dict[str, Json]:
+    def document(self, woken: Woken) -> AgentReleasedDocument:
         """Return the release and the tasks that were woken after it as JSON for scripts."""
         return {
             "agent": self.agent.name,
@@ -78,8 +82,8 @@ class Release:
             "outcome": "done",
             "by": self.by,
             "reason": self.reason or None,
-            "hold": hold_document(self.agent.hold(OPERATOR)),
-            "circuit": hold_document(self.agent.hold(BREAKER)),
+            "hold": _hold(self.agent, OPERATOR),
+            "circuit": _hold(self.agent, BREAKER),
             "looked": woken.looked,
             "woken": woken.woken,
             "unread": woken.unread,
@@ -144,3 +148,8 @@ def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:
     """Return the agent without its unreadable circuit-breaker hold, which was released too."""
     kept = (hold for hold in agent.holds if not (hold.kind == BREAKER and hold.unreadable))
     return replace(agent, holds=tuple(kept))
+
+
+def _hold(agent: AgentNow, kind: str) -> HoldDocument | None:
+    hold = agent.hold(kind)
+    return hold_document(hold) if hold else None

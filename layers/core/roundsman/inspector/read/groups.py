@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from itertools import islice
 from typing import TypedDict
 
+from roundsman.inspector.documents.groups import Standing
 from roundsman.inspector.read.agents import AgentNow
 from roundsman.inspector.read.counts import Count
 from roundsman.inspector.read.stack import DeployedStack
-from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, failure_of
+from roundsman.model.failure import UNDO_FAILED, UNDONE, Failure, Group, GroupSeverity, failure_of
 from roundsman.model.task import Task
 from roundsman.ports import Member
 
@@ -62,7 +63,7 @@ class GroupNow:
     """The tasks of the oldest, a middle and the newest member; empty in a list."""
 
     @property
-    def standing(self) -> str:
+    def standing(self) -> Standing:
         """The state of the group: `open`, `calm` (no members at present) or `over`."""
         if self.row is None:
             return "open" if self.count.count else "over"
@@ -71,11 +72,13 @@ class GroupNow:
         return "calm" if self.row.clear_since is not None or not self.count.count else "open"
 
     @property
-    def severity(self) -> str:
-        """`critical`, `error` or `warning`."""
+    def severity(self) -> GroupSeverity:
+        """The severity of the group's alerts."""
         if self.row is not None:
             return self.row.severity
-        return {UNDONE: "warning", UNDO_FAILED: "critical"}.get(self.how, "error")
+        if self.how == UNDONE:
+            return "warning"
+        return "critical" if self.how == UNDO_FAILED else "error"
 
 
 def list_groups(stack: DeployedStack, agents: Sequence[AgentNow], at: int) -> list[GroupNow]:

@@ -8,11 +8,12 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.errors import aws_errors
+from roundsman.inspector.documents.stats import AgeSource
 from roundsman.inspector.read.agents import agent_names
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.events import Agents
@@ -22,7 +23,8 @@ if TYPE_CHECKING:
     from mypy_boto3_cloudwatch.type_defs import MetricDataQueryTypeDef
 
 ASKERS = 8  # the number of queues that are read concurrently
-CLOUDWATCH, MARKS = "cloudwatch", "marks"
+CLOUDWATCH: Final = "cloudwatch"
+MARKS: Final = "marks"
 _URL, _REQUESTS, _URGENT = "QueueUrl", "RequestQueue", "UrgentRequestQueue"
 _LOOK_BACK = 5 * MINUTE
 
@@ -39,7 +41,7 @@ class Queue:
     delayed: int = 0
     oldest: int | None = None
     """The age of the oldest message in ms; None if it is not known."""
-    told_by: str | None = None
+    told_by: AgeSource | None = None
     """The source of `oldest`: CLOUDWATCH or MARKS; None if it is not known."""
 
     @property
@@ -81,7 +83,9 @@ def with_ages(queues: Sequence[Queue], measured: Mapping[str, int], agents: Agen
 def _aged(queue: Queue, by_mark: Mapping[str, int], measured: Mapping[str, int]) -> Queue:
     if not queue.waiting:
         return queue
-    for told_by, ages in ((MARKS, by_mark), (CLOUDWATCH, measured)):
+    sources: tuple[tuple[AgeSource, Mapping[str, int]], ...]
+    sources = ((MARKS, by_mark), (CLOUDWATCH, measured))
+    for told_by, ages in sources:
         if queue.name in ages:
             return replace(queue, oldest=ages[queue.name], told_by=told_by)
     return queue

@@ -1,29 +1,27 @@
 """Presenting an agent and its holds to people (text) and scripts (JSON)."""
 
+from roundsman.inspector.documents.agents import AgentDocument, HoldDocument
 from roundsman.inspector.read.agents import AgentNow
 from roundsman.inspector.views.task_view import second
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 
 
-def agent_document(agent: AgentNow) -> dict[str, Json]:
+def agent_document(agent: AgentNow) -> AgentDocument:
     """Return the agent as JSON for scripts; lags are in seconds."""
     operator, breaker = agent.hold(OPERATOR), agent.hold(BREAKER)
     lags = agent.lags or {}
     return {
         "agent": agent.name,
         "takesWork": not agent.holds,
-        "hold": hold_document(operator),
-        "circuit": hold_document(breaker),
+        "hold": hold_document(operator) if operator else None,
+        "circuit": hold_document(breaker) if breaker else None,
         "lag": {priority: lag / 1000 for priority, lag in sorted(lags.items())},
     }
 
 
-def hold_document(hold: Hold | None) -> Json:
-    """Return a hold as JSON for scripts; None for no hold."""
-    if hold is None:
-        return None
+def hold_document(hold: Hold) -> HoldDocument:
+    """Return a hold as JSON for scripts."""
     return {
         "since": iso(hold.since),
         "until": iso(hold.until),

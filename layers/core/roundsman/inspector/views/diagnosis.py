@@ -9,8 +9,10 @@ does.
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 from roundsman.engine.effects import may_have_taken_effect
+from roundsman.inspector.documents.tasks import StepCase, TaskCase
 from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.step_waits import StepWait, waits_of
 from roundsman.inspector.views.task_view import in_state, nothing_undoes, second, step_names
@@ -60,7 +62,7 @@ class TaskFacts:
 class Diagnosis:
     """What a task waits for."""
 
-    case: str
+    case: StepCase | TaskCase
     """One word for scripts, for example `overdue` or `archived`."""
     sentence: str
     evidence: tuple[str, ...] = ()
@@ -92,17 +94,27 @@ def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     return _of_step(task, waits, facts) if waits else _ready(task, plan, facts)
 
 
-def missing(order_id: str, row: OrderRow | None, stack: str) -> Diagnosis:
-    """Return the diagnosis of an order without a task: unknown, or its retention is over."""
+@dataclass(frozen=True, slots=True)
+class MissingTask:
+    """Why an order has no task."""
+
+    case: Literal["unknown", "gone"]
+    """There is no such order, or the retention of its task is over."""
+    sentence: str
+    next: str | None = None
+    """The command to run next; None if there is nothing to do."""
+
+
+def missing(order_id: str, row: OrderRow | None, stack: str) -> MissingTask:
+    """Return why there is no task: the order is unknown, or its retention is over."""
     if row is None:
-        return Diagnosis(
+        return MissingTask(
             "unknown",
             f"There is no order {order_id} in {stack}; "
             "was its event rejected, or is it still in the SubmissionQueue?",
-            (),
             "roundsman rejected ls",
         )
-    return Diagnosis(
+    return MissingTask(
         "gone",
         f"Order {order_id} was stored at {iso(row.created_at)}; its task is over, and "
         "its retention too.",
@@ -249,7 +261,9 @@ def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnos
     return replace(found, evidence=evidence, step=first.step, agent=first.agent)
 
 
-def _late(task: Task, case: str, sentence: str, since: int, facts: TaskFacts) -> Diagnosis:
+def _late(
+    task: Task, case: StepCase | TaskCase, sentence: str, since: int, facts: TaskFacts
+) -> Diagnosis:
     """Diagnose a task that is overdue since `since`: a supervisor handles it, or is itself late."""
     by = since + facts.late
     if facts.at <= by and facts.supervised():

@@ -4,12 +4,12 @@ import shlex
 from collections.abc import Sequence
 
 from roundsman.engine.effects import may_have_taken_effect
+from roundsman.inspector.documents.groups import GroupDocument, GroupSampleDocument
 from roundsman.inspector.read.groups import GroupNow
 from roundsman.inspector.views.agents import agent_document
 from roundsman.inspector.views.task_view import in_state, task_summary
 from roundsman.model.failure import UNDONE
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task
 
@@ -36,7 +36,7 @@ def effects_of(task: Task) -> Sequence[tuple[str, list[str]]]:
     )
 
 
-def group_document(group: GroupNow) -> dict[str, Json]:
+def group_document(group: GroupNow) -> GroupDocument:
     """Return the group as JSON for scripts."""
     row = group.row
     return {
@@ -60,7 +60,7 @@ def group_document(group: GroupNow) -> dict[str, Json]:
     }
 
 
-def sample_document(task: Task) -> dict[str, Json]:
+def sample_document(task: Task) -> GroupSampleDocument:
     """Return a sample task of a group as JSON for scripts."""
     ledger = dict(effects_of(task))
     return {

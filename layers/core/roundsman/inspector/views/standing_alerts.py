@@ -8,24 +8,20 @@ a dead letter.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from roundsman.inspector.documents.alerts import AlertDocument, AlertKind, AlertSeverity
 from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import OPERATOR, Hold
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
-
-SEVERITIES = ("critical", "error", "warning", "info")
 
 
 @dataclass(frozen=True, slots=True)
 class StandingAlert:
     """One problem that is not over."""
 
-    kind: str
-    """`group`, `circuit`, `hold`, `alarm`, `rejected` or `dead_letters`."""
+    kind: AlertKind
     about: str
     """The id of the group, or the name of the agent, alarm or queue."""
-    severity: str
-    """One of SEVERITIES."""
+    severity: AlertSeverity
     sentence: str
     look: str
     """The command to run next."""
@@ -34,7 +30,7 @@ class StandingAlert:
     count: int | None = None
     """The number of orders or messages; None for a circuit, hold or alarm."""
 
-    def document(self) -> dict[str, Json]:
+    def document(self) -> AlertDocument:
         """Return the problem as JSON for scripts."""
         return {
             "kind": self.kind,
@@ -119,7 +115,7 @@ def of_holds(holds: Iterable[Hold]) -> list[StandingAlert]:
 
 
 # The severity and the next command, by the suffix of the alarm's name. The first match counts.
-_ALARMS: Mapping[str, tuple[str, str]] = {
+_ALARMS: Mapping[str, tuple[AlertSeverity, str]] = {
     "ArchivedTasksAlarm": ("error", "roundsman ls --state Archived"),
     "StepsWithoutHandlerAlarm": ("error", "roundsman doctor"),
     "RejectedMessagesAlarm": ("warning", "roundsman rejected ls"),

@@ -7,13 +7,13 @@ from itertools import islice
 
 from roundsman.aws.clock import now
 from roundsman.engine.due import Lane, lane_key
+from roundsman.inspector.documents.stats import CountDocument, QueueDocument, StatsDocument
 from roundsman.inspector.read.agents import AgentNow, find_agents
 from roundsman.inspector.read.counts import Count, TaskCounts, count_tasks
 from roundsman.inspector.read.queues import Queue, find_queues
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.agents import agent_document
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.model.states import TaskState
 from roundsman.model.task import Task
 
@@ -65,14 +65,14 @@ def newest_failures(stack: DeployedStack) -> list[Task]:
     return [tasks[one] for one in ids if one in tasks]
 
 
-def stats_document(stats: Stats) -> dict[str, Json]:
+def stats_document(stats: Stats) -> StatsDocument:
     """Return the JSON object that --json prints. Ages are in seconds."""
     tasks = stats.tasks
     oldest = tasks.oldest_archived
     return {
         "at": iso(stats.at),
-        "states": {state.value: _count(tasks.states[state]) for state in TaskState},
-        "lanes": {lane.value: _count(tasks.lanes[lane]) for lane in Lane},
+        "states": {state: _count(tasks.states[state]) for state in TaskState},
+        "lanes": {lane: _count(tasks.lanes[lane]) for lane in Lane},
         "oldestArchivedAt": None if oldest is None else iso(oldest),
         "recoveryLag": stats.lag / 1000,
         "supervisorSeenAt": None if stats.visited_at is None else iso(stats.visited_at),
@@ -81,11 +81,11 @@ def stats_document(stats: Stats) -> dict[str, Json]:
     }
 
 
-def _count(count: Count) -> dict[str, Json]:
+def _count(count: Count) -> CountDocument:
     return {"count": count.count, "more": count.more}
 
 
-def _queue(queue: Queue) -> dict[str, Json]:
+def _queue(queue: Queue) -> QueueDocument:
     return {
         "queue": queue.name,
         "waiting": queue.waiting,

@@ -2,7 +2,9 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import get_args
 
+from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.agents import hold_words
 from roundsman.inspector.views.task_view import second, step_names
 from roundsman.model.events import Agents
@@ -12,18 +14,7 @@ from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
 
-CASES = (
-    "overdue",
-    "held",
-    "circuit_open",
-    "callback",
-    "unread",
-    "at_agent",
-    "undoing",
-    "retry_late",
-    "retry",
-    "undo_waits",
-)
+CASES: tuple[StepCase, ...] = get_args(StepCase)
 """The values of `StepWait.case`, from the step that is the furthest from continuing to the step
 that continues by itself."""
 
@@ -32,8 +23,7 @@ that continues by itself."""
 class StepWait:
     """What one step waits for."""
 
-    case: str
-    """One of CASES."""
+    case: StepCase
     step: str
     agent: str | None
     what: str
@@ -100,7 +90,7 @@ class _View:
             if record.started_at
             else ""
         )
-        case = "undoing" if operation_of(record) == UNDO else "at_agent"
+        case: StepCase = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
 

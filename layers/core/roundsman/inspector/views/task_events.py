@@ -7,11 +7,11 @@ commands.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from roundsman.inspector.documents.tasks import TimelineDocument
 from roundsman.inspector.views.step_text import agent_words
 from roundsman.inspector.views.task_view import step_names
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
@@ -149,12 +149,12 @@ def _end(task: Task) -> Iterator[Happening]:
 
 def timeline_document(
     task: Task, told: Sequence[Happening], gaps: Sequence[str]
-) -> dict[str, Json]:
+) -> TimelineDocument:
     """Return the events of the task and the gaps in them as JSON for scripts."""
     return {
         "orderId": task.task_id,
         "workflow": task.workflow,
-        "state": task.state.value,
+        "state": task.state,
         "happened": [
             {
                 "at": iso(one.at),

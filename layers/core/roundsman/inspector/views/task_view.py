@@ -3,10 +3,18 @@
 from collections.abc import Sequence
 
 from roundsman.engine.effects import may_have_taken_effect, without_compensation
+from roundsman.inspector.documents.tasks import (
+    EndingDocument,
+    ErrorDocument,
+    HistoryRowDocument,
+    StepDocument,
+    TaskDocument,
+    TaskPageDocument,
+    TaskSummaryDocument,
+)
 from roundsman.inspector.read.selection import Page
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
-from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, StepRecord, Task, operation_of
@@ -17,7 +25,7 @@ def step_names(task: Task, plan: Plan | None) -> list[str]:
     return list(plan.steps) if plan else sorted(task.steps)
 
 
-def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> dict[str, Json]:
+def task_document(task: Task, plan: Plan | None, history: Sequence[HistoryRow]) -> TaskDocument:
     """Return the task with its steps and its history, in the order of `history`."""
     return {
         **task_summary(task),
@@ -68,12 +76,12 @@ def nothing_undoes(task: Task, plan: Plan | None) -> list[str]:
     return without_compensation(plan, task.steps)
 
 
-def task_summary(task: Task) -> dict[str, Json]:
+def task_summary(task: Task) -> TaskSummaryDocument:
     """Return the task's main fields, as a list of tasks shows them."""
     return {
         "orderId": task.task_id,
         "workflow": task.workflow,
-        "state": task.state.value,
+        "state": task.state,
         "submittedAt": iso(task.created_at),
         "endedAt": _iso(task.ended_at),
         "reason": task.ending.why if task.ending else None,
@@ -82,24 +90,24 @@ def task_summary(task: Task) -> dict[str, Json]:
     }
 
 
-def _ending(task: Task) -> Json:
+def _ending(task: Task) -> EndingDocument | None:
     if task.ending is None:
         return None
     return {
-        "how": task.ending.how.value,
+        "how": task.ending.how,
         "why": task.ending.why,
         "step": task.ending.step,
         "undo": task.ending.undo,
     }
 
 
-def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
+def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
     record = task.step(name)
     step = plan.steps.get(name) if plan else None
     return {
         "name": name,
         "agent": record.agent or (step.agent if step else None),
-        "processState": record.process_state.value,
+        "processState": record.process_state,
         "operation": operation_of(record),
         "lockedBy": record.locked_by,
         "completeBy": _iso(record.complete_by),
@@ -117,8 +125,8 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> dict[str, Json]:
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),
-        "afterUndo": record.after_undo.value if record.after_undo else None,
-        "effect": record.effect.value if record.effect else None,
+        "afterUndo": record.after_undo,
+        "effect": record.effect,
         "result": record.result,
         "error": _error(record),
     }
@@ -133,7 +141,7 @@ def max_attempts(step: StepPlan | None, record: StepRecord) -> int | None:
     return step.attempts
 
 
-def _history_document(row: HistoryRow) -> dict[str, Json]:
+def _history_document(row: HistoryRow) -> HistoryRowDocument:
     return {
         "seq": row.seq,
         "at": iso(row.at),
@@ -146,7 +154,7 @@ def _history_document(row: HistoryRow) -> dict[str, Json]:
     }
 
 
-def _error(record: StepRecord) -> Json:
+def _error(record: StepRecord) -> ErrorDocument | None:
     if record.error is None:
         return None
     return {"type": record.error.type, "message": record.error.message}
@@ -161,7 +169,7 @@ def _iso(instant: int | None) -> str | None:
     return None if instant is None else iso(instant)
 
 
-def page_document(page: Page) -> dict[str, Json]:
+def page_document(page: Page) -> TaskPageDocument:
     """Return a page of tasks as JSON for scripts."""
     return {
         "tasks": [task_summary(task) for task in page.tasks],

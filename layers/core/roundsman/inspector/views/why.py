@@ -4,6 +4,7 @@ from botocore.exceptions import BotoCoreError, ClientError
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.inspector.documents.tasks import DiagnosisDocument
 from roundsman.inspector.errors import NotFound
 from roundsman.inspector.read.lookup import find_task, plan_of
 from roundsman.inspector.read.stack import DeployedStack
@@ -15,7 +16,6 @@ from roundsman.inspector.views.diagnosis import (
     unreadable,
 )
 from roundsman.model.instants import SECOND
-from roundsman.model.json import Json
 from roundsman.model.task import Task
 from roundsman.wire.messages import TASK_ID
 
@@ -74,11 +74,11 @@ def _to_scheduler(stack: DeployedStack) -> int | None:
         return None  # only evidence: the diagnosis does not depend on it
 
 
-def why_document(order: str, task: Task | None, found: Diagnosis) -> dict[str, Json]:
+def why_document(order: str, task: Task | None, found: Diagnosis) -> DiagnosisDocument:
     """Return the explanation as JSON for scripts."""
     return {
         "orderId": order,
-        "state": task.state.value if task else None,
+        "state": task.state if task else None,
         "case": found.case,
         "sentence": found.sentence,
         "step": found.step,

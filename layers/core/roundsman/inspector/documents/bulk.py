@@ -1,0 +1,127 @@
+"""Documents about bulk runs: one command for many orders."""
+
+from typing import Annotated, Literal, TypeAlias, TypedDict
+
+from roundsman.inspector.documents.constraints import (
+    Count,
+    Duration,
+    Instant,
+    Keyword,
+    RunId,
+    Samples,
+)
+from roundsman.model.events import CommandKind
+
+BulkState: TypeAlias = Literal["running", "stopped", "interrupted", "finished"]
+"""The state of a bulk run. A run that was stopped or interrupted can be resumed."""
+
+
+class ReasonDocument(TypedDict):
+    """Orders with the same reason. Of more than 20 reasons, the others are counted as one."""
+
+    reason: str
+    orders: Count
+    samples: Samples
+
+
+class FailureDocument(TypedDict):
+    """Orders with the same failure. Of more than 20 failures, the others are counted as one."""
+
+    group: str
+    """The id of the failure group, or `gone` or `none`."""
+    failure: str
+    orders: Count
+    samples: Samples
+
+
+class EligibleDocument(TypedDict):
+    """The orders to which the command would be sent."""
+
+    orders: Count
+    samples: Samples
+
+
+class DryRunDocument(TypedDict):
+    """A dry run: what would be done to the selected orders. Nothing was sent."""
+
+    command: CommandKind
+    dryRun: Literal[True]
+    by: str
+    reason: str
+    selection: str
+    """The options and ids with which the orders were selected, as typed."""
+    selected: Count
+    """The number of selected orders."""
+    lookedAt: Count
+    """The number of selected orders that were assessed."""
+    eligible: EligibleDocument
+    refused: list[ReasonDocument]
+    """The orders that would be refused."""
+    held: list[ReasonDocument]
+    """The orders that would then wait for an agent on hold."""
+    goAhead: str
+    """The command line of the real run."""
+
+
+class BulkRunSummaryDocument(TypedDict):
+    """The main fields of a bulk run."""
+
+    runId: RunId
+    command: CommandKind
+    by: str
+    reason: str
+    selection: str
+    """The options and ids with which the orders were selected, as typed."""
+    startedAt: Instant
+    state: BulkState
+    why: str | None
+    """Why the run was stopped or interrupted."""
+    selected: Count
+    sent: Count
+    failedAgain: Count
+    notReached: Count
+    """The number of selected orders that were not assessed yet."""
+
+
+class BulkRunDocument(BulkRunSummaryDocument):
+    """A bulk run and its progress."""
+
+    dryRun: Literal[False]
+    savedAt: Instant
+    completed: Count
+    undone: Count
+    cancelled: Count
+    taken: Count
+    """The number of orders for which the command was carried out and has no further result:
+    `extend`."""
+    failures: list[FailureDocument]
+    refused: list[ReasonDocument]
+    underWay: Count
+    rate: Annotated[float, Keyword("exclusiveMinimum", 0)]
+    """The maximum number of orders sent per second."""
+    canary: Count
+    """The number of orders that are sent first."""
+    canaryWait: Duration
+    """The maximum time without news of the orders under way, in seconds."""
+    stopAt: Annotated[float, Keyword("minimum", 0), Keyword("maximum", 1)]
+    """The run stops if more than this share of the results are failures."""
+    atOnce: Count
+    """The maximum number of orders under way."""
+    carriedOn: list[str]
+    """Who resumed the run, from where and when."""
+    resume: str | None
+    """The command that resumes the run; null if the run is complete or a process carries it out."""
+
+
+class BulkRunListDocument(TypedDict):
+    """Bulk runs, the newest first."""
+
+    runs: list[BulkRunSummaryDocument]
+
+
+class BulkRunStopDocument(TypedDict):
+    """A bulk run that was asked to stop."""
+
+    runId: RunId
+    command: Literal["stop"]
+    sentence: str

@@ -1,0 +1,41 @@
+"""Types of values with constraints that Python's type system cannot express.
+
+The constraints are for the JSON schemas only; nothing checks them at run time.
+"""
+
+from dataclasses import dataclass
+from typing import Annotated, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Keyword:
+    """A keyword of JSON Schema with its value, for example `Keyword("minimum", 0)`."""
+
+    name: str
+    value: int | float | str | tuple[str, ...]
+
+
+Instant: TypeAlias = Annotated[
+    str,
+    Keyword("format", "date-time"),
+    Keyword("pattern", r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$"),
+    Keyword("description", "An instant in UTC, ISO 8601, to the millisecond."),
+]
+"""What `roundsman.model.instants.iso` returns."""
+
+Date: TypeAlias = Annotated[str, Keyword("format", "date")]
+"""A day: `2026-12-01`."""
+
+Count: TypeAlias = Annotated[int, Keyword("minimum", 0)]
+Ordinal: TypeAlias = Annotated[int, Keyword("minimum", 1)]
+Duration: TypeAlias = Annotated[float, Keyword("minimum", 0)]
+
+GroupId: TypeAlias = Annotated[str, Keyword("pattern", "^f-[0-9a-f]{8}$")]
+"""The id of a failure group."""
+
+RunId: TypeAlias = Annotated[str, Keyword("pattern", "^b-[0-9a-f]{8}$")]
+"""The id of a bulk run."""
+
+Samples: TypeAlias = Annotated[
+    list[str], Keyword("maxItems", 3), Keyword("description", "The ids of the first orders.")
+]

@@ -1,0 +1,328 @@
+"""Generates the JSON schemas in docs/schemas from the types of the documents.
+
+`python -m tools.schemas` writes a schema for each command that has the option --json. With
+`--check` it writes nothing and fails if a schema is out of date. The types are in
+`roundsman.inspector.documents` and `roundsman_console.documents`.
+"""
+
+import argparse
+import ast
+import inspect
+import json
+import sys
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from enum import Enum
+from functools import cache
+from pathlib import Path
+from types import ModuleType, NoneType, UnionType
+from typing import (
+    Annotated,
+    Literal,
+    NotRequired,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from roundsman.inspector.documents import (
+    agents,
+    alerts,
+    bulk,
+    commands,
+    dead_letters,
+    doctor,
+    groups,
+    stats,
+    tasks,
+)
+from roundsman.inspector.documents.constraints import Instant, Keyword
+from roundsman.model.events import CommandKind
+from roundsman_console import documents as console
+from tools.field_pages import docstrings
+
+ROOT = Path(__file__).resolve().parents[1]
+SCHEMAS = ROOT / "docs" / "schemas"
+DRAFT = "https://json-schema.org/draft/2020-12/schema"
+WIDTH = 99
+"""The maximum length of a line of a schema, without the comma at its end."""
+
+Schema: TypeAlias = dict[str, object]
+
+DOCUMENTS: Mapping[str, object] = {
+    "agents": agents.AgentListDocument,
+    "alerts": alerts.AlertListDocument,
+    "answer": commands.AnswerDocument,
+    "bulk ls": bulk.BulkRunListDocument,
+    "bulk resume": bulk.BulkRunDocument,
+    "bulk show": bulk.BulkRunDocument,
+    "bulk stop": bulk.BulkRunStopDocument,
+    "cost": console.CostDocument,
+    "demo": console.DemoDocument,
+    "dlq drop": dead_letters.DroppedDeadLetterDocument,
+    "dlq ls": dead_letters.DeadLetterListDocument,
+    "dlq redrive": dead_letters.RedriveDocument,
+    "dlq show": dead_letters.DeadLetterDetailsDocument,
+    "doctor": doctor.ReportDocument,
+    "export": console.ExportDocument,
+    "groups ls": groups.GroupListDocument,
+    "groups show": groups.GroupDetailsDocument,
+    "hold": agents.AgentHeldDocument,
+    "local down": console.LocalDownDocument,
+    "local status": console.LocalStatusDocument,
+    "local up": console.LocalUpDocument,
+    "ls": tasks.TaskPageDocument,
+    "rejected drop": dead_letters.RejectionDocument,
+    "rejected ls": dead_letters.RejectionListDocument,
+    "rejected resend": dead_letters.ResendDocument,
+    "rejected show": dead_letters.RejectionDocument,
+    "release": agents.AgentReleasedDocument,
+    "services": console.ServicesDocument,
+    "show": tasks.TaskDocument,
+    "stats": stats.StatsDocument,
+    "submit": console.SubmitDocument,
+    "timeline": tasks.TimelineDocument,
+    "watch": stats.WatchDocument,
+    "why": tasks.DiagnosisDocument,
+    **dict.fromkeys(
+        get_args(CommandKind),
+        commands.CommandDocument | bulk.DryRunDocument | bulk.BulkRunDocument,
+    ),
+}
+"""The type of what each command prints with --json: a TypedDict, or a union of several."""
+
+COMMAND_RESULT = (
+    "The result of the command for one order; for several orders, the dry run or the bulk run."
+)
+
+NAMES: Mapping[object, str] = {
+    str: "string",
+    int: "integer",
+    float: "number",
+    bool: "boolean",
+    NoneType: "null",
+}
+NAMED: Mapping[object, str] = {Instant: "Instant"}
+"""The type aliases that a schema defines by name if it uses them more than once."""
+
+
+def schema_of(command: str) -> Schema:
+    """Return the schema of what the command prints, for example `bulk ls`.
+
+    Types that the document uses more than once are in its `$defs`. Raises TypeError for a type that
+    has no equivalent in JSON.
+    """
+    hint = DOCUMENTS[command]
+    fixed = {"command": command} if command in get_args(CommandKind) else {}
+    first = _Types(fixed, ())
+    first.document(hint)
+    types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])
+    schema = {"$schema": DRAFT, "title": f"roundsman {command} --json", **types.document(hint)}
+    return {**schema, "$defs": types.defs} if types.defs else schema
+
+
+class _Types:
+    """Converts the types of one document to schemas."""
+
+    def __init__(self, fixed: Mapping[str, str], shared: Collection[str]) -> None:
+        self.fixed = fixed
+        """The values of fields that are the same in each document of the schema."""
+        self.shared = shared
+        """The names of the types that are defined in `defs`."""
+        self.defs: Schema = {}
+        self.uses = Counter[str]()
+        """How often each named type was used."""
+
+    def document(self, hint: object) -> Schema:
+        """Return the schema of a whole document."""
+        if not isinstance(hint, UnionType):
+            return self._definition(hint)
+        return {
+            "type": "object",
+            "description": COMMAND_RESULT,
+            "additionalProperties": True,  # each of the alternatives names its fields
+            **self._definition(hint),
+        }
+
+    def _schema(self, hint: object) -> Schema:
+        """Return the schema of a value; a reference if its type is shared."""
+        name = _name(hint)
+        if name is None:
+            return self._definition(hint)
+        self.uses[name] += 1
+        if name not in self.shared:
+            return self._definition(hint)
+        if name not in self.defs:
+            self.defs[name] = {}  # keeps its place before the types that it uses
+            self.defs[name] = self._definition(hint)
+        return {"$ref": f"#/$defs/{name}"}
+
+    def _definition(self, hint: object) -> Schema:
+        if get_origin(hint) is not None:
+            return self._composed(hint)
+        if isinstance(hint, type) and is_typeddict(hint):
+            return self._object(hint)
+        if isinstance(hint, type) and issubclass(hint, Enum):
+            return {**_one_of([one.value for one in hint]), "description": _text(hint.__doc__)}
+        if hint is object:
+            return {}
+        if hint in NAMES:
+            return {"type": NAMES[hint]}
+        raise TypeError(f"{hint} has no equivalent in JSON")
+
+    def _composed(self, hint: object) -> Schema:
+        origin, arguments = get_origin(hint), get_args(hint)
+        if origin is Annotated:
+            keywords = {one.name: one.value for one in arguments[1:] if isinstance(one, Keyword)}
+            return self._schema(arguments[0]) | keywords
+        if origin in (Union, UnionType):
+            return self._choice(arguments)
+        if origin is Literal:
+            return _one_of(arguments)
+        if origin is list:
+            return {"type": "array", "items": self._schema(arguments[0])}
+        if origin is dict:
+            return self._map(*arguments)
+        raise TypeError(f"{hint} has no equivalent in JSON")
+
+    def _choice(self, hints: Sequence[object]) -> Schema:
+        literals = [value for one in hints if get_origin(one) is Literal for value in get_args(one)]
+        others = [one for one in hints if one is not NoneType and get_origin(one) is not Literal]
+        found = [self._schema(one) for one in others]
+        found += [_one_of(literals)] if literals else []
+        if NoneType not in hints:
+            return found[0] if len(found) == 1 else {"oneOf": found}
+        (schema,) = found  # nothing in the documents is null or one of several types
+        match schema:
+            case {"$ref": _}:
+                return {"anyOf": [schema, {"type": "null"}]}
+            case {"enum": list(values)}:
+                return schema | {"enum": [*values, None]}
+            case _:
+                return schema | {"type": [schema["type"], "null"]}
+
+    def _map(self, key: object, value: object) -> Schema:
+        if not (isinstance(key, type) and issubclass(key, Enum)):
+            return {"type": "object", "additionalProperties": self._schema(value)}
+        return _closed({str(one.value): self._schema(value) for one in key})
+
+    def _object(self, document: type) -> Schema:
+        descriptions = _descriptions(document)
+        properties: dict[str, Schema] = {}
+        optional: list[str] = []
+        for name, hint in get_type_hints(document, include_extras=True).items():
+            value = hint
+            if get_origin(value) is NotRequired:
+                optional.append(name)
+                (value,) = get_args(value)
+            fixed = name in self.fixed
+            properties[name] = {"const": self.fixed[name]} if fixed else self._schema(value)
+            if name in descriptions:
+                properties[name] |= {"description": descriptions[name]}
+        return _closed(properties, optional, _text(document.__doc__))
+
+
+def _name(hint: object) -> str | None:
+    """Return the name under which a schema may define the type; None for a type without one."""
+    if isinstance(hint, type) and (is_typeddict(hint) or issubclass(hint, Enum)):
+        return hint.__name__.removesuffix("Document")
+    return NAMED.get(hint) if get_origin(hint) is Annotated else None
+
+
+def _one_of(values: Sequence[object]) -> Schema:
+    return {"const": values[0]} if len(values) == 1 else {"enum": list(values)}
+
+
+def _closed(
+    properties: Mapping[str, Schema], optional: Collection[str] = (), description: str = ""
+) -> Schema:
+    """Return the schema of an object that has no other fields."""
+    return {
+        "type": "object",
+        **({"description": description} if description else {}),
+        "properties": dict(properties),
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+@cache
+def _descriptions(document: type) -> Mapping[str, str]:
+    """Return the docstrings below the fields of a TypedDict and of its bases."""
+    module = sys.modules[document.__module__]
+    definition = _classes(module).get(document.__name__)
+    found: dict[str, str] = {}
+    if definition is None:  # made by a call of TypedDict
+        return found
+    for base in definition.bases:
+        inherited = vars(module).get(base.id) if isinstance(base, ast.Name) else None
+        if isinstance(inherited, type) and is_typeddict(inherited):
+            found |= _descriptions(inherited)
+    return found | docstrings(document)
+
+
+@cache
+def _classes(module: ModuleType) -> dict[str, ast.ClassDef]:
+    tree = ast.parse(inspect.getsource(module))
+    return {one.name: one for one in tree.body if isinstance(one, ast.ClassDef)}
+
+
+def _text(docstring: str | None) -> str:
+    return " ".join((docstring or "").split())
+
+
+def files() -> dict[Path, str]:
+    """Return the up-to-date text of each schema, by its file."""
+    return {
+        SCHEMAS / f"{command.replace(' ', '-')}.json": _laid_out(schema_of(command)) + "\n"
+        for command in sorted(DOCUMENTS)
+    }
+
+
+def _laid_out(value: object, margin: str = "", before: int = 0) -> str:
+    """Return the value as JSON, with each object and array that fits on one line.
+
+    `before` is the number of characters before the value on its line, without the margin.
+    """
+    line = json.dumps(value, ensure_ascii=False)
+    if len(margin) + before + len(line) <= WIDTH:
+        return line
+    inner = f"{margin}  "
+    if isinstance(value, Mapping):
+        names = {name: f"{json.dumps(name)}: " for name in value}
+        parts = [key + _laid_out(value[name], inner, len(key)) for name, key in names.items()]
+        return "{\n" + ",\n".join(inner + part for part in parts) + f"\n{margin}}}"
+    if isinstance(value, list):
+        parts = [_laid_out(one, inner) for one in value]
+        return "[\n" + ",\n".join(inner + part for part in parts) + f"\n{margin}]"
+    return line
+
+
+def out_of_date(wanted: Mapping[Path, str]) -> list[Path]:
+    """Return the files that differ from their `wanted` text, are missing, or are of no command."""
+    present = {path: path.read_text(encoding="utf-8") for path in SCHEMAS.iterdir()}
+    return sorted(path for path in {*wanted, *present} if wanted.get(path) != present.get(path))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Write the schemas; with --check, return 1 if a schema is out of date."""
+    parser = argparse.ArgumentParser(prog="python -m tools.schemas", description=__doc__)
+    parser.add_argument("--check", action="store_true", help="write nothing; fail if out of date")
+    check: bool = parser.parse_args(arguments).check
+    wanted = files()
+    changed = out_of_date(wanted)
+    for path in changed:
+        if check:
+            print(f"{path.name} is out of date: run python -m tools.schemas", file=sys.stderr)
+        elif path in wanted:
+            path.write_text(wanted[path], encoding="utf-8")
+        else:
+            path.unlink()
+    return 1 if check and changed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
