@@ -66,8 +66,8 @@ LOOKING = (
     Mutant(
         name="results-are-not-exported",
         file="console/roundsman_console/cli/export.py",
-        old='if name != "result"',
-        new='if name != "no such"',
+        old='_without("result", step)',
+        new='_without("no such", step)',
         tests=(
             "tests/console/test_exporting.py::test_what_services_answered_is_left_out_unless_told",
         ),
