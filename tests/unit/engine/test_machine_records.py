@@ -8,6 +8,7 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import StepError
 from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import LATER
+from tests.support.fan_out_stories import picking
 from tests.support.machine_world import World, plan, step
 from tests.support.operator_stories import archived
 
@@ -86,11 +87,8 @@ def test_without_its_plan_a_task_ends_for_that_reason_in_words_and_in_its_record
 
 def test_a_step_that_an_inspection_makes_ready_is_watched() -> None:
     """The last item of a fan-out is overdue and is left out; the Start that follows may be lost."""
-    items = step("items", for_each="order.lines", tolerate=0.5, retry=ONCE)
-    world = World(plan(items, step("z", items)), order={"lines": [1, 2]})
-    world.start()
-    done, name = world.task.steps
-    world.succeeds(done)
-    world.overdue(name)
-    assert world.state(name) is ProcessState.SKIPPED
-    assert world.record("z").complete_by == world.now + START_WITHIN
+    world = picking(2, tolerate=0.5)
+    world.succeeds("pick[0]")
+    world.overdue("pick[1]")
+    assert world.state("pick[1]") is ProcessState.SKIPPED
+    assert world.record("ship").complete_by == world.now + START_WITHIN
