@@ -105,6 +105,7 @@ def test_a_retry_that_would_come_after_the_tasks_time_says_so_and_that_of_an_und
     decision = world.fails("a", retry_after=90 * SECOND)
     assert world.record("a").not_before == T0 + 90 * SECOND
     assert "retried at 08:01:30" in decision.reason
+    assert world.record("a").complete_by == T0 + 90 * SECOND + START_WITHIN
 
 
 @pytest.mark.parametrize("known", [True, False])
