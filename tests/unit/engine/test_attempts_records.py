@@ -48,6 +48,14 @@ def test_the_first_claim_is_no_reroute_in_the_history() -> None:
     assert decision.history == ()
 
 
+def test_a_step_that_is_claimed_waits_for_nothing_more() -> None:
+    world = started()
+    world.fails("a", retry_after=5 * SECOND)
+    world.wait(5).start()
+    assert world.record("a").under_way
+    assert world.record("a").not_before is None
+
+
 # --- a failure ------------------------------------------------------------------------------------
 
 
@@ -148,6 +156,14 @@ def test_a_wait_without_an_end_is_over_at_once() -> None:
     world.wait(3).reply("a", Outcome.WAITING)
     assert world.record("a").complete_by == world.now
     assert world.record("a").waiting
+
+
+def test_a_callback_that_does_not_come_is_no_backlog_of_the_agents_queue() -> None:
+    world = started(retry=ONCE)
+    world.waits_for_callback("a", 20)
+    assert world.record("a").heard_at == T0
+    seen(world, lag=MINUTE, read_up_to=T0 - 1).overdue("a")
+    assert (world.state("a"), world.record("a").failure_count) == (ProcessState.ERROR, 1)
 
 
 def test_a_second_wait_says_that_the_step_waits_already() -> None:

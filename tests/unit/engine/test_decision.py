@@ -14,10 +14,11 @@ from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError, StepRecord, Termination
 from roundsman.model.workflow import Retry, Undo
-from tests.support.coping_stories import FENCED, SLOW
+from tests.support.coping_stories import FENCED, SLOW, routed
 from tests.support.fan_out_stories import FENCED as FENCED_ITEM
 from tests.support.fan_out_stories import one_is_left_out, picking
 from tests.support.machine_world import T0, World, plan, step
+from tests.support.operator_stories import archived, heard_late, undone
 
 P = ProcessState
 
@@ -160,3 +161,122 @@ def test_an_action_that_is_asked_for_twice_is_asked_for_once() -> None:
     decision.action(InspectAt(T0))
     decision.action(InspectAt(T0 + 1))
     assert decision.unchanged("why").actions == (InspectAt(T0), InspectAt(T0 + 1))
+
+
+# --- what an event keeps --------------------------------------------------------------------------
+
+PARKED = StepRecord(
+    process_state=P.PENDING, held_since=T0, uncounted_calls=3, heartbeat_by=T0, heard_at=T0
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "event", "kept"),
+    [
+        (P.PENDING, StepEvent.HELD, "held calls"),
+        (P.PENDING, StepEvent.UNCLAIMED, "held calls"),
+        (P.PENDING, StepEvent.RETRY_DUE, "held calls"),
+        (P.PENDING, StepEvent.CLAIMED, "calls"),
+        (P.PENDING, StepEvent.RESOLVED_NOT_DONE, "held"),
+        (P.PENDING, StepEvent.SUCCEEDED, ""),
+        (P.PENDING, StepEvent.CONDITION_FALSE, ""),
+        (P.PROCESSING, StepEvent.UNREAD, "calls"),
+        (P.PROCESSING, StepEvent.EXTENDED, "calls heard"),
+        (P.PROCESSING, StepEvent.PROGRESSED, "heard"),
+        (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK, "heard"),
+        (P.PROCESSING, StepEvent.OUT_OF_TIME, ""),
+        (P.PROCESSING, StepEvent.OVERDUE, ""),
+        (P.PROCESSING, StepEvent.FAILED, ""),
+    ],
+)
+def test_an_event_keeps_of_a_wait_and_of_an_attempt_what_goes_on(
+    state: ProcessState, event: StepEvent, kept: str
+) -> None:
+    decision = builder(a=replace(PARKED, process_state=state, waiting=True))
+    decision.move("a", event)
+    record = decision.step("a")
+    assert (record.held_since == T0) is ("held" in kept)
+    assert (record.uncounted_calls == 3) is ("calls" in kept)
+    heard = (record.heartbeat_by, record.heard_at, record.waiting)
+    assert heard == ((T0, T0, True) if "heard" in kept else (None, None, False))
+
+
+# --- the task -------------------------------------------------------------------------------------
+
+
+def test_a_decision_that_only_ends_the_task_is_stored() -> None:
+    world = routed()
+    world.wait(3_590).fails("a")
+    world.start()
+    world.wait(15).inspect()
+    assert world.task.ending is not None
+    assert world.task.ending.undo
+
+
+def test_a_state_that_the_table_does_not_list_is_a_defect() -> None:
+    decision = builder(a=StepRecord(process_state=P.PENDING, started_at=T0))
+    decision.before = decision.task = replace(decision.task, state=TaskState.PENDING)
+    decision.move("a", StepEvent.CLAIMED)
+    with pytest.raises(NoTransition):
+        decision.build(None, TaskEvent.INSPECT)
+
+
+def test_a_task_that_was_cancelled_as_it_stood_is_cancelled_though_its_plan_is_missing() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.cancel(undo=False)
+    world.stored_plan = False
+    world.overdue("a")
+    assert world.task_state() is TaskState.CANCELLED
+
+
+def test_a_task_that_is_cancelled_as_it_stands_names_nothing_that_stays() -> None:
+    world = archived(None)
+    world.cancel(undo=False)
+    assert world.task.ending is not None
+    assert world.task.ending.why == "cancelled by ann"
+
+
+def test_what_stays_is_named_once_however_often_an_ended_task_is_heard_of() -> None:
+    world = heard_late(TaskState.UNDONE)
+    assert world.record("b").effect is Effect.STANDS
+    assert world.task.ending is not None
+    assert world.task.ending.why == "undo asked by ann; without compensation: a, b"
+
+
+def started_statuses(world: World) -> int:
+    return sum(
+        owed.kind == "status" and owed.name == "started"
+        for before, _, decision in world.decisions
+        for owed in decision.task.owed[len(before.owed) :]
+    )
+
+
+def test_an_application_is_told_once_that_its_order_has_started() -> None:
+    world = undone()
+    assert started_statuses(world) == 1
+    world.resubmit(again=True)
+    world.start()
+    assert world.state("a") is P.PROCESSING
+    assert started_statuses(world) == 1
+
+
+def test_it_is_told_so_once_though_the_step_goes_to_another_agent() -> None:
+    world = routed()
+    world.fails("a")
+    world.start()
+    world.succeeds("a")
+    assert world.record("a").tried == ("first",)
+    assert started_statuses(world) == 1
+
+
+def test_an_end_is_owed_as_a_status_and_an_alert() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    decision = world.is_refused("a")
+    assert [(owed.kind, owed.name) for owed in decision.task.owed] == [
+        ("status", "received"),
+        ("status", "started"),
+        ("alert", "task_archived"),
+        ("status", "failed"),
+    ]

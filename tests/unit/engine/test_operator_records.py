@@ -87,6 +87,7 @@ def test_a_task_that_is_cancelled_without_undo_leaves_a_failed_undo_as_it_is() -
     world = undo_failed("a")
     world.cancel(undo=False)
     assert world.state("a") is ProcessState.UNDO_ERROR
+    assert world.task_state() is TaskState.CANCELLED
 
 
 def test_of_several_failed_undos_those_that_are_named_are_made_again() -> None:
