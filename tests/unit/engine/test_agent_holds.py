@@ -12,10 +12,10 @@ from roundsman.engine.agent_holds import (
     RESUME_SPREAD,
 )
 from roundsman.engine.due import START_WITHIN, due
-from roundsman.model.events import AgentView, HistoryRow, InspectAt, StartTask
+from roundsman.model.events import AgentView, HistoryRow, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, StepError, StepRecord
 from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -405,3 +405,114 @@ def test_a_step_with_another_agent_goes_there_at_once_where_nothing_has_happened
     decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
     assert requests_in(decision) == ["a"]
     assert world.record("a").agent == "second"
+
+
+# --- what is given back, in the record ------------------------------------------------------------
+
+
+def excused_once(world: World) -> World:
+    """The first attempt of `a` was never read, so that it was not counted."""
+    world.agents = {f"{agent}/normal": AgentView(read_up_to=T0 - 1) for agent in ("worker", *TWO)}
+    world.overdue("a")
+    world.agents = {}
+    world.start()
+    assert (world.record("a").uncounted_timeouts, world.record("a").outcome_unknown) == (0, True)
+    world.task = replace(
+        world.task, steps={"a": replace(world.record("a"), uncounted_timeouts=2), **others(world)}
+    )
+    return world
+
+
+def others(world: World) -> dict[str, StepRecord]:
+    return {name: record for name, record in world.task.steps.items() if name != "a"}
+
+
+def test_given_back_in_an_ending_task_a_step_keeps_what_is_known_and_proven() -> None:
+    world = World(plan(step("a"), step("b"), on_failure=Archive()))
+    world.start()
+    excused_once(world).is_refused("b")
+    world.gives_back("a", effect=Effect.NONE)
+    record = world.record("a")
+    assert (record.effect, record.outcome_unknown) == (Effect.NONE, True)
+    assert record.uncounted_timeouts == 0
+
+
+def test_given_back_with_proof_a_step_moves_on_and_keeps_what_is_known() -> None:
+    world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    excused_once(world)
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert "a: given back by its agent, which proves that nothing happened" in decision.reason
+    record = world.record("a")
+    assert (record.agent, record.under_way) == ("second", True)
+    assert (record.outcome_unknown, record.uncounted_timeouts) == (True, 0)
+
+
+def test_a_step_moves_on_with_proof_and_another_agent_and_waits_without_either() -> None:
+    for agents, effect, waits in [
+        (TWO, Effect.NONE, False),
+        (TWO, None, True),
+        (("only",), Effect.NONE, True),
+    ]:
+        world = World(plan(step("a", agents=agents)))
+        world.start()
+        world.gives_back("a", effect=effect)
+        assert (world.record("a").not_before is not None) is waits, (agents, effect)
+        assert (world.record("a").held_since is not None) is waits, (agents, effect)
+
+
+def test_a_hold_without_a_message_is_named_by_its_type() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    decision = world.reply("a", Outcome.HELD, error=StepError("Busy", ""))
+    assert "a: held: Busy; looks again at" in decision.reason
+
+
+def test_calls_that_were_given_back_are_counted_and_others_are_not() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    for called, counted in [(True, 1), (False, 1), (True, 2)]:
+        world.gives_back("a", called=called)
+        assert world.record("a").uncounted_calls == counted
+        world.wait(60).inspect()
+        world.start()
+
+
+@pytest.mark.parametrize(
+    ("calls", "called", "counts"),
+    [
+        (MAX_UNCOUNTED_CALLS - 1, True, False),
+        (MAX_UNCOUNTED_CALLS, False, False),
+        (MAX_UNCOUNTED_CALLS, True, True),
+    ],
+)
+def test_so_many_calls_that_were_given_back_are_a_failure(
+    calls: int, called: bool, counts: bool
+) -> None:
+    world = World(plan(step("a")))
+    world.start()
+    record = replace(world.record("a"), uncounted_calls=calls)
+    world.task = replace(world.task, steps={"a": record})
+    world.gives_back("a", called=called)
+    assert (world.record("a").failure_count == 1) is counts
+
+
+@pytest.mark.parametrize(("free", "resumes"), [((), False), (("second",), True), (TWO, True)])
+def test_a_step_resumes_once_one_of_its_agents_takes_work(
+    free: tuple[str, ...], resumes: bool
+) -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.hold("first", 600).hold("second", 600).start()
+    for agent in free:
+        world.release(agent)
+    world.wait(15).inspect()
+    assert (world.record("a").not_before is None) is resumes
+
+
+def test_a_step_that_waits_for_its_next_attempt_is_not_resumed_by_what_is_known_of_agents() -> None:
+    world = World(plan(step("a")))
+    world.agents = {"worker/normal": AgentView(read_up_to=T0)}
+    world.start()
+    world.fails("a", retry_after=60 * SECOND)
+    before = world.task
+    assert world.wait(30).inspect().task is before

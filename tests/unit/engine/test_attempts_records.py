@@ -1,5 +1,6 @@
 """What an attempt leaves behind: the record, the history and the reason, after each way it ends."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -14,7 +15,7 @@ from roundsman.model.queue_lag import MARK_INTERVAL, UNCERTAINTY
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect, StepError
 from roundsman.model.workflow import Compensation, Retry, Undo, Wait
-from tests.support.coping_stories import FENCED, ONCE, SLOW, routed
+from tests.support.coping_stories import FENCED, ONCE, SLOW, UNFENCED, routed
 from tests.support.machine_world import T0, World, plan, step
 
 TWICE = Retry(max_attempts=2)
@@ -275,11 +276,17 @@ def test_an_unread_first_attempt_may_have_taken_effect_all_the_same() -> None:
 
 
 def test_an_attempt_that_was_given_more_time_is_requeued_with_a_row_and_a_new_count() -> None:
-    world = extended_by_backlog()
+    world = World(plan(SLOW))
+    world.start()
+    world.fails("a", retry_after=0)
+    world.start()
+    seen(world, lag=20 * SECOND, reads=T0 + MINUTE, read_up_to=T0 + 2 * MINUTE)
+    world.wait(10).inspect()
+    assert (world.record("a").under_way, world.record("a").uncounted_timeouts) == (True, 1)
     world.extend(60, "a")
     world.agents = {}
     decision = world.wait_until(world.record("a").overdue_at).inspect()
-    assert rows(decision)[:1] == [("requeued", 1)]
+    assert rows(decision) == [("requeued", 2)]
     assert "given 60 s more; asked again, no attempt counted" in decision.reason
     assert world.record("a").uncounted_timeouts == 0
 
@@ -317,6 +324,32 @@ def test_a_ready_step_that_nobody_has_started_is_watched_from_now_on() -> None:
     decision = world.wait_until(first).inspect()
     assert "a: was not started in time; started again" in decision.reason
     assert world.record("a").complete_by == world.now + START_WITHIN
+
+
+def undo_of_a_step_with_heartbeats() -> World:
+    """An undo of 30 s has no heartbeat, though its step has one; it is under way."""
+    compensation = Compensation(
+        complete_within=timedelta(seconds=30), fences_late_performs=True, retry=ONCE
+    )
+    world = World(plan(replace(SLOW, compensation=compensation), on_failure=Undo()))
+    world.start()
+    world.is_refused("a")
+    assert (world.record("a").under_way, world.record("a").heartbeat_by) == (True, None)
+    return world
+
+
+def test_an_undo_in_a_backlog_is_waited_for_by_its_own_time() -> None:
+    world = undo_of_a_step_with_heartbeats()
+    seen(world, lag=20 * SECOND, reads=T0, read_up_to=T0 + 10 * SECOND).overdue("a")
+    assert world.record("a").complete_by == T0 + (20 + 30) * SECOND
+
+
+def test_an_undo_with_its_own_time_is_not_taken_for_an_extended_one() -> None:
+    world = undo_of_a_step_with_heartbeats()
+    for counted in (False, True):
+        seen(world, unread=True).overdue("a")
+        assert (world.state("a") is ProcessState.UNDO_ERROR) is counted
+        world.start()
 
 
 # --- perhaps never sent ---------------------------------------------------------------------------
@@ -367,6 +400,24 @@ def test_an_attempt_with_added_time_or_a_heartbeat_is_not_taken_for_an_extended_
     world.start()
     world.wait(10).inspect()
     assert (world.record("a").failure_count, world.record("a").uncounted_timeouts) == (1, 0)
+
+
+def test_an_attempt_with_time_added_by_a_person_is_not_taken_for_an_extended_one() -> None:
+    world = started(retry=TWICE, compensation=UNFENCED)
+    world.extend(20, "a")
+    world.overdue("a")
+    world.start()
+    assert world.record("a").granted == 20 * SECOND
+    for counted in (0, 1):
+        seen(world, unread=True).overdue("a")
+        assert world.record("a").failure_count == counted
+        world.start()
+
+
+def test_a_queue_of_which_no_mark_is_known_excuses_nothing() -> None:
+    world = started()
+    seen(world, lag=MINUTE).overdue("a")
+    assert world.record("a").failure_count == 1
 
 
 def test_an_extended_attempt_is_excused_once_more_than_it_was_waited_for() -> None:
