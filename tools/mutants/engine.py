@@ -288,17 +288,25 @@ class Check:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         """Check the mutants instead of running the tests."""
+        try:
+            self._check(session)
+        except CheckFailed as problem:
+            print(problem)
+        return True
+
+    def _check(self, session: pytest.Session) -> None:
         if session.testsfailed:
             raise CheckFailed("the tests cannot be collected")
         modules = [importlib.import_module(f"{self.package}.{name}") for name in self.modules]
         mutants = [mutant for module in modules for mutant in mutants_of(module)]
-        quick = [item for item in session.items if not is_slow(item)]
-        slow = [item for item in session.items if is_slow(item)]
+        named = {item.nodeid: item for item in session.items}
+        exploring = {entry.held_by for entry in self.listed.values()}
+        slow = [item for item in session.items if is_slow(item) or item.nodeid in exploring]
+        quick = [item for item in session.items if item not in slow]
         coverage = self.tests.coverage(quick, [str(module.__file__) for module in modules])
         print(f"{len(mutants)} mutants; {len(quick)} quick tests, {len(slow)} slow ones")
         killers = self._judge([(each, covering(each, quick, coverage)) for each in mutants])
         alive = [mutant for mutant in mutants if killers[mutant.id] is None]
-        named = {item.nodeid: item for item in session.items}
         held = self._judge(
             [
                 (mutant, [named[entry.held_by]])
@@ -317,7 +325,6 @@ class Check:
             "survivors with a reason": sum(mutant.id in self.listed for mutant in alive),
             "failed": len(self.problems),
         }
-        return True
 
     def run(self, tests: Sequence[str]) -> bool:
         """Collect the tests and check the mutants. Returns False if that is not possible."""

@@ -516,3 +516,92 @@ def test_a_step_that_waits_for_its_next_attempt_is_not_resumed_by_what_is_known_
     world.fails("a", retry_after=60 * SECOND)
     before = world.task
     assert world.wait(30).inspect().task is before
+
+
+def test_a_step_that_is_parked_keeps_what_is_known_and_counted() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.overdue("a")
+    known = replace(world.record("a"), uncounted_calls=3, uncounted_timeouts=2, effect=Effect.NONE)
+    world.task = replace(world.task, steps={"a": known})
+    world.hold("worker", 600).start()
+    record = world.record("a")
+    assert record.held_since == world.now
+    assert (record.outcome_unknown, record.effect) == (True, Effect.NONE)
+    assert (record.uncounted_calls, record.uncounted_timeouts) == (3, 0)
+
+
+def test_an_undo_that_is_parked_says_so_and_gives_its_ending_task_no_time() -> None:
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    ends_at = world.task.complete_by
+    world.is_refused("a")
+    decision = world.hold("worker", 600).gives_back("a")
+    assert "a (undo): held: the breaker of worker is open; looks again at" in decision.reason
+    assert (world.task.complete_by, world.task.held_until) == (ends_at, None)
+
+
+@pytest.mark.parametrize("agents", [TWO, ("first",)])
+def test_a_step_that_may_have_happened_says_why_it_does_not_go_to_another_agent(
+    agents: tuple[str, ...],
+) -> None:
+    world = World(plan(step("a", agents=agents)))
+    world.start()
+    decision = world.hold("first", 600).gives_back("a", called=True)
+    stays = "; it may have happened, so it stays at first until that is known"
+    assert (stays in decision.reason) is (agents == TWO)
+
+
+def test_a_step_with_a_proof_that_is_parked_at_both_agents_is_not_said_to_stay() -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.start()
+    decision = world.hold("first", 600).hold("second", 600).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").held_since == world.now
+    assert "it may have happened" not in decision.reason
+
+
+def test_a_hold_is_one_row_of_the_history_until_the_step_has_another_error() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=9))))
+    world.start()
+    world.fails("a", retry_after=0)
+    world.start()
+    decision = world.gives_back("a")
+    assert [(row.kind, row.attempt) for row in decision.history] == [("held", 2)]
+    world.wait(60).start()
+    decision = world.gives_back("a")
+    assert decision.history == ()
+    assert decision.reason.startswith("a: held: the breaker of worker is open")
+    world.wait(60).start()
+    world.fails("a", retry_after=0)
+    world.start()
+    decision = world.gives_back("a")
+    assert [(row.kind, row.attempt) for row in decision.history] == [("held", 3)]
+
+
+def test_a_step_that_is_parked_again_while_it_waits_is_no_new_row() -> None:
+    world = World(plan(step("a")))
+    world.hold("worker", 3_600).start()
+    world.task = replace(world.task, steps={"a": replace(world.record("a"), error=None)})
+    world.wait_until(world.record("a").not_before)
+    assert world.start().history == ()
+
+
+def test_with_proof_a_step_moves_on_if_any_of_the_other_agents_takes_work() -> None:
+    three = ("first", "second", "third")
+    for busy, moves in [((), True), (("second",), True), (("second", "third"), False)]:
+        world = World(plan(step("a", agents=three)))
+        world.start()
+        for agent in ("first", *busy):
+            world.hold(agent, 600)
+        world.gives_back("a", effect=Effect.NONE)
+        assert (world.record("a").agent is not None) is moves
+
+
+def test_an_undo_is_not_said_to_stay_where_it_is() -> None:
+    world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    world.ask_undo()
+    world.is_refused("a")
+    decision = world.hold("first", 600).gives_back("a")
+    assert "a (undo): held" in decision.reason
+    assert "it may have happened" not in decision.reason

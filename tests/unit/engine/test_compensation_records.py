@@ -41,7 +41,9 @@ def test_what_was_proven_of_a_perform_is_not_known_of_its_undo() -> None:
 
 def test_an_unfenced_undo_is_started_in_time_counted_from_the_end_of_its_wait() -> None:
     world = failing(UNFENCED)
-    world.is_refused("a")
+    world.fails("a", retry_after=9 * SECOND)
+    assert world.record("a").acts_until == T0 + 30 * SECOND
+    world.ask_undo()
     record = world.record("a")
     assert record.not_before == T0 + 30 * SECOND + SKEW
     assert record.complete_by == record.not_before + START_WITHIN
