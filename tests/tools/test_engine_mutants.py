@@ -41,6 +41,10 @@ def first(numbers: list[int]) -> int | None:
 
 WORDS = dict({State.DONE: "over"}, most=LIMIT)
 
+class Problem(Exception):
+    def __init__(self, why: str) -> None:
+        super().__init__(f"{why}: closed")
+
 class Box:
     def __init__(self) -> None:
         self.open = True
@@ -153,6 +157,13 @@ def test_a_mutated_property_is_seen_by_the_objects_there_are(shop: Path) -> None
     assert not box.full
     one("rules.Box.full", "True").activate()
     assert box.full
+
+
+def test_a_method_that_calls_its_base_no_more_is_another_function(shop: Path) -> None:
+    rules = imported("shop.rules")
+    assert rules.Problem("no").args == ("no: closed",)
+    one("rules.Problem.__init__", "pass").activate()
+    assert rules.Problem("no").args == ("no",)
 
 
 def test_a_mutated_table_is_seen_by_importers_and_by_tables_made_of_it(shop: Path) -> None:

@@ -70,8 +70,7 @@ class Generated:
         if self.is_table:
             _rebind(self.module, code)
         else:
-            name = self.id.function.split(".", 1)[1]
-            _function(self.module, name).__code__ = _code_of(code, name)
+            _replace_code(self.module, self.id.function.split(".", 1)[1], code)
 
 
 def mutants_of(module: ModuleType) -> list[Generated]:
@@ -222,15 +221,22 @@ def _text(node: ast.AST | None) -> str:
     return " ".join(ast.unparse(node).split())
 
 
-def _function(module: ModuleType, name: str) -> FunctionType:
-    """Return a function or a method of the module by its qualified name."""
+def _replace_code(module: ModuleType, name: str, code: CodeType) -> None:
+    """Give a function or a method of the module, by its qualified name, its code in `code`."""
+    owner: object = None
     found: object = module
     for part in name.split("."):
-        found = vars(found)[part]
-    found = found.fget if isinstance(found, property) else found
-    if not isinstance(found, FunctionType):
+        owner, found = found, vars(found)[part]
+    function = found.fget if isinstance(found, property) else found
+    if not isinstance(function, FunctionType):
         raise TypeError(f"{name} of {module.__name__} is no plain function")
-    return found
+    new = _code_of(code, name)
+    if new.co_freevars == function.__code__.co_freevars:
+        function.__code__ = new
+    else:  # a call of super() was left out: the code can only be that of another function
+        other = FunctionType(new, function.__globals__, argdefs=function.__defaults__)
+        other.__kwdefaults__ = function.__kwdefaults__
+        setattr(owner, function.__name__, other)
 
 
 def _code_of(code: CodeType, name: str) -> CodeType:

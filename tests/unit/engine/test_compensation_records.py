@@ -9,11 +9,12 @@ from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Effect
 from roundsman.model.workflow import Compensation, Retry, Undo
 from tests.support.coping_stories import FENCED, ONCE, routed
-from tests.support.fan_out_stories import one_is_left_out_and_undone
+from tests.support.fan_out_stories import one_is_left_out
 from tests.support.machine_world import T0, World, plan, step
 
 THREE = ("first", "second", "third")
 UNFENCED = Compensation()
+FENCED_TWICE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=2))
 THRICE = Compensation(fences_late_performs=True, retry=Retry(max_attempts=3))
 
 
@@ -94,26 +95,27 @@ def test_an_undone_step_has_its_end_and_neither_an_error_nor_a_wait() -> None:
 
 
 def test_an_item_that_is_undone_and_left_out_has_its_end_and_a_row() -> None:
-    world = one_is_left_out_and_undone()
-    decision = next(
-        decision
-        for _, _, decision in world.decisions
-        if any("undone, and left out" in row.reason for row in decision.history)
-    )
-    assert kinds(decision) == ["undone"]
+    world = one_is_left_out(FENCED_TWICE)
+    world.fails("pick[1]", retry_after=60 * SECOND)
+    assert world.record("pick[1]").not_before is not None
+    decision = world.wait(7).resolve("pick[1]")
+    assert world.state("pick[1]") is ProcessState.SKIPPED
+    assert kinds(decision) == ["undone", "resolve"]
     record = world.record("pick[1]")
-    assert (record.finished_at, record.not_before) == (decision.history[0].at, None)
+    assert (record.finished_at, record.not_before) == (world.now, None)
 
 
 def test_a_step_that_is_settled_begins_afresh_at_the_next_agent() -> None:
-    world = routed(attempts=2)
-    for _ in range(2):
-        world.fails("a", retry_after=0)
-        world.start()
-    assert world.state("a") is ProcessState.UNDOING
+    made = step("a", agents=("first", "second"), compensation=THRICE, retry=ONCE)
+    world = World(plan(made, on_failure=Undo()))
+    world.start()
+    world.fails("a")
+    world.start()
+    world.fails("a", retry_after=0)
+    world.start()
     world.agents = {"first/normal": AgentView(read_up_to=world.now - 1)}
     world.overdue("a")
-    assert world.record("a").uncounted_timeouts == 1
+    assert (world.record("a").failure_count, world.record("a").uncounted_timeouts) == (1, 1)
     world.start()
     decision = world.wait(1).resolve("a")
     record = world.record("a")
