@@ -59,6 +59,20 @@ def test_a_request_for_an_item_may_act_for_as_long_as_its_steps_patience() -> No
     assert world.record("pick[1]").acts_until == T0 + (1 + PATIENCE) * 30 * SECOND
 
 
+def test_without_its_plan_a_request_may_act_until_its_complete_by() -> None:
+    claimed = StepRecord(process_state=P.PROCESSING, started_at=T0, complete_by=T0 + 30 * SECOND)
+    task = replace(builder(a=claimed).task, steps={"a": claimed, "gone": claimed})
+    fenced = plan(step("a", compensation=FENCED))
+    with_plan, without = DecisionBuilder(task, T0, fenced), DecisionBuilder(task, T0)
+    assert with_plan.acts_until("a") == T0 + (1 + PATIENCE) * 30 * SECOND
+    assert without.acts_until("a") == T0 + 30 * SECOND
+    assert with_plan.acts_until("gone") == T0 + 30 * SECOND
+
+
+def test_a_step_that_failed_before_any_request_has_none_that_may_act() -> None:
+    assert builder(a=StepRecord(process_state=P.ERROR)).acts_until("a") is None
+
+
 def test_no_undo_waits_for_the_end_of_its_own_requests() -> None:
     world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
     world.start()

@@ -4,10 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from roundsman.engine.effects import is_to_undo, may_have_taken_effect
+from roundsman.engine.effects import (
+    is_to_undo,
+    left_to_undo,
+    may_have_taken_effect,
+    without_compensation,
+)
 from roundsman.model.states import ProcessState
 from roundsman.model.task import AfterUndo, StepRecord
-from tests.support.machine_world import T0
+from roundsman.model.workflow import Compensation
+from tests.support.machine_world import T0, plan, step
 
 P = ProcessState
 LEFT_OUT = StepRecord(started_at=T0, after_undo=AfterUndo.SKIPPED)
@@ -32,3 +38,20 @@ def test_what_was_ever_claimed_may_stand_until_it_is_undone(
 ) -> None:
     assert may_have_taken_effect(record) is may_stand
     assert is_to_undo(record) is to_undo
+
+
+def test_of_the_steps_of_the_plan_those_are_named_whose_effects_stay_or_are_to_be_undone() -> None:
+    compensated = step("a", compensation=Compensation())
+    made = plan(compensated, step("b"), step("c"), step("d"), step("e", compensation=None))
+    claimed = StepRecord(process_state=P.PROCESSED, started_at=T0)
+    steps = {
+        "a": claimed,
+        "b": claimed,
+        "c": StepRecord(process_state=P.PENDING),
+        "d": StepRecord(process_state=P.PENDING, round=2),
+        "gone": claimed,
+    }
+    assert without_compensation(made, steps) == ["b", "d"]
+    assert left_to_undo(made, steps) == ["a"]
+    settled = {**steps, "a": StepRecord(process_state=P.UNDONE, started_at=T0)}
+    assert left_to_undo(made, settled) == []
