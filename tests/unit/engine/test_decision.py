@@ -278,9 +278,12 @@ def test_an_application_is_told_once_that_its_order_has_started() -> None:
 def test_it_is_told_so_once_though_the_step_goes_to_another_agent() -> None:
     world = routed()
     world.fails("a")
-    world.start()
+    world.hold("second", 60).start()
     world.succeeds("a")
-    assert world.record("a").tried == ("first",)
+    record = world.record("a")
+    assert (record.tried, record.started_at, record.under_way) == (("first",), None, False)
+    world.release("second").wait(90).start()
+    assert world.record("a").under_way
     assert started_statuses(world) == 1
 
 

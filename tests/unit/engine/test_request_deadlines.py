@@ -63,3 +63,23 @@ def test_a_long_queue_gives_patience_to_a_request_of_one_agent_without_heartbeat
     assert patience_behind(made(a), PERFORM, long) == behind * SECOND
     assert patience_behind(made(a), PERFORM, short) == 0
     assert patience_behind(made(a), UNDO, long) == 0
+
+
+def test_a_queue_is_behind_from_a_quarter_of_the_steps_time_on() -> None:
+    a = made(step("a", compensation=UNFENCED))
+    quarter = 30 * SECOND // 4
+    assert patience_behind(a, PERFORM, quarter) == PATIENCE * 30 * SECOND
+    assert patience_behind(a, PERFORM, quarter - 1) == 0
+
+
+def test_a_step_that_waits_for_its_callback_has_no_patience() -> None:
+    a = made(step("a", compensation=FENCED))
+    record = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0, waiting=True)
+    assert ends_at(a, record, T0, LATE) == T0
+
+
+def test_patience_ends_with_the_task_and_takes_nothing_from_the_complete_by() -> None:
+    a = made(step("a", compensation=FENCED))
+    record = StepRecord(process_state=ProcessState.PROCESSING, started_at=T0)
+    assert ends_at(a, record, T0, T0 + 7 * SECOND) == T0 + 7 * SECOND
+    assert ends_at(a, record, T0, T0 - 7 * SECOND) == T0
