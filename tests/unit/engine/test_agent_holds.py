@@ -558,6 +558,7 @@ def test_a_step_with_a_proof_that_is_parked_at_both_agents_is_not_said_to_stay()
     decision = world.hold("first", 600).hold("second", 600).gives_back("a", effect=Effect.NONE)
     assert world.record("a").held_since == world.now
     assert "it may have happened" not in decision.reason
+    assert "which proves that nothing happened" not in decision.reason
 
 
 def test_a_hold_is_one_row_of_the_history_until_the_step_has_another_error() -> None:
@@ -605,3 +606,61 @@ def test_an_undo_is_not_said_to_stay_where_it_is() -> None:
     decision = world.hold("first", 600).gives_back("a")
     assert "a (undo): held" in decision.reason
     assert "it may have happened" not in decision.reason
+
+
+def test_a_parked_step_says_why_by_the_first_hold_that_has_a_reason() -> None:
+    until = T0 + 60 * SECOND
+    world = World(plan(step("a", agents=TWO)))
+    world.agents = {
+        "first/normal": AgentView(held_until=until),
+        "second/normal": AgentView(held_until=until, held_why="second is held by bob"),
+    }
+    world.start()
+    assert world.record("a").error == StepError("Held", "second is held by bob")
+
+
+def test_a_step_that_is_given_back_without_a_reason_is_held_for_the_usual_one() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.reply("a", Outcome.HELD)
+    assert world.record("a").error == StepError("Held", "its agent takes no work")
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_what_was_called_or_heard_of_before_it_was_given_back_may_have_happened(
+    ending: bool,
+) -> None:
+    a = step("a", heartbeat_within=timedelta(seconds=10), complete_within=timedelta(minutes=1))
+    for heard, called in [(False, False), (True, False), (False, True)]:
+        world = World(plan(a, step("b"), on_failure=Archive()))
+        world.start()
+        if heard:
+            world.wait(1).shows_progress("a")
+        if ending:
+            world.is_refused("b")
+        world.gives_back("a", called=called)
+        assert world.record("a").outcome_unknown is (heard or called)
+
+
+def test_a_step_that_was_called_and_proven_moves_on_and_is_not_known() -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.start()
+    world.hold("first", 600).gives_back("a", called=True, effect=Effect.NONE)
+    assert (world.record("a").agent, world.record("a").outcome_unknown) == ("second", True)
+
+
+def test_only_a_proof_that_a_perform_had_no_effect_is_taken_of_what_is_given_back() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.gives_back("a", effect=Effect.STANDS)
+    assert world.record("a").effect is None
+
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    assert world.record("a").under_way
+    world.gives_back("a", called=True, effect=Effect.NONE)
+    assert world.state("a") is ProcessState.UNDOING
+    assert (world.record("a").effect, world.record("a").outcome_unknown) == (None, False)
