@@ -13,7 +13,8 @@ BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 REPORTS := .cache/reports
 # How many orders of random stories `make verify` runs. To try it in little, it takes fewer of them,
-# TEST_ARGS for pytest, and MUTANTS="--only NAME"; such a run is no proof, and is written nowhere.
+# TEST_ARGS for pytest, MUTANTS="--only NAME" and ENGINE_MUTANTS="--only MODULE"; such a run is no
+# proof, and is written nowhere.
 SOAK_ORDERS ?= 100000
 BEHIND := nice -n 15
 # Each part of `make verify` leaves here what it counted; all passed, docs/verified.json says so.
@@ -24,7 +25,7 @@ JUNIT := -o junit_family=xunit1 --junit-xml
 PATIENT := -o faulthandler_timeout=7200
 VERIFIED := $(BIN)/python -m tools.verified
 SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 100000,$(SOAK_ORDERS)),SOAK_ORDERS) \
-	$(if $(strip $(MUTANTS)),MUTANTS))
+	$(if $(strip $(MUTANTS)),MUTANTS) $(if $(strip $(ENGINE_MUTANTS)),ENGINE_MUTANTS))
 
 # pip's own environment and user settings stay in force (mirrors, certificates); only its chatter goes.
 PIP := $(BIN)/python -m pip --disable-pip-version-check
@@ -106,8 +107,14 @@ verify-processor:
 	  $(BIN)/python -m pytest $(PATIENT) -n 2 -m "verify and not engine and not stack" $(JUNIT)=$(VERIFY)/proof.xml $(TEST_ARGS)
 	@$(BEHIND) $(VERIFIED) part mutants $(VERIFY)/mutants.json -- \
 	  $(BIN)/python -m tools.mutation_check --report $(VERIFY)/mutants.json $(MUTANTS)
+	@$(BEHIND) $(VERIFIED) part engine-mutants $(VERIFY)/engine-mutants.json -- \
+	  $(BIN)/python -m tools.mutants.engine --report $(VERIFY)/engine-mutants.json $(ENGINE_MUTANTS)
 	@$(BEHIND) $(VERIFIED) part soak $(VERIFY)/soak.json -- \
 	  $(BIN)/python -m tools.soak --orders $(SOAK_ORDERS) --report $(VERIFY)/soak.json
+
+.PHONY: mutants
+mutants: $(INSTALLED) ## Check that a unit test notices each change of the engine (ARGS="--only routing")
+	@$(BEHIND) $(BIN)/python -m tools.mutants.engine $(ARGS)
 
 .PHONY: soak
 soak: $(INSTALLED) ## Run random stories of orders in memory (MINUTES=10, or ARGS="--orders 100000 --seed 7")

@@ -31,7 +31,7 @@ from tools.totals import totals_of
 PROJECT = Path(__file__).resolve().parent.parent
 ACCOUNT = Path("docs/verified.json")
 REPORTS = Path(".cache/reports/verify")
-PARTS = ("in-process", "servers", "proof", "mutants", "soak")
+PARTS = ("in-process", "servers", "proof", "mutants", "engine-mutants", "soak")
 """The parts of `make verify`; a run without one of them verifies nothing."""
 
 NARROWING = ("PYTEST_ADDOPTS", "CRASH_ONLY", "EXPLORATION_RECORD")

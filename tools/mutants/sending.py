@@ -304,4 +304,34 @@ SENDING = (
         tests=("tests/unit/agents/test_callbacks.py::test_a_token_is_of_its_attempt_and_its_item",),
         why="an answer to one attempt settles another",
     ),
+    Mutant(
+        name="owed-is-cleared",
+        file="layers/core/roundsman/scheduler/owed.py",
+        old="    _clear(task, frozenset(sent + given_up), stands_in, tasks, clock)\n",
+        new="",
+        tests=(
+            "tests/unit/scheduler/test_owed.py::test_an_orders_statuses_come_once_each_and_their_seq_rises",
+        ),
+        why="every status is sent again at every pass",
+    ),
+    Mutant(
+        name="alerts-before-statuses",
+        file="layers/core/roundsman/scheduler/owed.py",
+        old='key=lambda owed: (owed.kind != "alert", owed.seq)',
+        new='key=lambda owed: (owed.kind == "alert", owed.seq)',
+        tests=(
+            "tests/unit/scheduler/test_owed.py::test_requests_go_first_then_alerts_then_statuses",
+        ),
+        why="a slow reply queue delays an alert",
+    ),
+    Mutant(
+        name="an-inspections-claim-is-sent-again",
+        file="layers/core/roundsman/scheduler/scheduler.py",
+        old="if StartTask() not in first.actions and not comes_again:",
+        new="if StartTask() not in first.actions:",
+        tests=(
+            "tests/unit/scheduler/test_redelivery.py::test_what_claims_a_step_and_could_not_send_sends_it_when_it_comes_again",
+        ),
+        why="every retry whose request could not be sent costs an attempt that was never made",
+    ),
 )

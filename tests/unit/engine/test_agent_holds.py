@@ -12,10 +12,10 @@ from roundsman.engine.agent_holds import (
     RESUME_SPREAD,
 )
 from roundsman.engine.due import START_WITHIN, due
-from roundsman.model.events import AgentView, HistoryRow, InspectAt, StartTask
+from roundsman.model.events import AgentView, HistoryRow, InspectAt, Outcome, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
-from roundsman.model.task import Effect, StepError
+from roundsman.model.task import Effect, StepError, StepRecord
 from roundsman.model.workflow import Archive, Retry, Undo
 from tests.support.coping_stories import FENCED, TWO, held, held_after_a_step, held_undo
 from tests.support.machine_world import T0, World, plan, requests_in, step
@@ -405,3 +405,262 @@ def test_a_step_with_another_agent_goes_there_at_once_where_nothing_has_happened
     decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
     assert requests_in(decision) == ["a"]
     assert world.record("a").agent == "second"
+
+
+# --- what is given back, in the record ------------------------------------------------------------
+
+
+def excused_once(world: World) -> World:
+    """The first attempt of `a` was never read, so that it was not counted."""
+    world.agents = {f"{agent}/normal": AgentView(read_up_to=T0 - 1) for agent in ("worker", *TWO)}
+    world.overdue("a")
+    world.agents = {}
+    world.start()
+    assert (world.record("a").uncounted_timeouts, world.record("a").outcome_unknown) == (0, True)
+    world.task = replace(
+        world.task, steps={"a": replace(world.record("a"), uncounted_timeouts=2), **others(world)}
+    )
+    return world
+
+
+def others(world: World) -> dict[str, StepRecord]:
+    return {name: record for name, record in world.task.steps.items() if name != "a"}
+
+
+def test_given_back_in_an_ending_task_a_step_keeps_what_is_known_and_proven() -> None:
+    world = World(plan(step("a"), step("b"), on_failure=Archive()))
+    world.start()
+    excused_once(world).is_refused("b")
+    world.gives_back("a", effect=Effect.NONE)
+    record = world.record("a")
+    assert (record.effect, record.outcome_unknown) == (Effect.NONE, True)
+    assert record.uncounted_timeouts == 0
+
+
+def test_given_back_with_proof_a_step_moves_on_and_keeps_what_is_known() -> None:
+    world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    excused_once(world)
+    decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert "a: given back by its agent, which proves that nothing happened" in decision.reason
+    record = world.record("a")
+    assert (record.agent, record.under_way) == ("second", True)
+    assert (record.outcome_unknown, record.uncounted_timeouts) == (True, 0)
+
+
+def test_a_step_moves_on_with_proof_and_another_agent_and_waits_without_either() -> None:
+    for agents, effect, waits in [
+        (TWO, Effect.NONE, False),
+        (TWO, None, True),
+        (("only",), Effect.NONE, True),
+    ]:
+        world = World(plan(step("a", agents=agents)))
+        world.start()
+        world.gives_back("a", effect=effect)
+        assert (world.record("a").not_before is not None) is waits, (agents, effect)
+        assert (world.record("a").held_since is not None) is waits, (agents, effect)
+
+
+def test_a_hold_without_a_message_is_named_by_its_type() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    decision = world.reply("a", Outcome.HELD, error=StepError("Busy", ""))
+    assert "a: held: Busy; looks again at" in decision.reason
+
+
+def test_calls_that_were_given_back_are_counted_and_others_are_not() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    for called, counted in [(True, 1), (False, 1), (True, 2)]:
+        world.gives_back("a", called=called)
+        assert world.record("a").uncounted_calls == counted
+        world.wait(60).inspect()
+        world.start()
+
+
+@pytest.mark.parametrize(
+    ("calls", "called", "counts"),
+    [
+        (MAX_UNCOUNTED_CALLS - 1, True, False),
+        (MAX_UNCOUNTED_CALLS, False, False),
+        (MAX_UNCOUNTED_CALLS, True, True),
+    ],
+)
+def test_so_many_calls_that_were_given_back_are_a_failure(
+    calls: int, called: bool, counts: bool
+) -> None:
+    world = World(plan(step("a")))
+    world.start()
+    record = replace(world.record("a"), uncounted_calls=calls)
+    world.task = replace(world.task, steps={"a": record})
+    world.gives_back("a", called=called)
+    assert (world.record("a").failure_count == 1) is counts
+
+
+@pytest.mark.parametrize(("free", "resumes"), [((), False), (("second",), True), (TWO, True)])
+def test_a_step_resumes_once_one_of_its_agents_takes_work(
+    free: tuple[str, ...], resumes: bool
+) -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.hold("first", 600).hold("second", 600).start()
+    for agent in free:
+        world.release(agent)
+    world.wait(15).inspect()
+    assert (world.record("a").not_before is None) is resumes
+
+
+def test_a_step_that_waits_for_its_next_attempt_is_not_resumed_by_what_is_known_of_agents() -> None:
+    world = World(plan(step("a")))
+    world.agents = {"worker/normal": AgentView(read_up_to=T0)}
+    world.start()
+    world.fails("a", retry_after=60 * SECOND)
+    before = world.task
+    assert world.wait(30).inspect().task is before
+
+
+def test_a_step_that_is_parked_keeps_what_is_known_and_counted() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.overdue("a")
+    known = replace(world.record("a"), uncounted_calls=3, uncounted_timeouts=2, effect=Effect.NONE)
+    world.task = replace(world.task, steps={"a": known})
+    world.hold("worker", 600).start()
+    record = world.record("a")
+    assert record.held_since == world.now
+    assert (record.outcome_unknown, record.effect) == (True, Effect.NONE)
+    assert (record.uncounted_calls, record.uncounted_timeouts) == (3, 0)
+
+
+def test_an_undo_that_is_parked_says_so_and_gives_its_ending_task_no_time() -> None:
+    world = World(plan(step("a", compensation=FENCED), on_failure=Undo()))
+    world.start()
+    ends_at = world.task.complete_by
+    world.is_refused("a")
+    decision = world.hold("worker", 600).gives_back("a")
+    assert "a (undo): held: the breaker of worker is open; looks again at" in decision.reason
+    assert (world.task.complete_by, world.task.held_until) == (ends_at, None)
+
+
+@pytest.mark.parametrize("agents", [TWO, ("first",)])
+def test_a_step_that_may_have_happened_says_why_it_does_not_go_to_another_agent(
+    agents: tuple[str, ...],
+) -> None:
+    world = World(plan(step("a", agents=agents)))
+    world.start()
+    decision = world.hold("first", 600).gives_back("a", called=True)
+    stays = "; it may have happened, so it stays at first until that is known"
+    assert (stays in decision.reason) is (agents == TWO)
+
+
+def test_a_step_with_a_proof_that_is_parked_at_both_agents_is_not_said_to_stay() -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.start()
+    decision = world.hold("first", 600).hold("second", 600).gives_back("a", effect=Effect.NONE)
+    assert world.record("a").held_since == world.now
+    assert "it may have happened" not in decision.reason
+    assert "which proves that nothing happened" not in decision.reason
+
+
+def test_a_hold_is_one_row_of_the_history_until_the_step_has_another_error() -> None:
+    world = World(plan(step("a", retry=Retry(max_attempts=9))))
+    world.start()
+    world.fails("a", retry_after=0)
+    world.start()
+    decision = world.gives_back("a")
+    assert [(row.kind, row.attempt) for row in decision.history] == [("held", 2)]
+    world.wait(60).start()
+    decision = world.gives_back("a")
+    assert decision.history == ()
+    assert decision.reason.startswith("a: held: the breaker of worker is open")
+    world.wait(60).start()
+    world.fails("a", retry_after=0)
+    world.start()
+    decision = world.gives_back("a")
+    assert [(row.kind, row.attempt) for row in decision.history] == [("held", 3)]
+
+
+def test_a_step_that_is_parked_again_while_it_waits_is_no_new_row() -> None:
+    world = World(plan(step("a")))
+    world.hold("worker", 3_600).start()
+    world.task = replace(world.task, steps={"a": replace(world.record("a"), error=None)})
+    world.wait_until(world.record("a").not_before)
+    assert world.start().history == ()
+
+
+def test_with_proof_a_step_moves_on_if_any_of_the_other_agents_takes_work() -> None:
+    three = ("first", "second", "third")
+    for busy, moves in [((), True), (("second",), True), (("second", "third"), False)]:
+        world = World(plan(step("a", agents=three)))
+        world.start()
+        for agent in ("first", *busy):
+            world.hold(agent, 600)
+        world.gives_back("a", effect=Effect.NONE)
+        assert (world.record("a").agent is not None) is moves
+
+
+def test_an_undo_is_not_said_to_stay_where_it_is() -> None:
+    world = World(plan(step("a", agents=TWO, compensation=FENCED), on_failure=Undo()))
+    world.start()
+    world.ask_undo()
+    world.is_refused("a")
+    decision = world.hold("first", 600).gives_back("a")
+    assert "a (undo): held" in decision.reason
+    assert "it may have happened" not in decision.reason
+
+
+def test_a_parked_step_says_why_by_the_first_hold_that_has_a_reason() -> None:
+    until = T0 + 60 * SECOND
+    world = World(plan(step("a", agents=TWO)))
+    world.agents = {
+        "first/normal": AgentView(held_until=until),
+        "second/normal": AgentView(held_until=until, held_why="second is held by bob"),
+    }
+    world.start()
+    assert world.record("a").error == StepError("Held", "second is held by bob")
+
+
+def test_a_step_that_is_given_back_without_a_reason_is_held_for_the_usual_one() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.reply("a", Outcome.HELD)
+    assert world.record("a").error == StepError("Held", "its agent takes no work")
+
+
+@pytest.mark.parametrize("ending", [True, False])
+def test_what_was_called_or_heard_of_before_it_was_given_back_may_have_happened(
+    ending: bool,
+) -> None:
+    a = step("a", heartbeat_within=timedelta(seconds=10), complete_within=timedelta(minutes=1))
+    for heard, called in [(False, False), (True, False), (False, True)]:
+        world = World(plan(a, step("b"), on_failure=Archive()))
+        world.start()
+        if heard:
+            world.wait(1).shows_progress("a")
+        if ending:
+            world.is_refused("b")
+        world.gives_back("a", called=called)
+        assert world.record("a").outcome_unknown is (heard or called)
+
+
+def test_a_step_that_was_called_and_proven_moves_on_and_is_not_known() -> None:
+    world = World(plan(step("a", agents=TWO)))
+    world.start()
+    world.hold("first", 600).gives_back("a", called=True, effect=Effect.NONE)
+    assert (world.record("a").agent, world.record("a").outcome_unknown) == ("second", True)
+
+
+def test_only_a_proof_that_a_perform_had_no_effect_is_taken_of_what_is_given_back() -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.gives_back("a", effect=Effect.STANDS)
+    assert world.record("a").effect is None
+
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a), on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    assert world.record("a").under_way
+    world.gives_back("a", called=True, effect=Effect.NONE)
+    assert world.state("a") is ProcessState.UNDOING
+    assert (world.record("a").effect, world.record("a").outcome_unknown) == (None, False)

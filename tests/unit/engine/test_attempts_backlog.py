@@ -17,7 +17,7 @@ from roundsman.engine.attempts import MAX_UNCOUNTED_TIMEOUTS
 from roundsman.engine.decision import SKEW
 from roundsman.engine.request_deadlines import PATIENCE
 from roundsman.errors import Refused
-from roundsman.model.events import AgentView, Inspect, Start, StartTask
+from roundsman.model.events import AgentView, Inspect, Outcome, Start, StartTask
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.queue_lag import ReadMark, ReadMarkWriter, view_of_mark
 from roundsman.model.states import ProcessState, TaskState
@@ -274,6 +274,30 @@ def test_no_perform_has_more_patience_than_its_task_has_time() -> None:
     world = World(plan(step("a", compensation=PATIENT), complete_within=timedelta(minutes=2)))
     world.start()
     assert request(world, "a").complete_by == world.task.complete_by == T0 + 120 * SECOND
+
+
+def test_in_a_long_queue_no_unfenced_perform_has_more_than_its_tasks_time_either() -> None:
+    world = World(plan(step("a", compensation=UNFENCED), complete_within=timedelta(minutes=2)))
+    world.agents = {"worker/normal": AgentView(lag=8 * SECOND, read_up_to=T0)}
+    world.start()
+    assert request(world, "a").complete_by == world.task.complete_by == T0 + 120 * SECOND
+
+
+def test_a_request_may_act_for_as_long_as_a_copy_of_an_earlier_one() -> None:
+    """The undo waits for the latest end of all of them, and not for that of the last."""
+    retry = Retry(max_attempts=2)
+    world = World(plan(step("a", compensation=UNFENCED, retry=retry), on_failure=Undo()))
+    world.agents = {"worker/normal": AgentView(lag=1_000 * SECOND, read_up_to=T0)}
+    world.start()
+    ends_at = request(world, "a").complete_by
+    assert ends_at == T0 + (1_000 + 30 + PATIENCE * 30) * SECOND
+    world.agents = {"worker/normal": AgentView(lag=8 * SECOND, read_up_to=T0)}
+    world.wait(5).reply("a", Outcome.TRANSIENT, retry_after=0)
+    world.start()
+    assert (world.record("a").failure_count, world.record("a").acts_until) == (1, ends_at)
+    assert request(world, "a").complete_by == ends_at
+    world.is_refused("a")
+    assert world.record("a").not_before == ends_at + SKEW
 
 
 # --- what an undo waits for -----------------------------------------------------------------------

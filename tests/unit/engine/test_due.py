@@ -1,6 +1,7 @@
 """The due index: an open task has an entry that is early enough, and an ended one its lane."""
 
 from dataclasses import replace
+from typing import TypedDict, Unpack
 
 import pytest
 
@@ -9,6 +10,7 @@ from roundsman.engine.due import (
     Lane,
     due,
     lane_key,
+    removed_at_once,
     settled,
     shard_of,
     with_due_entry,
@@ -173,3 +175,59 @@ def test_an_id_has_one_shard_and_ids_spread_over_all_of_them() -> None:
 def test_a_lanes_key_names_lane_and_shard() -> None:
     assert lane_key(Lane.OPEN, 7) == "open#7"
     assert lane_key(Lane.ARCHIVED, 15) == "archived#15"
+
+
+# --- one record by itself -------------------------------------------------------------------------
+
+
+class TaskChanges(TypedDict, total=False):
+    state: TaskState
+    ending: Termination | None
+    ended_at: int | None
+    expires_at: int | None
+    retain_for: int
+    owed: tuple[Owed, ...]
+
+
+def bare(**changes: Unpack[TaskChanges]) -> Task:
+    ended = replace(task(), owed=(), retain_for=0, ended_at=T0)
+    return replace(ended, **changes)
+
+
+def test_an_ending_task_of_which_nothing_is_known_is_looked_at_soon() -> None:
+    ending = Termination(TaskState.UNDONE, "why", undo=True)
+    assert due(bare(ending=ending, ended_at=None), T0 + 7) == T0 + 7 + START_WITHIN
+
+
+@pytest.mark.parametrize(
+    ("changes", "removed"),
+    [
+        (TaskChanges(state=TaskState.COMPLETED), True),
+        (TaskChanges(state=TaskState.UNDONE), True),
+        (TaskChanges(state=TaskState.COMPLETED, retain_for=1), False),
+        (TaskChanges(state=TaskState.ARCHIVED), False),
+        (TaskChanges(state=TaskState.COMPLETED, owed=OWED), False),
+        (TaskChanges(state=TaskState.ACTIVE), False),
+    ],
+)
+def test_only_what_has_ended_owes_nothing_and_is_not_kept_is_removed_at_once(
+    changes: TaskChanges, removed: bool
+) -> None:
+    entered = with_due_entry(bare(**changes), T0)
+    assert removed_at_once(entered) is removed
+    assert removed_at_once(replace(entered, owed=OWED)) is False
+
+
+def test_an_archived_task_does_not_expire_though_it_was_to() -> None:
+    assert with_due_entry(bare(state=TaskState.ARCHIVED, expires_at=T0), T0).expires_at is None
+
+
+def test_an_expiry_is_counted_from_the_first_time_that_nothing_was_owed() -> None:
+    entered = with_due_entry(bare(state=TaskState.COMPLETED, retain_for=10), T0 + 5)
+    assert (entered.due_at, entered.expires_at) == (T0, T0 + 15)
+    assert with_due_entry(entered, T0 + 100).expires_at == T0 + 15
+
+
+def test_a_task_of_a_version_that_kept_no_end_has_ended_now() -> None:
+    for state in (TaskState.COMPLETED, TaskState.ARCHIVED):
+        assert with_due_entry(bare(state=state, ended_at=None), T0 + 5).due_at == T0 + 5

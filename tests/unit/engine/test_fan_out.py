@@ -224,6 +224,7 @@ def test_a_list_that_cannot_be_run_over_fails_the_step_in_a_sentence(
     assert error is not None
     assert error.type == kind
     assert said in error.message
+    assert world.decisions[-1][2].reason.startswith(f"pick: {error.message}")
     assert "secret" not in world.decisions[-1][2].reason
     assert world.task_state() is TaskState.ARCHIVED
     assert world.task.fan_outs == {}

@@ -316,6 +316,20 @@ def test_more_time_for_the_task_moves_its_end() -> None:
     assert world.task.complete_by == T0 + (HOUR + 60) * SECOND
 
 
+def test_time_that_is_given_twice_is_given_whole_to_every_later_attempt() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    for seconds in (60, 5):
+        world.extend(seconds, "a")
+        world.overdue("a")
+        world.start()
+    record = world.record("a")
+    assert (record.granted, record.extra, record.failure_count) == (65 * SECOND, 0, 0)
+    assert record.complete_by == world.now + (30 + 65) * SECOND
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.within == (30 + 65) * SECOND
+
+
 def test_a_step_that_is_not_at_its_agent_cannot_be_extended() -> None:
     world = World(plan(step("a")))
     world.start()

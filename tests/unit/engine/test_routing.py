@@ -128,6 +128,23 @@ def test_a_proof_is_about_the_requests_made_before_it() -> None:
     assert world.record("a").effect is None
 
 
+def test_proven_at_one_agent_after_another_a_step_moves_on_to_each_that_is_left() -> None:
+    world = routed(agents=THREE, attempts=3)
+    world.hold("first", 600).gives_back("a", effect=Effect.NONE)
+    assert (at(world), world.record("a").tried) == ("second", ("first",))
+    world.hold("second", 600).gives_back("a", effect=Effect.NONE)
+    assert (at(world), world.record("a").tried) == ("third", ("first", "second"))
+
+
+def test_an_agent_that_was_only_passed_over_comes_first_again() -> None:
+    world = routed(first=HELD, attempts=3)
+    world.hold("second", 60).gives_back("a", effect=Effect.NONE)
+    world.agents = {}
+    world.wait(90).run_now()
+    world.start()
+    assert (at(world), world.record("a").tried) == ("first", ("second",))
+
+
 @pytest.mark.parametrize("how", ["given back", "overdue"])
 def test_what_may_have_happened_at_the_first_stays_there(how: str) -> None:
     world = routed(attempts=3)

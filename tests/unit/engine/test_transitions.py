@@ -360,3 +360,20 @@ def test_a_derived_state_that_the_table_does_not_list_is_refused(
 
 def test_looking_up_a_pair_says_what_it_leads_to() -> None:
     assert task_transition(TaskState.COMPLETED, TaskEvent.START) == Stay("the task is completed")
+
+
+@pytest.mark.parametrize(
+    ("steps", "state"),
+    [
+        ([(ProcessState.PENDING, None)], TaskState.PENDING),
+        ([(ProcessState.PENDING, T0)], TaskState.PENDING),
+        ([(ProcessState.PENDING, T0 + 1)], TaskState.RETRY),
+        ([(ProcessState.PROCESSED, T0 + 1)], TaskState.PENDING),
+        ([(ProcessState.PENDING, T0 + 1), (ProcessState.PROCESSING, None)], TaskState.ACTIVE),
+        ([(ProcessState.PROCESSING, None), (ProcessState.UNDOING, None)], TaskState.UNDOING),
+    ],
+)
+def test_the_state_of_a_task_is_that_of_its_steps(
+    steps: list[tuple[ProcessState, int | None]], state: TaskState
+) -> None:
+    assert transitions.live_state(steps, T0) is state

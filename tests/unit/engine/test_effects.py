@@ -1,0 +1,57 @@
+"""Which effects may stand, record by record."""
+
+from dataclasses import replace
+
+import pytest
+
+from roundsman.engine.effects import (
+    is_to_undo,
+    left_to_undo,
+    may_have_taken_effect,
+    without_compensation,
+)
+from roundsman.model.states import ProcessState
+from roundsman.model.task import AfterUndo, StepRecord
+from roundsman.model.workflow import Compensation
+from tests.support.machine_world import T0, plan, step
+
+P = ProcessState
+LEFT_OUT = StepRecord(started_at=T0, after_undo=AfterUndo.SKIPPED)
+
+
+@pytest.mark.parametrize(
+    ("record", "may_stand", "to_undo"),
+    [
+        (StepRecord(process_state=P.ERROR), False, False),
+        (StepRecord(process_state=P.ERROR, started_at=T0), True, True),
+        (StepRecord(process_state=P.PENDING, started_at=T0), True, True),
+        (StepRecord(process_state=P.UNDONE, started_at=T0), False, False),
+        (StepRecord(process_state=P.UNDO_ERROR, started_at=T0), True, False),
+        (StepRecord(process_state=P.SKIPPED, started_at=T0), True, True),
+        (replace(LEFT_OUT, process_state=P.UNDOING), True, True),
+        (replace(LEFT_OUT, process_state=P.UNDO_ERROR), True, False),
+        (replace(LEFT_OUT, process_state=P.SKIPPED), False, False),
+    ],
+)
+def test_what_was_ever_claimed_may_stand_until_it_is_undone(
+    record: StepRecord, may_stand: bool, to_undo: bool
+) -> None:
+    assert may_have_taken_effect(record) is may_stand
+    assert is_to_undo(record) is to_undo
+
+
+def test_of_the_steps_of_the_plan_those_are_named_whose_effects_stay_or_are_to_be_undone() -> None:
+    compensated = step("a", compensation=Compensation())
+    made = plan(compensated, step("b"), step("c"), step("d"), step("e", compensation=None))
+    claimed = StepRecord(process_state=P.PROCESSED, started_at=T0)
+    steps = {
+        "a": claimed,
+        "b": claimed,
+        "c": StepRecord(process_state=P.PENDING),
+        "d": StepRecord(process_state=P.PENDING, round=2),
+        "gone": claimed,
+    }
+    assert without_compensation(made, steps) == ["b", "d"]
+    assert left_to_undo(made, steps) == ["a"]
+    settled = {**steps, "a": StepRecord(process_state=P.UNDONE, started_at=T0)}
+    assert left_to_undo(made, settled) == []

@@ -1,0 +1,57 @@
+"""The guards of the model: keys, locks, and what is known of queues."""
+
+from tools.mutants.mutant import Mutant
+
+MODEL = (
+    Mutant(
+        name="round-in-the-key",
+        file="layers/core/roundsman/model/task.py",
+        old=("    if record.round > 1:\n        parts.append(str(record.round))\n"),
+        new="",
+        tests=(
+            "tests/unit/engine/test_operator_resubmit.py::test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_keys",
+        ),
+        why="a refunded charge is answered as done",
+    ),
+    Mutant(
+        name="agent-in-the-key",
+        file="layers/core/roundsman/model/task.py",
+        old=("    if record.agent:\n        parts.append(record.agent)\n"),
+        new="",
+        tests=(
+            "tests/unit/engine/test_routing.py::test_a_reply_under_the_key_of_an_agent_that_was_left_changes_nothing",
+        ),
+        why="two services know two effects by one key",
+    ),
+    Mutant(
+        name="a-slow-readers-lag-is-news",
+        file="layers/core/roundsman/model/queue_lag.py",
+        old="min(max(LAG_VALID_FOR, 2 * min(apart, waited)), LAG_VALID_AT_MOST)",
+        new="LAG_VALID_FOR",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_the_lag_of_a_slow_reader_is_news_until_it_can_have_read_again",
+            "tests/benchmarks/test_overload.py::test_no_healthy_order_fails_of_a_long_queue_and_no_attempt_of_one_is_counted",
+        ),
+        why="the queue of a slow service is taken for empty",
+    ),
+    Mutant(
+        name="a-hold-does-not-say-that-a-queue-was-read",
+        file="layers/core/roundsman/model/holds.py",
+        old="known = found.get(queue, UNREAD)",
+        new="known = found.get(queue, AgentView())",
+        tests=(
+            "tests/unit/model/test_queue_lag.py::test_a_queue_of_which_only_a_hold_is_known_was_never_read",
+        ),
+        why="an attempt on an agent that is on hold counts, though it was never sent",
+    ),
+    Mutant(
+        name="lock-given-once",
+        file="layers/core/roundsman/model/events.py",
+        old='return f"{self.instance}-{self.nonce}.{attempt}.{version}"',
+        new='return f"{self.instance}-{self.nonce}.{attempt}"',
+        tests=(
+            "tests/unit/scheduler/test_redelivery.py::test_a_request_that_was_not_sent_in_its_time_is_another_claim_with_another_lock",
+        ),
+        why="a late answer to one request counts for a later one of the same attempt",
+    ),
+)

@@ -1,0 +1,92 @@
+"""The guards of the engine's modules that `tools.mutants.engine` does not check yet."""
+
+from tools.mutants.mutant import Mutant
+
+STEPS = (
+    Mutant(
+        name="predecessors-first",
+        file="layers/core/roundsman/engine/steps.py",
+        old="return all(context.decision.step(name).process_state in DONE for name in step.after)",
+        new="return True",
+        tests=(
+            "tests/unit/engine/test_steps_parallel.py::test_a_step_waits_for_all_that_it_comes_after",
+        ),
+        why="a card is charged for stock that nobody has reserved",
+    ),
+    Mutant(
+        name="results-fit-the-record",
+        file="layers/core/roundsman/engine/steps.py",
+        old="    if total > RESULTS_LIMIT:\n",
+        new="    if total < 0:\n",
+        tests=(
+            "tests/unit/engine/test_machine_replies.py::test_results_that_together_would_not_fit_fail_the_step_that_crosses_the_line",
+        ),
+        why="a reply that crosses 400 KB fails for ever",
+    ),
+    Mutant(
+        name="fan-out-tolerates",
+        file="layers/core/roundsman/engine/fan_out.py",
+        old=("    if failed > may_fail:\n        return None\n"),
+        new="",
+        tests=(
+            "tests/unit/engine/test_fan_out_tolerance.py::test_one_failure_more_is_the_tasks_and_the_undo_of_the_others_goes_on",
+        ),
+        why="a task completes though too many of its items failed",
+    ),
+    Mutant(
+        name="task-complete-by",
+        file="layers/core/roundsman/engine/on_failure.py",
+        old="if context.decision.ending or task.complete_by > context.now or context.all_done():",
+        new="if context.decision.ending or task.complete_by or context.all_done():",
+        tests=(
+            "tests/unit/engine/test_machine_inspect.py::test_a_task_that_is_not_complete_in_time_is_undone_where_its_plan_says_so",
+        ),
+        why="a task outlives its time unnoticed",
+    ),
+    Mutant(
+        name="ending-claims-nothing",
+        file="layers/core/roundsman/engine/steps.py",
+        old=("    if context.decision.ending:\n        return []\n"),
+        new="",
+        also=(
+            (
+                "if context.decision.ending or not _condition_holds(context, step):",
+                "if not _condition_holds(context, step):",
+            ),
+        ),
+        tests=(
+            "tests/unit/engine/test_on_failure.py::test_the_step_under_way_may_still_succeed_but_nothing_follows_it",
+        ),
+        why="a failed task goes on doing what must be undone",
+    ),
+    Mutant(
+        name="point-of-no-return",
+        file="layers/core/roundsman/engine/on_failure.py",
+        old="if isinstance(final, UndoPlan) and not _past_no_return(context):",
+        new="if isinstance(final, UndoPlan):",
+        tests=(
+            "tests/unit/engine/test_attempts_failures.py::test_after_the_point_of_no_return_nothing_is_undone",
+        ),
+        why="what has shipped is refunded",
+    ),
+    Mutant(
+        name="an-undo-knows-the-performs-key",
+        file="layers/core/roundsman/engine/requests.py",
+        old="perform_key=perform_key if undoes else None,",
+        new="perform_key=None,",
+        tests=(
+            "tests/unit/engine/test_compensation.py::test_the_request_of_an_undo_has_its_own_key_and_what_the_compensation_needs",
+        ),
+        why="the undo cannot say what it undoes",
+    ),
+    Mutant(
+        name="too-large-and-done",
+        file="layers/core/roundsman/engine/steps.py",
+        old="give_up(context, step, StepEvent.REFUSED, error, why, effect=Effect.STANDS)",
+        new="give_up(context, step, StepEvent.REFUSED, error, why)",
+        tests=(
+            "tests/unit/engine/test_operator_resubmit.py::test_no_fresh_key_for_what_may_stand_and_nothing_can_undo",
+        ),
+        why="a person is told that a step may have happened which has happened for certain",
+    ),
+)
