@@ -38,7 +38,7 @@ def test_a_month_is_shown_part_by_part_with_its_sum_and_what_it_costs_elsewhere(
     said = " ".join(result.stdout.split())
     for part in ("3,000,000 orders a month", "DynamoDB: writes", "SQS: requests", "Lambda: time"):
         assert part in said
-    for part in ("for each million orders", "Step Functions Standard: 100.80 USD a million"):
+    for part in ("for each million orders", "Step Functions Standard: 100.80 USD per million"):
         assert part in said
     assert max(map(len, result.stdout.splitlines())) <= 80
 
@@ -61,7 +61,7 @@ def test_scripts_read_the_same_as_one_object() -> None:
         (["inf"], "--orders-per-month must be from 1 to 1,000,000,000,000, not inf."),
         (["0"], "--orders-per-month must be from 1 to 1,000,000,000,000, not 0."),
         (["1", "--steps", "101"], "--steps must be from 1 to 100, not 101."),
-        (["1", "--batch", "0.5"], "--batch must be from 1 to 10 messages an invocation, not 0.5."),
+        (["1", "--batch", "0.5"], "--batch must be from 1 to 10 messages per invocation, not 0.5."),
         (["1", "--memory", "64"], "--memory must be from 128 to 10,240 MB, not 64."),
         (["1", "--architecture", "mips"], "--architecture must be x86_64 or arm64."),
         (["1", "--log-days", "-1"], "--log-days must be from 0 to 3,660 days, not -1."),

@@ -40,9 +40,7 @@ def test_a_task_of_a_later_time_waits_for_it() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT + 3_600_000)
     found = told(task)
     assert found.case == "scheduled"
-    assert found.sentence == (
-        "ord-1 waits for its time: it starts at 2027-01-15T09:00:00Z, in 1 h."
-    )
+    assert found.sentence == ("ord-1 waits for its start time, at 2027-01-15T09:00:00Z, in 1 h.")
     assert found.next == "roundsman run ord-1 --reason '...'"
 
 
@@ -79,7 +77,7 @@ def test_a_step_within_its_time_waits_for_its_agent() -> None:
         "2027-01-15T08:00:18Z (in 18 s)."
     )
     assert "the last attempt failed: TransientError: 503 from acquirer" in found.evidence
-    assert "a supervisor was last through its shard, 1, 20 s ago" in found.evidence
+    assert "a supervisor last visited its shard, 1, 20 s ago" in found.evidence
 
 
 def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None:
@@ -87,7 +85,7 @@ def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None
     found = told(active(AT_AGENT), replace(SEEN, agents=behind))
     assert (found.case, found.next) == ("unread", "roundsman agents")
     assert "waits for payment to read the request of charge: its queue is behind" in found.sentence
-    assert found.evidence[0] == "payment reads what was sent 90 s ago"
+    assert found.evidence[0] == "payment now reads requests that were sent 90 s ago"
 
 
 def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() -> None:
@@ -104,9 +102,9 @@ def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
 @pytest.mark.parametrize(
     ("visited_at", "said"),
     [
-        (None, "no supervisor has seen to it: there is none at work"),
-        (MINUTES_AGO, "no supervisor has seen to it: there is none at work"),
-        (AT - 20_000, "a supervisor has been by since and has not seen to it"),
+        (None, "no supervisor has handled it: none is running"),
+        (MINUTES_AGO, "no supervisor has handled it: none is running"),
+        (AT - 20_000, "a supervisor pass since then has not handled it"),
     ],
 )
 def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
@@ -139,7 +137,7 @@ def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -
     found = told(task, replace(SEEN, holds=(HOLD,)))
     assert (found.case, found.agent, found.next) == ("held", "payment", "roundsman release payment")
     assert "waits for payment, which is held by amy: maintenance, until" in found.sentence
-    assert "it looks again by itself at 08:04:55" in found.evidence
+    assert "the next check is at 08:04:55" in found.evidence
     released = told(task)
     assert (released.case, released.next) == ("held", None)
     assert "its next look at payment, which takes work again" in released.sentence
@@ -150,14 +148,14 @@ def test_an_open_circuit_closes_by_itself() -> None:
     circuit = Hold("payment", BREAKER, AT - 6_000, AT + 24_000, "5 calls failed", "the breaker")
     found = told(active(record), replace(SEEN, holds=(circuit,)))
     assert (found.case, found.next) == ("circuit_open", "roundsman agents")
-    assert "payment, which has its circuit open: 5 calls failed, until" in found.sentence
+    assert "payment, which has an open circuit: 5 calls failed, until" in found.sentence
     assert told(active(record), replace(SEEN, holds=(circuit, HOLD))).case == "held"
 
 
 def test_a_callback_waits_for_somebody_outside() -> None:
     found = told(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
     assert found.case == "callback"
-    assert "an answer from outside to charge, a callback of payment, until" in found.sentence
+    assert "a callback for charge (agent )payment, until" in found.sentence
     assert found.next == "roundsman answer TOKEN --result '...'"
 
 
@@ -167,7 +165,7 @@ def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
     found = told(task)
     assert found.case == "undoing"
     assert "payment's answer to the undo of charge (attempt 1 of 3)" in found.sentence
-    assert "it goes no further: charge: declined" in found.evidence
+    assert "no further steps start: charge: declined" in found.evidence
 
 
 def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
@@ -231,7 +229,7 @@ def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_rea
     assert missing("ord-1", None, "roundsman").case == "unknown"
     gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
     assert (gone.case, gone.next) == ("gone", None)
-    assert "its task is over, and its retention too" in gone.sentence
+    assert "its task has ended, and its retention too" in gone.sentence
     assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
 
 

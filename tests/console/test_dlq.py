@@ -66,7 +66,7 @@ def test_dead_letters_are_listed_with_their_reason_and_stay_where_they_are(
     for _ in range(6):
         assert operator.types("dlq", "ls", "SchedulerQueue").exit_code == 0
     printed = operator.types("dlq", "ls").stdout
-    assert "SchedulerQueue: 1 dead, read by the scheduler function" in printed
+    assert "SchedulerQueue: 1 dead; the queue is read by the scheduler function" in printed
     assert "cannot be read: CompleteBy is missing" in " ".join(printed.split())
     assert len(listed(operator)) == 1
 
@@ -124,9 +124,9 @@ def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator)
     assert dry["verdicts"] == {"acts": 2, "passed_over": 1, "rejected": 0, "fails": 1}
     assert (dry["dryRun"], dry["sent"], dry["left"]) == (True, 0, 4)
     told = operator.types("dlq", "redrive", "schedulerqueue").stdout
-    assert "start of ord-1: it would act" in told
+    assert "start of ord-1: it would take effect" in told
     assert "command of ord-3: it would fail again" in told
-    assert "Nothing was sent. To send 3 of them: say --yes." in told
+    assert "Nothing was sent. To send 3 of them, add --yes." in told
     done = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--rate", "1")
     assert "3 sent back to SchedulerQueue, 1 left." in done.stdout
     assert operator.patience.slept == [1.0, 1.0]
@@ -199,7 +199,7 @@ def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
         result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--json")
     assert result.exit_code == 1
     assert (document(result)["sent"], document(result)["left"]) == (1, 2)
-    assert "Broken off after 1: the rest is where it was." in result.stderr
+    assert "Broken off after 1. The others were not moved." in result.stderr
     assert len(listed(operator)) == 2, "let go at once"
 
 
@@ -225,7 +225,7 @@ def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
     assert operator.reads(*limited)["more"] is True
     told = operator.types(*limited, "--yes").stdout
     assert "2 sent back to SchedulerQueue, 0 left." in told
-    assert "There are more than these 2: raise --limit, or say it again." in told
+    assert "More than 2 exist; raise --limit, or repeat the command." in told
     assert operator.reads(*limited, "--yes")["more"] is False
     assert listed(operator) == []
 

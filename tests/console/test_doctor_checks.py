@@ -97,7 +97,7 @@ BROKEN = {
         replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
         replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
         "b-1",
-        "7 of 200 orders reached; carried on by amy, silent for 6 min",
+        "7 of 200 orders reached; run by amy, no progress saved for 6 min",
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
@@ -105,7 +105,7 @@ BROKEN = {
         replace(WELL, missing_queues=("MailReplyQueue",)),
         WELL,
         "MailReplyQueue",
-        "not there",
+        "missing",
     ),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
     "queue-behind": (
@@ -149,7 +149,7 @@ BROKEN = {
         with_function(timeout=300),
         with_function(timeout=301),
         "PaymentFunction",
-        "ends after 300 s; charge_card has 5 min",
+        "ends after 300 s; charge_card may take 5 min",
     ),
     "function-not-ready": (
         with_function(update="Failed", reason="no such layer"),
@@ -192,7 +192,7 @@ BROKEN = {
         replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
         WELL,
         "A",
-        "is not there",
+        "does not exist",
     ),
     "alarm-silent": (
         replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
@@ -210,7 +210,7 @@ BROKEN = {
         replace(WELL, topic=TopicFact("arn:t", 0, 1)),
         replace(WELL, topic=TopicFact("arn:t", 1, 1)),
         "AlertTopic",
-        "1 to be confirmed",
+        "1 not confirmed",
     ),
 }
 """Of each kind: a stack that has it, one that just does not, where it is found, what shows it."""
@@ -267,7 +267,7 @@ def test_dead_letters_that_were_order_events_say_so() -> None:
     assert of(one_dead_letter())["dead-letters"].evidence == "1 message"
     source = replace(PAYMENT_QUEUE, url=WELL.submission_queue)
     facts = replace(one_dead_letter(), work_queues=(SCHEDULER_QUEUE, source))
-    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never taken"
+    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never accepted"
 
 
 def test_a_dead_letter_queue_that_drops_what_reaches_it_is_found() -> None:

@@ -108,7 +108,7 @@ def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
     late = replace(claimed(born()), due_at=NOW + HOUR)
     found = of(seen("ord-1001", late, trouble=2))
     assert set(found) == {"record-troubled"}
-    assert found["record-troubled"].evidence.startswith("failed 2 times; looked at again at 2026")
+    assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
 
 def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:
@@ -137,9 +137,9 @@ def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: 
 @pytest.mark.parametrize(
     ("task", "what"),
     [
-        (with_step(locked_by=None), "reserve_stock is under way without a lock"),
+        (with_step(locked_by=None), "reserve_stock is in flight without a lock"),
         (with_step(process_state=ProcessState.PENDING), "reserve_stock is idle with a lock"),
-        (replace(claimed(born()), state=TaskState.RETRY), "Retry, and under way"),
+        (replace(claimed(born()), state=TaskState.RETRY), "Retry, and in flight"),
         (replace(done(), ended_at=None), "Completed, ended at None"),
         (completed(born()), "charge_card is not done"),
         (replace(done(), fan_outs={"charge_card": 10**12}), "charge_card runs for 1000000000000"),

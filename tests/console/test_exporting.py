@@ -135,7 +135,7 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert {task["orderId"] for task in both} == {"ord-1", "ord-2"}
     assert both[0]["order"]["paymentToken"]
     assert "result" in both[0]["steps"][0]
-    assert printed.stderr == "2 tasks written, 2 looked at.\n"
+    assert printed.stderr == "2 tasks written, 2 examined.\n"
 
     first = operator.reads("export", "--to", str(tmp_path / "some"), "--limit", "1")
     assert operator.types("export", "--to", str(tmp_path / "some")).exit_code == 2

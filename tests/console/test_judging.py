@@ -76,7 +76,7 @@ def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
     at_work = task({"charge": AT_WORK})
     assert request_matters(at_work, REQUEST, AT)[0] is Verdict.ACTS
     late = request_matters(at_work, REQUEST, REQUEST.complete_by)
-    assert late == (Verdict.PASSED_OVER, "its time is over: the agent stays silent")
+    assert late == (Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it")
     over = request_matters(task({"charge": replace(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
     assert over[0] is Verdict.PASSED_OVER
 

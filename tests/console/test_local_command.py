@@ -85,7 +85,7 @@ def test_status_of_what_is_being_brought_up(project: Path) -> None:
 def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
     result = local("down")
     assert result.exit_code == 0
-    assert result.stdout == f"Ended the local AWS on port {running.record.port}.\n"
+    assert result.stdout == f"Stopped the local AWS on port {running.record.port}.\n"
     assert list(Instances(project)) == []
 
 

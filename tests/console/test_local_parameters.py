@@ -83,7 +83,7 @@ def test_without_a_services_url_they_are_expected_where_roundsman_services_answe
         ("Architecture", "mips", "it must be one of arm64, x86_64"),
         ("Name", "a", "it must be at least 2 characters long"),
         ("Name", "abcde", "it must be at most 4 characters long"),
-        ("Name", 'a"b', "it may hold no double quote"),
+        ("Name", 'a"b', "it must contain no double quote"),
         ("InventoryUrl", "inventory", "it must match"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> N
         up(project, Tools(failing={"build": said}), port=port)
     log = project / ".cache" / "logs" / f"local-{port}" / "sam-build.log"
     assert str(caught.value) == (
-        f"sam build failed: Error: PythonPipBuilder - no such package (all of it is in {log})"
+        f"sam build failed: Error: PythonPipBuilder - no such package (full log: {log})"
     )
     assert log.read_text() == said
     assert_nothing_is_left(project)

@@ -109,7 +109,7 @@ def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     )
     file.write_text(json.dumps(order("ord-2")))
     again = operator.types("rejected", "resend", message, "--body", f"@{file}")
-    assert "the same order is there already" in again.stdout
+    assert "the same order is already stored" in again.stdout
 
 
 def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
@@ -160,7 +160,7 @@ def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_mor
     with at_each_call("sqs.SendMessage", dies):
         broken = operator.types(*every)
     assert broken.exit_code == 130
-    assert "Interrupted after 1: the rest is where it was." in broken.stderr
+    assert "Interrupted after 1. The others were not moved." in broken.stderr
     told = document(broken)
     assert (told["outcome"], told["left"], told["more"]) == ("refused", 3, False)
     assert len(ids(operator)) == 3
@@ -205,8 +205,8 @@ def test_bad_input_is_one_sentence(operator: Operator) -> None:
     for typed, code, says in (
         (("show", "nobodys"), 3, "There is no message 'nobodys'"),
         (("show", ""), 3, "There is no message"),
-        (("resend",), 2, "Say either a message's id or --all."),
-        (("resend", "x", "--all"), 2, "Say either a message's id or --all."),
+        (("resend",), 2, "Give either a message id or --all."),
+        (("resend", "x", "--all"), 2, "Give either a message id or --all."),
         (("resend", "--all", "--set", "a=1"), 2, "--all sends messages as they are"),
     ):
         result = operator.types("rejected", *typed)

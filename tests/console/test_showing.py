@@ -123,7 +123,7 @@ def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None
     operator.world.run()
     result = operator.types("show", "ord-1")
     assert result.exit_code == 3
-    assert "its task is over, and its retention too" in result.stderr
+    assert "its task has ended, and its retention too" in result.stderr
 
 
 def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator: Operator) -> None:

@@ -100,7 +100,7 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "expired credentials": (
         lambda aws: aws.error("ExpiredToken", status=403),
-        "The AWS credentials have expired: sign in again.",
+        "The AWS credentials have expired. Sign in again.",
     ),
     "no right to find the stack": (
         lambda aws: aws.error("AccessDenied", "\u202enot you[red]", 403),
@@ -108,11 +108,11 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "another system's stack": (
         lambda aws: aws.stack("CREATE_COMPLETE", BucketName="photos"),
-        "The stack roundsman has no output TasksTableName: is it Roundsman's?",
+        "The stack roundsman has no output TasksTableName. Check that it is a Roundsman stack.",
     ),
     "a stack that is being created": (
         lambda aws: aws.stack("CREATE_IN_PROGRESS"),
-        "The stack roundsman is CREATE_IN_PROGRESS: wait until its deployment is done.",
+        "The stack roundsman is CREATE_IN_PROGRESS. Wait until the deployment is done.",
     ),
     "a stack that was rolled back": (
         lambda aws: aws.stack("ROLLBACK_COMPLETE"),
@@ -145,7 +145,7 @@ def test_a_throttled_call_is_made_again_before_it_is_told(
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     aws.error("Throttling", "Rate exceeded")
     assert told(types("agents", "--stack", "roundsman"), "agents") == (
-        "AWS is throttling DescribeStacks: try again in a moment.\n"
+        "AWS is throttling DescribeStacks. Try again in a moment.\n"
     )
     assert aws.calls == 2
 

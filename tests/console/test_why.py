@@ -42,7 +42,7 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     assert operator.reads("why", "ord-1")["case"] == "archived"
     assert operator.reads("why", "ord-2")["case"] == "ended"
     for name, said in (
-        ("ord-3", "its task is over, and its retention too"),
+        ("ord-3", "its task has ended, and its retention too"),
         ("ord-4", "Look with: roundsman rejected ls"),
         ("no/id", "an order's id is 1 to 128 of"),
     ):

@@ -41,8 +41,8 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert shown.stdout.splitlines() == [
         "resubmit of 4 orders. Nothing was sent.",
         "eligible  4  ord-1, ord-2, ord-3 ...".ljust(len(shown.stdout.splitlines()[1])),
-        "They go at once, and their results are awaited.",
-        "It stops where more than 20% fail again. To do it:",
+        "All are sent at once; the run then waits for their results.",
+        "The run stops if more than 20% fail again. To run it:",
         f"  roundsman resubmit --group {group} --reason 'mail is back' --stack roundsman --go",
     ]
     told = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
@@ -89,7 +89,10 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
         None,
     )
     over = operator.types("bulk", "resume", run_id)
-    assert (over.exit_code, over.stderr) == (1, f"{run_id} is finished: nothing is left of it.\n")
+    assert (over.exit_code, over.stderr) == (
+        1,
+        f"{run_id} is finished: there is nothing to resume.\n",
+    )
     empty = operator.asks("resubmit", "--group", group, "--go")
     assert empty.exit_code == 3
     assert f"No order stands in {group}" in empty.stderr
@@ -164,8 +167,8 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
     refused = operator.asks("resubmit", "--group", group, "--go")
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "mail is held by amy: moving: the orders would only wait for it. Nothing was sent; "
-        "--anyway sends them all the same.\n"
+        "mail is held by amy: moving, and the orders would wait for it. Nothing was sent; to "
+        "send them all the same, add --anyway.\n"
     )
     assert commands(operator) == []
     assert runs(operator) == []
@@ -174,7 +177,7 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
         "resubmit", "--group", group, "--go", "--anyway", "--canary-wait", "20s", "--json"
     )
     assert sent.exit_code == 4
-    assert sent.stderr == "2 of the orders are still under way.\n"
+    assert sent.stderr == "2 of the orders are still in flight.\n"
     told = document(sent)
     assert (told["sent"], told["underWay"], told["state"]) == (2, 2, "finished")
     assert states(operator, names(2)) == ["Retry"] * 2
@@ -194,7 +197,7 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
     operator.patience.sleeping = held
     told = document(operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json"))
     assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
-    assert told["why"] == "mail is held by amy: moving; --anyway goes on all the same"
+    assert told["why"] == "mail is held by amy: moving; to send all the same, add --anyway"
 
 
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
@@ -268,8 +271,8 @@ def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
     )
     assert told["refused"] == [
         {
-            "reason": "that a step happened is said of one order at a time: "
-            "each has a result of its own",
+            "reason": "a step can be marked as done for one order at a time only: each has "
+            "its own result",
             "orders": 2,
             "samples": ["ord-1", "ord-2"],
         }
@@ -291,7 +294,7 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("resubmit",), "Name an order, or say which by --group or --state."),
+        (("resubmit",), "Give an order id, or a filter: --group or --state."),
         (("undo", "o", "--group", "f-00000000"), "Either o is meant or what the filter finds"),
         (("undo", "--workflow", "w"), "Many orders are meant by --group, or by --state"),
         (("undo", "--group", "f-1"), "'f-1' is no failure group"),
@@ -300,8 +303,8 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
         (("run", "a", "b", "--rate", "0"), "--rate is orders a second, more than 0"),
         (("run", "a", "b", "--rate", "nan"), "--rate is orders a second"),
         (("run", "a", "b", "--rate", "1e9"), "--rate is orders a second"),
-        (("run", "a", "b", "--canary", "-1"), "--canary is 0 to 100 orders, not -1."),
-        (("run", "a", "b", "--at-once", "0"), "--at-once is 1 to 1000 orders, not 0."),
+        (("run", "a", "b", "--canary", "-1"), "--canary must be 0 to 100 orders, not -1."),
+        (("run", "a", "b", "--at-once", "0"), "--at-once must be 1 to 1000 orders, not 0."),
         (("run", "a", "b", "--stop-at", "0.2"), "--stop-at is a share from 0% to 100%"),
         (("run", "a", "b", "--stop-at", "nan%"), "--stop-at is a share from 0% to 100%"),
         (("run", "a", "b", "--stop-at", "101%"), "--stop-at is a share from 0% to 100%"),

@@ -67,7 +67,7 @@ def test_ctrl_c_is_heard_between_two_sends_and_the_run_is_carried_on(operator: O
         3,
         f"roundsman bulk resume {run_id}",
     )
-    assert result.stderr.endswith(f"Carry it on with: roundsman bulk resume {run_id}\n")
+    assert result.stderr.endswith(f"Resume it with: roundsman bulk resume {run_id}\n")
     operator.patience.sleeping = operator.world.run
     after = document(operator.types("bulk", "resume", run_id, "--reason", "back", "--json"))
     assert (after["state"], after["completed"], after["sent"]) == ("finished", 4, 4)
@@ -307,7 +307,7 @@ def test_a_queue_that_may_not_be_used_ends_the_run_and_one_that_is_throttled_doe
         assert broken.exit_code == 1
         run_id = only_run(operator)
         look, why = broken.stderr.splitlines()
-        assert look == f"{run_id} is not finished. Look with: roundsman bulk show {run_id}"
+        assert look == f"{run_id} is not finished. See: roundsman bulk show {run_id}"
         assert f"sending commands of {run_id}: AccessDenied" in why
         assert operator.reads("bulk", "show", run_id)["state"] == "interrupted"
         told = document(operator.types("bulk", "resume", run_id, "--json"))
