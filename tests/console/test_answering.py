@@ -146,7 +146,7 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
     operator.patience.sleeping = lambda: None
     result = operator.types(*answers(token), "--wait", "1")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "is sent, but the scheduler has not taken it in 1 s" in result.stderr
+    assert "is sent, but the scheduler has not accepted it within 1 s" in result.stderr
     result = operator.types(*answers(token), "--no-wait")
     assert result.exit_code == 0
     assert "The answer to charge_card of ord-1 is sent." in result.stdout
@@ -155,8 +155,8 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("t", "--result", "1", "--failed", "x"), "Say either --result or --failed"),
-        (("t",), "Say either --result or --failed"),
+        (("t", "--result", "1", "--failed", "x"), "Give either --result or --failed"),
+        (("t",), "Give either --result or --failed"),
         (("t", "--result", "1", "--message", "x"), "--message requires --failed."),
         (("t", "--failed", " "), "--failed is empty."),
         (("t", "--result", "oops"), "--result is not JSON"),

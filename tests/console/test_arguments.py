@@ -49,7 +49,7 @@ def test_a_result_is_any_json() -> None:
 
 
 def test_a_result_that_is_bare_text_is_refused_with_the_way_to_quote_it() -> None:
-    with pytest.raises(ConsoleError, match="Text needs quotes of its own"):
+    with pytest.raises(ConsoleError, match="A text value needs JSON quotes"):
         read_result("ch_1")
 
 
@@ -68,5 +68,5 @@ def test_a_user_without_a_name_must_say_who_asks(monkeypatch: pytest.MonkeyPatch
         raise OSError("no entry for this user")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    with pytest.raises(ConsoleError, match="say who asks with --as"):
+    with pytest.raises(ConsoleError, match="Give a name with --as"):
         read_name(None)

@@ -181,7 +181,7 @@ def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_ye
     for command in IRREVERSIBLE:
         result = operator.types(*command, "--reason", "told to")
         assert result.exit_code == 2
-        assert "Nobody can be asked here: say --yes. Nothing was sent." in result.stderr
+        assert "No terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
 
 
@@ -248,7 +248,7 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
         (("extend", "o", "--by", "31d"), "31d is too long: at least 1s, at most 30d"),
         (("resolve", "o", "s"), "Give either --did or --did-not."),
         (("resolve", "o", "s", "--did", "--did-not"), "Give either --did or --did-not."),
-        (("resolve", "o", "s", "--did-not", "--result", "1"), "did not happen has no --result"),
+        (("resolve", "o", "s", "--did-not", "--result", "1"), "--result requires --did"),
         (("resolve", "o", "s", "--did", "--result", "ch_1"), "--result is not JSON: "),
         (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not JSON"),
         (("resolve", "o", "s", "--did", "--result", "[" * 99), "--result is not JSON: "),

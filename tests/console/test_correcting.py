@@ -45,9 +45,9 @@ def test_a_path_is_written_as_problems_write_it() -> None:
     ("sets", "removes", "says"),
     [
         (["a"], [], "--set a has no value"),
-        (["=1"], [], "is no path"),
-        (["a..b=1"], [], "is no path"),
-        (["lines[x]=1"], [], "is no path"),
+        (["=1"], [], "is not a path"),
+        (["a..b=1"], [], "is not a path"),
+        (["lines[x]=1"], [], "is not a path"),
         (["lines[4]=1"], [], "has no place lines[4]"),
         (["a.b=1"], [], "has no place a.b"),
         (["a[0]=1"], [], "has no place a[0]"),
@@ -80,5 +80,5 @@ def test_the_whole_may_be_in_a_file(tmp_path: Path) -> None:
     for wrong in (f"@{file}", f"@{tmp_path / 'none'}", "@"):
         with pytest.raises(InvalidArgument):
             corrected(BODY, whole=wrong, sets=[], removes=[])
-    with pytest.raises(InvalidArgument, match="Say either --body"):
+    with pytest.raises(InvalidArgument, match="Give either --body"):
         corrected(BODY, whole="{}", sets=["a=1"], removes=[])

@@ -144,11 +144,14 @@ def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> N
 
 def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
     facts = good_facts()
-    for found, said in ((facts, "All is as expected"), (replace(facts, alerts=()), "no alert")):
+    for found, said in (
+        (facts, "Everything is as expected"),
+        (replace(facts, alerts=()), "no alert"),
+    ):
         out = io.StringIO()
         print_summary(Console(file=out, width=200), summarise(SENT, found, seconds=12.0))
         assert said in out.getvalue()
-        assert ("All is as expected" in out.getvalue()) is (found is facts)
+        assert ("Everything is as expected" in out.getvalue()) is (found is facts)
 
 
 def test_an_alert_is_read_from_its_notification() -> None:

@@ -48,7 +48,7 @@ def test_a_time_that_has_come_is_the_supervisors_matter() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT - 5_000)
     found = told(task)
     assert (found.case, found.next) == ("scheduled_late", None)
-    assert "should have started 5 s ago; a supervisor sees to it in its next pass" in found.sentence
+    assert "should have started 5 s ago; a supervisor handles it in its next pass" in found.sentence
 
 
 def test_a_task_that_is_ready_waits_for_the_scheduler() -> None:
@@ -96,7 +96,7 @@ def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() 
 def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
     found = told(active(replace(AT_AGENT, complete_by=AT - 3_000)))
     assert (found.case, found.next) == ("overdue", None)
-    assert "overdue by 3 s; a supervisor sees to it in its next pass, by" in found.sentence
+    assert "overdue by 3 s; a supervisor handles it in its next pass, by" in found.sentence
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -
     assert "the next check is at 08:04:55" in found.evidence
     released = told(task)
     assert (released.case, released.next) == ("held", None)
-    assert "its next look at payment, which takes work again" in released.sentence
+    assert "the next check of payment, which takes work again" in released.sentence
 
 
 def test_an_open_circuit_closes_by_itself() -> None:
@@ -155,7 +155,7 @@ def test_an_open_circuit_closes_by_itself() -> None:
 def test_a_callback_waits_for_somebody_outside() -> None:
     found = told(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
     assert found.case == "callback"
-    assert "a callback for charge (agent )payment, until" in found.sentence
+    assert "a callback for charge (agent payment), until" in found.sentence
     assert found.next == "roundsman answer TOKEN --result '...'"
 
 
@@ -176,13 +176,13 @@ def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> Non
     assert "attempt 2 of the undo of charge" in again.sentence
     ready = told(replace(task, steps={"charge": replace(record, not_before=None)}))
     assert (ready.case, ready.step) == ("undo_waits", "charge")
-    assert "after those of the steps that came after it" in ready.sentence
+    assert "after the undo of the steps that followed it" in ready.sentence
 
 
 def test_an_archived_task_waits_for_a_person() -> None:
     found = told(archived("ord-1", AT - 60_000))
     assert (found.case, found.step) == ("archived", "charge")
-    assert "waits for a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
+    assert "needs a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
         found.sentence
     )
     assert "may have happened: charge" in found.evidence
@@ -201,7 +201,7 @@ def test_what_is_over_waits_for_nothing() -> None:
     )
     found = told(done)
     assert (found.case, found.next) == ("ended", None)
-    assert "waits for nothing: it is Completed since" in found.sentence
+    assert "waits for nothing: Completed since" in found.sentence
     assert found.evidence == ("kept until 2027-01-15T08:00:00Z",)
     undone = told(replace(done, state=TaskState.UNDONE, ending=ENDING))
     assert undone.next == "roundsman resubmit ord-1 --again --reason '...'"
@@ -247,4 +247,4 @@ def test_of_several_steps_the_one_furthest_from_going_on_is_told_first() -> None
         task, fan_outs={"pick": 2}, steps=dict.fromkeys(("pick[0]", "pick[1]"), AT_AGENT)
     )
     found = diagnose(alike, plan().expanded({"pick": 2}), SEEN)
-    assert "(and alike for pick[1])" in found.sentence
+    assert "(and the same for pick[1])" in found.sentence

@@ -76,7 +76,7 @@ def test_one_is_shown_with_what_would_come_of_it_and_where_its_log_is(operator: 
     [message] = listed(operator)
     shown = operator.types("dlq", "show", str(message["messageId"])[:8]).stdout
     assert "Why: the record ord-1 cannot be read" in shown
-    assert "If it were sent back now: it would fail again" in shown
+    assert "If sent back now: it would fail again" in shown
     assert "aws logs filter-log-events --log-group-name /aws/lambda/roundsman/scheduler" in shown
     assert '"kind": "start"' in shown
     found = operator.reads("dlq", "show", "SchedulerQueue")
@@ -100,7 +100,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
         redeliver(world)
     [message] = listed(operator)
     assert message["reasonKnown"] is False
-    assert "crash, time-out or memory" in str(message["reason"])
+    assert "crash, time-out or out of memory" in str(message["reason"])
     assert message["receives"] == 5, "looking does not count"
     shown = shown_of(operator.reads("dlq", "show", str(message["messageId"])))
     assert "platform.runtimeDone" in str(shown["log"])
@@ -179,7 +179,7 @@ def test_what_is_interrupted_loses_nothing(operator: Operator) -> None:
         with at_each_call(f"sqs.{at}", die):
             result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes")
         assert result.exit_code == 130
-        assert "the rest is where it was" in result.stderr
+        assert "The others were not moved" in result.stderr
         assert len(listed(operator)) == 2, "let go at once"
 
 
@@ -199,7 +199,7 @@ def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
         result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--json")
     assert result.exit_code == 1
     assert (document(result)["sent"], document(result)["left"]) == (1, 2)
-    assert "Broken off after 1. The others were not moved." in result.stderr
+    assert "Stopped after 1. The others were not moved." in result.stderr
     assert len(listed(operator)) == 2, "let go at once"
 
 
@@ -243,10 +243,10 @@ def test_a_dead_letter_is_dropped_when_a_person_says_so(operator: Operator) -> N
 
 def test_bad_input_is_one_sentence(operator: Operator) -> None:
     for typed, says in (
-        (("ls", "nowhere"), "There is no queue 'nowhere' in roundsman; there are: Submission"),
-        (("show", "nobodys"), "There is no dead letter 'nobodys'"),
-        (("redrive", "SchedulerQueue", "--only", "x"), "There is no dead letter 'x'"),
-        (("drop", "", "--yes"), "There is no dead letter ''"),
+        (("ls", "nowhere"), "No queue 'nowhere' in roundsman. The queues are Submission"),
+        (("show", "nobodys"), "No dead letter 'nobodys'"),
+        (("redrive", "SchedulerQueue", "--only", "x"), "No dead letter 'x'"),
+        (("drop", "", "--yes"), "No dead letter ''"),
     ):
         result = operator.types("dlq", *typed)
         assert (result.exit_code, result.stderr.count("\n")) == (3, 1), result.output

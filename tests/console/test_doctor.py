@@ -151,13 +151,15 @@ def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator
     with mappings_enabled():
         refused = operator.types("doctor", "--fix")
     assert refused.exit_code == 2
-    assert "  due-late  ord-1: move its due entry, if it is still at version" in refused.stdout
-    assert "Repair 1 task as shown? Nobody can be asked here: say --yes." in refused.stderr
+    assert (
+        "  due-late  ord-1: move its due entry, if the task is still at version" in refused.stdout
+    )
+    assert "Repair 1 task as shown? No terminal to confirm at: add --yes." in refused.stderr
     assert operator.world.task("ord-1").due_at == right + 60 * MINUTE
     with mappings_enabled():
         mended = operator.types("doctor", "--fix", "--yes")
     assert mended.exit_code == 0, mended.output
-    assert "due-late  ord-1: mended\nRepaired 1 of 1.\n" in mended.stdout
+    assert "due-late  ord-1: repaired\nRepaired 1 of 1.\n" in mended.stdout
     # When its charge is tried again; before, it was looked at even earlier.
     assert operator.world.task("ord-1").due_at == operator.world.clock() + 10 * MINUTE
 
@@ -246,7 +248,7 @@ def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
     with mappings_enabled():
         cut = operator.types("doctor", "--limit", "1")
     assert cut.exit_code == 0
-    assert "1 open and 0 archived tasks; more open tasks exist; raise --limit." in cut.stdout
+    assert "1 open and 0 archived tasks; more open tasks exist (raise --limit)." in cut.stdout
 
 
 def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(

@@ -53,7 +53,7 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     assert not refused.well
     assert printed(refused) == [
         "not checked: alarms: AWS refused it.",
-        "Checked 7 open and 0 archived tasks. Nothing is wrong as far as could be",
+        "Checked 7 open and 0 archived tasks. Nothing is wrong in what could be",
         "looked.",
     ]
     lacking = Report(LOOKED, (), [Unseen("alarms", "the stack lists none", lacking=True)])
@@ -66,12 +66,12 @@ def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
     out = io.StringIO()
     print_plan([stuck, late], Console(file=out, width=80))
     assert out.getvalue() == (
-        "To mend:\n  task-stuck  ord-1: make the scheduler inspect it\n  due-late  ord-2: "
+        "To repair:\n  task-stuck  ord-1: make the scheduler inspect it\n  due-late  ord-2: "
         "move its due entry, if the task is still at version 1\n"
     )
-    repairs = [(Repair(stuck), True), (Repair(late, "the task has moved on"), False)]
+    repairs = [(Repair(stuck), True), (Repair(late, "the task has changed"), False)]
     assert printed(Report(LOOKED, (), (), repairs))[:3] == [
-        "due-late  ord-2: the task has moved on",
-        "task-stuck  ord-1: mended",
+        "due-late  ord-2: the task has changed",
+        "task-stuck  ord-1: repaired",
         "Repaired 1 of 2.",
     ]

@@ -137,9 +137,9 @@ def test_a_task_in_another_lane_than_its_record_says_is_found(task: Task, kind: 
 @pytest.mark.parametrize(
     ("task", "what"),
     [
-        (with_step(locked_by=None), "reserve_stock is in flight without a lock"),
+        (with_step(locked_by=None), "reserve_stock is under way without a lock"),
         (with_step(process_state=ProcessState.PENDING), "reserve_stock is idle with a lock"),
-        (replace(claimed(born()), state=TaskState.RETRY), "Retry, and in flight"),
+        (replace(claimed(born()), state=TaskState.RETRY), "Retry, and under way"),
         (replace(done(), ended_at=None), "Completed, ended at None"),
         (completed(born()), "charge_card is not done"),
         (replace(done(), fan_outs={"charge_card": 10**12}), "charge_card runs for 1000000000000"),

@@ -144,8 +144,8 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert len((tmp_path / "some").read_text().splitlines()) == 2
 
     for arguments, said in (
-        (["--json"], "--json goes with --to"),
-        (["--to", str(tmp_path)], "is there already"),
+        (["--json"], "--json requires --to"),
+        (["--to", str(tmp_path)], "already exists"),
         (["--to", str(tmp_path / "no" / "where")], "cannot be written"),
         (["--after", "x"], "--after"),
     ):

@@ -121,7 +121,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
 def test_hold_in_a_script_must_say_yes(operator: Operator) -> None:
     result = operator.types("hold", "payment", "--for", "30m", "--reason", "x")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "say --yes. Nothing was" in result.stderr
+    assert "add --yes. Nothing was" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 
@@ -146,7 +146,7 @@ def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
     for name in ("paymnt", "Payment", "", "\udcff\x1b[31m"):
         result = operator.types(verb, name, *more, "--reason", "x")
         assert (result.exit_code, result.stdout) == (3, ""), name
-        assert result.stderr.startswith("There is no agent ")
+        assert result.stderr.startswith("No agent ")
         assert result.stderr.endswith("there are: inventory, mail, payment, shipping.\n")
         assert "\x1b" not in result.stderr
 
@@ -202,7 +202,7 @@ def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operat
     with at_each_call("sns.Publish", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0
-    assert result.stderr.startswith("The other operators are not told: ")
+    assert result.stderr.startswith("The other operators are not alerted: ")
     assert len(holds_of(operator.world).holds()) == 1
 
 
@@ -255,7 +255,7 @@ def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Oper
     waits_for_payment(operator, "ord-2")
     circuit_opens(operator)
     result = operator.types("release", "payment")
-    assert "only a call that succeeds closes it" in result.stdout
+    assert "Only a successful call closes it" in result.stdout
     assert "woken from 08:01:00 on" in result.stdout
     assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
     operator.world.clock.now += 59_000
@@ -307,7 +307,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
     result = operator.types("release", "payment")
     assert result.exit_code == 0
     assert "1 task that waits: woken" in result.stdout
-    assert "1 open task could not be read; each that waits goes on by itself within 5 min" in (
+    assert "1 open task could not be read; each that waits continues by itself within 5 min" in (
         result.stdout
     )
 
@@ -320,7 +320,7 @@ def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")
     assert "2 tasks that wait: woken" in result.stdout
-    assert "Any other task that waits goes on by itself within" in result.stdout
+    assert "Any other task that waits continues by itself within" in result.stdout
     operator.world.clock.now += 20_000
     assert len(commands(operator)) == 2
 
@@ -333,7 +333,7 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
     assert result.exit_code == 0
     assert result.stdout.startswith("Done: payment is released")
     assert "Any other task that waits continues by itself within 5 min." in result.stdout
-    assert "Not all that waits is woken: sending a message to" in result.stderr
+    assert "Not all waiting tasks are woken: sending a message to" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 

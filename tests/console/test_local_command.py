@@ -118,12 +118,12 @@ def test_down_where_nothing_runs_is_no_failure_unless_a_port_is_named(project: P
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--param", "A"), "--param takes Key=Value"),
+        (("--param", "A"), "--param requires Key=Value"),
         (("--param", "A=1"), "template.yaml has no parameter A"),
         (("--param", "Interval=1"), "it must be at least 5"),
-        (("--services", "nowhere"), "--services takes a base URL"),
-        (("--port", "65536"), "A port is a number from 0 to 65535"),
-        (("--stack", "1"), "A stack's name is a letter"),
+        (("--services", "nowhere"), "--services requires a base URL"),
+        (("--port", "65536"), "A port must be a number from 0 to 65535"),
+        (("--stack", "1"), "A stack's name must be a letter"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_on_stderr(

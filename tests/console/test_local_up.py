@@ -189,9 +189,9 @@ def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"port": 70000}, "A port is a number from 0 to 65535; 70000 is not"),
-        ({"stack": "my stack"}, "A stack's name is a letter"),
-        ({"services": "localhost:80"}, "--services takes a base URL"),
+        ({"port": 70000}, "A port must be a number from 0 to 65535, not 70000"),
+        ({"stack": "my stack"}, "A stack's name must be a letter"),
+        ({"services": "localhost:80"}, "--services requires a base URL"),
         ({"parameters": {"Nope": "1"}}, "template.yaml has no parameter Nope; it has: Arch"),
         ({"parameters": {"Interval": "4"}}, "Interval cannot be '4': it must be at least 5"),
     ],

@@ -196,18 +196,18 @@ def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> 
     operator.world.clock.now += 61_000
     [first, *_] = ids(operator)
     strange = operator.types("rejected", "resend", first)
-    assert "It came from no queue" in strange.stderr
+    assert "The message came from no queue" in strange.stderr
     assert len(ids(operator)) == 23
 
 
 def test_bad_input_is_one_sentence(operator: Operator) -> None:
     rejected(operator.world, WRONG, WRONG)
     for typed, code, says in (
-        (("show", "nobodys"), 3, "There is no message 'nobodys'"),
-        (("show", ""), 3, "There is no message"),
+        (("show", "nobodys"), 3, "No message 'nobodys'"),
+        (("show", ""), 3, "No message"),
         (("resend",), 2, "Give either a message id or --all."),
         (("resend", "x", "--all"), 2, "Give either a message id or --all."),
-        (("resend", "--all", "--set", "a=1"), 2, "--all sends messages as they are"),
+        (("resend", "--all", "--set", "a=1"), 2, "--all sends messages unchanged"),
     ):
         result = operator.types("rejected", *typed)
         assert (result.exit_code, result.stderr.count("\n")) == (code, 1), result.stderr
@@ -231,5 +231,5 @@ def test_a_queue_with_dead_letters_of_its_own_is_not_looked_into(operator: Opera
     for typed in (("ls",), ("show", "x"), ("resend", "--all"), ("drop", "x")):
         result = operator.types("rejected", *typed)
         assert result.exit_code == 1
-        assert "it is not looked into" in result.stderr
+        assert "It was not read" in result.stderr
     assert operator.world.bodies(operator.world.url("RejectedQueue"))

@@ -124,7 +124,7 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "a sign-in page in between": (
         lambda aws: aws.page("<!doctype html><title>Sign in"),
-        "What answers is not AWS",
+        "The answer does not come from AWS",
     ),
 }
 
@@ -156,7 +156,7 @@ def test_without_a_network_each_verb_says_so(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for verb in STACK_VERBS:
         said = told(types(*typed_example(verb)), verb)
-        assert "Is the network there, and AWS_ENDPOINT_URL right?" in said, verb
+        assert "Check the network and AWS_ENDPOINT_URL." in said, verb
 
 
 def refuse(**_rest: object) -> None:

@@ -53,7 +53,7 @@ def test_an_application_cancels_its_order_while_a_step_is_at_its_agent(
         stack.wait_for("the shipment to hang", hanging(stack, 1), PATIENCE)
         stack.submit({"orderId": "taken-back", "cancel": {"undo": True, "reason": "ordered twice"}})
         stack.wait_for("the word", lambda: "Ending" in stack.task("taken-back"), PATIENCE)
-        assert not is_in(stack, "Cancelled", "taken-back")(), "what is in flight is waited for"
+        assert not is_in(stack, "Cancelled", "taken-back")(), "what is under way is waited for"
     stack.wait_for("its end", is_in(stack, "Cancelled", "taken-back"), PATIENCE)
     services = ("inventory", "payment", "shipping")
     assert effects_of(stack.services, "taken-back") == {

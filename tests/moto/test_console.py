@@ -125,7 +125,7 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
     config.write_text('[default.deploy.parameters]\nstack_name = "roundsman"\n')
     assert roundsman("ls").exit_code == 0
     config.write_text("version = 0.1\n")
-    assert "names no stack_name" in sentence(roundsman("ls"))
+    assert "sets no stack_name" in sentence(roundsman("ls"))
     config.write_text("version =\n")
     assert "samconfig.toml cannot be read" in sentence(roundsman("ls"))
 
@@ -149,9 +149,9 @@ def test_what_aws_refuses_is_a_sentence(code: str, said: str) -> None:
     ("name", "value", "said"),
     [
         ("AWS_DEFAULT_REGION", None, "No AWS region is set"),
-        ("AWS_PROFILE", "nobody", "set AWS_PROFILE to one that exists"),
+        ("AWS_PROFILE", "nobody", "Set AWS_PROFILE to a profile that exists"),
         ("AWS_ENDPOINT_URL", "garbage", "AWS_ENDPOINT_URL must be an address"),
-        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_ENDPOINT_URL right?"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "Check the network and AWS_ENDPOINT_URL."),
         ("AWS_ACCESS_KEY_ID", None, "No AWS credentials are set"),
     ],
 )

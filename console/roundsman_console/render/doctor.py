@@ -77,7 +77,7 @@ def _summary(report: Report) -> str:
     if looked.rows is not None:
         seen += f", and each of {looked.rows} rows"
     if looked.cut:
-        seen += f"; more {' and '.join(looked.cut)} tasks exist; raise --limit"
+        seen += f"; more {' and '.join(looked.cut)} tasks exist (raise --limit)"
     number = len(report.findings)
     if report.well:
         return f"{seen}. Nothing is wrong."

@@ -95,7 +95,7 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
     )
     empty = operator.asks("resubmit", "--group", group, "--go")
     assert empty.exit_code == 3
-    assert f"No order stands in {group}" in empty.stderr
+    assert f"Failure group {group} has no orders" in empty.stderr
 
 
 def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_carried_on(
@@ -296,22 +296,22 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
     [
         (("resubmit",), "Give an order id, or a filter: --group or --state."),
         (("undo", "o", "--group", "f-00000000"), "Either o is meant or what the filter finds"),
-        (("undo", "--workflow", "w"), "Many orders are meant by --group, or by --state"),
+        (("undo", "--workflow", "w"), "To select many orders, give --group or --state"),
         (("undo", "--group", "f-1"), "'f-1' is no failure group"),
-        (("run", "--state", "Completed"), "What is Completed is settled"),
-        (("run", "a", "b", "--no-wait"), "--no-wait is for one order"),
-        (("run", "a", "b", "--rate", "0"), "--rate is orders a second, more than 0"),
-        (("run", "a", "b", "--rate", "nan"), "--rate is orders a second"),
-        (("run", "a", "b", "--rate", "1e9"), "--rate is orders a second"),
+        (("run", "--state", "Completed"), "A Completed task accepts no command"),
+        (("run", "a", "b", "--no-wait"), "--no-wait works for one order only"),
+        (("run", "a", "b", "--rate", "0"), "--rate must be more than 0"),
+        (("run", "a", "b", "--rate", "nan"), "--rate must be more than 0"),
+        (("run", "a", "b", "--rate", "1e9"), "--rate must be more than 0"),
         (("run", "a", "b", "--canary", "-1"), "--canary must be 0 to 100 orders, not -1."),
         (("run", "a", "b", "--at-once", "0"), "--at-once must be 1 to 1000 orders, not 0."),
-        (("run", "a", "b", "--stop-at", "0.2"), "--stop-at is a share from 0% to 100%"),
-        (("run", "a", "b", "--stop-at", "nan%"), "--stop-at is a share from 0% to 100%"),
-        (("run", "a", "b", "--stop-at", "101%"), "--stop-at is a share from 0% to 100%"),
+        (("run", "a", "b", "--stop-at", "0.2"), "--stop-at must be a share from 0% to 100%"),
+        (("run", "a", "b", "--stop-at", "nan%"), "--stop-at must be a share from 0% to 100%"),
+        (("run", "a", "b", "--stop-at", "101%"), "--stop-at must be a share from 0% to 100%"),
         (("run", "a", "b", "--canary-wait", "5"), "'5' is no duration"),
         (("extend", "a", "b", "c", "--by", "1m"), "extend takes one order and one of its steps"),
-        (("resolve", "s", "--did"), "Name an order and its step"),
-        (("resolve", "a", "b", "s", "--did", "--result", "1"), "A --result is of one order"),
+        (("resolve", "s", "--did"), "Give an order and its step"),
+        (("resolve", "a", "b", "s", "--did", "--result", "1"), "--result works for one order only"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
@@ -325,8 +325,8 @@ def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
 
 def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Operator) -> None:
     for arguments, sentence in (
-        (("undo", "--group", "f-00000000"), "No order stands in f-00000000."),
-        (("undo", "--state", "Archived"), "No order fits the filter."),
+        (("undo", "--group", "f-00000000"), "Failure group f-00000000 has no orders."),
+        (("undo", "--state", "Archived"), "No order matches the filter."),
         (("undo", "ord-1", "ord-2"), "There is no order ord-1 in roundsman"),
     ):
         result = operator.asks(*arguments)
