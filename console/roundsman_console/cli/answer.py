@@ -35,7 +35,7 @@ def answer_command(
     wait: Wait = DEFAULT_WAIT,
     no_wait: NoWait = False,
 ) -> None:
-    """Answer a step that waits for a callback.
+    """Answer a step that waits for a callback, by the token of the callback.
 
     Example: roundsman answer eyJhZ2Vu... --result '{"approvedBy": "j.doe"}'
     """

@@ -115,7 +115,7 @@ def _table(records: list[StoredRun]) -> Table:
         table.add_column(heading, no_wrap=True)
     for heading in ("Orders", "Sent", "Failed again"):
         table.add_column(heading, justify="right")
-    table.add_column("Operator and reason", overflow="fold")
+    table.add_column("Reason", overflow="fold")
     for record in records:
         run, progress = record.run, record.progress
         table.add_row(

@@ -133,7 +133,8 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     if group.complete_by is not None and group.how != UNDONE:
         yield f"complete by {second(group.complete_by)}, the earliest of them", ""
     if group.row is not None and group.row.told_at is not None:
-        yield f"alerted at {second(group.row.told_at)}, with {group.row.told_count} orders", ""
+        alerted = f"alerted at {second(group.row.told_at)}"
+        yield f"{alerted}; order count then: {group.row.told_count}", ""
     if group.row is not None and group.row.overflow:
         yield "it collects the failures beyond the maximum number of separate groups", "yellow"
     yield from _agent_lines(group)

@@ -96,7 +96,9 @@ def status(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting.
+    """Show the local AWS of this project, one line for each.
+
+    Exits 0 if all are healthy, 1 if one is not, 3 if none runs, and 4 if one is starting.
 
     Example: roundsman local status --json
     """
@@ -127,7 +129,7 @@ def down(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop a local AWS and remove its files.
+    """Stop a local AWS and remove everything that it created.
 
     Example: roundsman local down --port 4510
     """

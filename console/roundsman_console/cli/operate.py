@@ -136,7 +136,7 @@ def resolve_command(
         if did_not and result is not None:
             raise ConsoleError("--result requires --did.", USAGE)
         if did and fresh_key:
-            raise ConsoleError("--new-key requires --did-not.", USAGE)
+            raise ConsoleError("--fresh-key requires --did-not.", USAGE)
         if many and result is not None:
             raise ConsoleError(
                 "--result works for one order only. Resolve the orders one by one.", USAGE

@@ -153,8 +153,8 @@ def _cancels(case: DemoOrder, facts: DemoFacts) -> OrderVerdict:
     task = facts.tasks.get(case.order_id)
     why = task.ending.why if task and task.ending else ""
     if not all(word in why for word in case.reason):
-        return OrderVerdict(case, "not found", differences=("it did not cancel its order",))
-    return OrderVerdict(case, ExpectedEnd.ACCEPTED, "it cancelled its order")
+        return OrderVerdict(case, "not found", differences=("its order was not cancelled",))
+    return OrderVerdict(case, ExpectedEnd.ACCEPTED, "its order was cancelled")
 
 
 def _processed(case: DemoOrder, sent: Sequence[SentOrder], facts: DemoFacts) -> OrderVerdict:
@@ -189,7 +189,7 @@ def _how(case: DemoOrder, counts: Mapping[str, int], facts: DemoFacts) -> str:
         "calls with one key"
         for step in case.called_again
     ]
-    return "; ".join(again) or "every step succeeded at the first attempt"
+    return "; ".join(again) or "every step at the first attempt"
 
 
 def _wrong_state(case: DemoOrder, task: Task) -> list[str]:

@@ -232,7 +232,7 @@ class BulkRunner:
             if entry["SenderFault"] and not is_transient(entry["Code"]):
                 raise CallRefused(f"{doing}: {entry['Code']}", entry["Code"])
         if failed:
-            raise TryAgain(f"{doing}: SQS did not accept {len(failed)} messages")
+            raise TryAgain(f"{doing}: SQS refused {len(failed)} of the messages")
 
     # --- checking ----------------------------------------------------------------------------
 
