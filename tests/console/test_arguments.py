@@ -19,7 +19,9 @@ def test_a_duration_is_read_with_its_units(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "m", "1.5h", "30m1h", "-1s", "10 m", "٣m", "1e3s"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ConsoleError, match=r"as in 90s, 10m, 1h30m or 2d\.") as refused:
+    with pytest.raises(
+        ConsoleError, match=r"Write it with units: 90s, 10m, 1h30m or 2d\."
+    ) as refused:
         read_duration(text)
     assert refused.value.code == USAGE
 

@@ -241,9 +241,9 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("extend", "o", "--by", "10"), "'10' is no duration: write it with its units"),
-        (("extend", "o", "--by", "-1m"), "'-1m' is no duration"),
-        (("extend", "o", "--by", ""), "'' is no duration"),
+        (("extend", "o", "--by", "10"), "'10' is not a duration. Write it with units"),
+        (("extend", "o", "--by", "-1m"), "'-1m' is not a duration"),
+        (("extend", "o", "--by", ""), "'' is not a duration"),
         (("extend", "o", "--by", "0s"), "0s is too short"),
         (("extend", "o", "--by", "31d"), "31d is too long: at least 1s, at most 30d"),
         (("resolve", "o", "s"), "Give either --did or --did-not."),

@@ -66,7 +66,7 @@ def test_dead_letters_are_listed_with_their_reason_and_stay_where_they_are(
     for _ in range(6):
         assert operator.types("dlq", "ls", "SchedulerQueue").exit_code == 0
     printed = operator.types("dlq", "ls").stdout
-    assert "SchedulerQueue: 1 dead; the queue is read by the scheduler function" in printed
+    assert "SchedulerQueue (read by the scheduler function): 1 dead" in printed
     assert "cannot be read: CompleteBy is missing" in " ".join(printed.split())
     assert len(listed(operator)) == 1
 

@@ -102,7 +102,7 @@ def test_down_asks_which_where_several_run(project: Path) -> None:
         Instances(project).claim(port)
     result = local("down")
     assert result.exit_code == 1
-    assert "on ports 4510, 4511: say which with --port, or --all" in result.stderr
+    assert "on ports 4510, 4511. Choose one with --port, or give --all" in result.stderr
     assert local("down", "--port", "4510").exit_code == 0
     assert local("down", "--all").exit_code == 0
     assert list(Instances(project)) == []

@@ -225,7 +225,7 @@ def test_what_a_filter_looks_at(task: Task, selection: Selection, fits: bool) ->
         ({"group": "f-1a2b3c4d", "state": TaskState.ACTIVE}, "No Active task stands in"),
         ({"state": TaskState.SCHEDULED, "step": "charge"}, "A Scheduled task is at no step"),
         ({"workflow": " "}, "--workflow wants a name"),
-        ({"error": "x" * 201}, "--error wants a name"),
+        ({"error": "x" * 201}, "--error requires a name"),
         ({"tag": ["tenant"]}, "requires a name and a value"),
         ({"tag": ["tenant="]}, "requires a name and a value"),
         ({"tag": ["shop=1"]}, "Unknown tag 'shop'"),

@@ -96,7 +96,7 @@ def told(result: Result, verb: str) -> str:
 TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     "no such stack": (
         lambda aws: aws.error("ValidationError", "Stack with id roundsman does not exist"),
-        "There is no stack roundsman in this account and region us-east-1: deploy it",
+        "There is no stack roundsman in this account and region us-east-1. Deploy it",
     ),
     "expired credentials": (
         lambda aws: aws.error("ExpiredToken", status=403),
@@ -116,7 +116,7 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "a stack that was rolled back": (
         lambda aws: aws.stack("ROLLBACK_COMPLETE"),
-        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed; its events say why.",
+        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed. Read the reason in its events, then deploy it again.",
     ),
     "a stack that is being deleted": (
         lambda aws: aws.stack("DELETE_IN_PROGRESS"),

@@ -204,8 +204,8 @@ def dlq_drop_command(
 def _show(found: DeadQueue, at: int) -> None:
     many = len(found.dead)
     say(
-        f"{found.source.name}: {many if not found.more else f'more than {many}'} dead; the "
-        f"queue is read by the {found.source.function} function",
+        f"{found.source.name} (read by the {found.source.function} function): "
+        f"{many if not found.more else f'more than {many}'} dead",
         hidden_words(found.held),
     )
     if found.dead:

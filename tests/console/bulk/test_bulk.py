@@ -208,7 +208,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     command = ("undo", "--group", group, "--go", "--reason", "told to")
     refused = operator.types(*command)
     assert refused.exit_code == 2
-    assert refused.stderr.startswith("Undo 2 orders? Nobody can be asked here: say --yes.")
+    assert refused.stderr.startswith("Undo 2 orders? No terminal to confirm at: add --yes.")
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     assert operator.types(*command, answer="n\n").exit_code == 1
     assert runs(operator) == []
@@ -295,9 +295,9 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
     ("arguments", "sentence"),
     [
         (("resubmit",), "Give an order id, or a filter: --group or --state."),
-        (("undo", "o", "--group", "f-00000000"), "Either o is meant or what the filter finds"),
+        (("undo", "o", "--group", "f-00000000"), "Give order ids or a filter, not both."),
         (("undo", "--workflow", "w"), "To select many orders, give --group or --state"),
-        (("undo", "--group", "f-1"), "'f-1' is no failure group"),
+        (("undo", "--group", "f-1"), "'f-1' is not a failure group id"),
         (("run", "--state", "Completed"), "A Completed task accepts no command"),
         (("run", "a", "b", "--no-wait"), "--no-wait works for one order only"),
         (("run", "a", "b", "--rate", "0"), "--rate must be more than 0"),
@@ -308,7 +308,7 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
         (("run", "a", "b", "--stop-at", "0.2"), "--stop-at must be a share from 0% to 100%"),
         (("run", "a", "b", "--stop-at", "nan%"), "--stop-at must be a share from 0% to 100%"),
         (("run", "a", "b", "--stop-at", "101%"), "--stop-at must be a share from 0% to 100%"),
-        (("run", "a", "b", "--canary-wait", "5"), "'5' is no duration"),
+        (("run", "a", "b", "--canary-wait", "5"), "'5' is not a duration"),
         (("extend", "a", "b", "c", "--by", "1m"), "extend takes one order and one of its steps"),
         (("resolve", "s", "--did"), "Give an order and its step"),
         (("resolve", "a", "b", "s", "--did", "--result", "1"), "--result works for one order only"),

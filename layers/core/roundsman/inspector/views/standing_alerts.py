@@ -149,7 +149,7 @@ def of_rejected(count: int) -> list[StandingAlert]:
     if not count:
         return []
     many = "1 message was" if count == 1 else f"{count} messages were"
-    sentence = f"{many} rejected: they can never be handled"
+    sentence = f"{many} rejected: no redelivery can succeed"
     look = "roundsman rejected ls"
     return [StandingAlert("rejected", "RejectedQueue", "warning", sentence, look, count=count)]
 
