@@ -116,7 +116,8 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "a stack that was rolled back": (
         lambda aws: aws.stack("ROLLBACK_COMPLETE"),
-        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed. Read the reason in its events, then deploy it again.",
+        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed. Read the reason in "
+        "its events, then deploy it again.",
     ),
     "a stack that is being deleted": (
         lambda aws: aws.stack("DELETE_IN_PROGRESS"),
