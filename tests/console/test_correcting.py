@@ -48,12 +48,12 @@ def test_a_path_is_written_as_problems_write_it() -> None:
         (["=1"], [], "is not a path"),
         (["a..b=1"], [], "is not a path"),
         (["lines[x]=1"], [], "is not a path"),
-        (["lines[4]=1"], [], "has no place lines[4]"),
-        (["a.b=1"], [], "has no place a.b"),
-        (["a[0]=1"], [], "has no place a[0]"),
-        ([], ["nothing"], "has no place nothing"),
-        ([], ["lines[2]"], "has no place lines[2]"),
-        ([], ["no.way"], "has no place no.way"),
+        (["lines[4]=1"], [], "has no field lines[4]"),
+        (["a.b=1"], [], "has no field a.b"),
+        (["a[0]=1"], [], "has no field a[0]"),
+        ([], ["nothing"], "has no field nothing"),
+        ([], ["lines[2]"], "has no field lines[2]"),
+        ([], ["no.way"], "has no field no.way"),
     ],
 )
 def test_a_correction_that_cannot_be_made_is_one_sentence(

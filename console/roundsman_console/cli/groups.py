@@ -44,7 +44,7 @@ _STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
 def groups_callback(
     context: typer.Context, stack: StackOption = None, as_json: AsJson = False
 ) -> None:
-    """Failure groups, what failed alike: list them, and show one.
+    """List failure groups, the tasks that failed alike, or show one.
 
     Example: roundsman groups
     """

@@ -90,7 +90,7 @@ def _standing(case: DemoOrder, seen: Snapshot) -> str:
     if task is None or not case.makes_a_task:
         return "still in the SubmissionQueue" if seen.waiting else "it has no task"
     steps = "; ".join(f"{name} {step_standing(task.step(name))}" for name in STEPS)
-    owed = f"; it owes {', '.join(each.name for each in task.owed)}" if task.owed else ""
+    owed = f"; not sent yet: {', '.join(each.name for each in task.owed)}" if task.owed else ""
     return f"{task.state}: {steps}{owed}"
 
 

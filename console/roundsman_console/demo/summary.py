@@ -200,10 +200,12 @@ def _wrong_state(case: DemoOrder, task: Task) -> list[str]:
     elif task.state is not TaskState.COMPLETED:
         why = task.ending.why if task.ending else ""
         found += [
-            f"its reason does not say {word!r}: {why}" for word in case.reason if word not in why
+            f"its reason does not contain {word!r}: {why}"
+            for word in case.reason
+            if word not in why
         ]
     if task.owed:
-        found.append(f"it still owes {', '.join(owed.name for owed in task.owed)}")
+        found.append(f"it has not sent {', '.join(owed.name for owed in task.owed)}")
     return found
 
 

@@ -317,8 +317,10 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.RECOVERY_OFF: Entry(
         _WARNING,
-        ("The table cannot be restored to an earlier time, although a parameter of the stack "
-            "enables this."),
+        (
+            "The table cannot be restored to an earlier time, although a parameter of the stack "
+            "enables this."
+        ),
         "Deploy the stack again, or enable point-in-time recovery.",
     ),
     FindingKind.ALARM_MISSING: Entry(
