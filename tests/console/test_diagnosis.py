@@ -171,7 +171,7 @@ def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
 def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
     record = StepRecord(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
-    assert "when no request of it can act any more" in told(task).sentence
+    assert "when no request of it can take effect any more" in told(task).sentence
     again = told(replace(task, steps={"charge": replace(record, failure_count=1)}))
     assert "attempt 2 of the undo of charge" in again.sentence
     ready = told(replace(task, steps={"charge": replace(record, not_before=None)}))
@@ -214,7 +214,7 @@ def test_what_is_owed_is_sent_by_the_supervisor() -> None:
     )
     found = told(task)
     assert (found.case, found.next) == ("owed", None)
-    assert "the status completed owed since 3 s ago is not known to be sent" in found.sentence
+    assert "the status completed, decided 3 s ago, is not known to be sent" in found.sentence
     assert told(task, TaskFacts(at=AT)).next == "roundsman doctor"
 
 

@@ -75,7 +75,7 @@ def test_one_is_shown_with_what_would_come_of_it_and_where_its_log_is(operator: 
     spoiled(operator, "ord-1")
     [message] = listed(operator)
     shown = operator.types("dlq", "show", str(message["messageId"])[:8]).stdout
-    assert "Why: the record ord-1 cannot be read" in shown
+    assert "Reason: the record ord-1 cannot be read" in shown
     assert "If sent back now: it would fail again" in shown
     assert "aws logs filter-log-events --log-group-name /aws/lambda/roundsman/scheduler" in shown
     assert '"kind": "start"' in shown
@@ -141,7 +141,7 @@ def test_what_comes_back_is_seen_to_have_come_back(operator: Operator) -> None:
     [message] = listed(operator)
     only = ("--only", str(message["messageId"])[:8])
     stays = operator.types("dlq", "redrive", "SchedulerQueue", *only)
-    assert "0 sent back to SchedulerQueue, 1 left. --anyway sends" in stays.stdout
+    assert "0 sent back to SchedulerQueue, 1 left. Add --anyway to send" in stays.stdout
     assert stays.exit_code == 1
     anyway = operator.reads("dlq", "redrive", "SchedulerQueue", *only, "--anyway")
     assert (anyway["sent"], anyway["cameBack"]) == (1, 0)

@@ -53,7 +53,7 @@ def test_a_reply_acts_while_its_step_waits_for_it() -> None:
     ("reply", "record", "why"),
     [
         (replace(REPLY, lock="lock-0", outcome=Outcome.PERMANENT), AT_WORK, "attempt"),
-        (replace(REPLY, idempotency_key="other"), AT_WORK, "begun anew"),
+        (replace(REPLY, idempotency_key="other"), AT_WORK, "begun again since, under another key"),
         (replace(REPLY, operation="undo"), AT_WORK, "nothing waits for it"),
         (REPLY, replace(AT_WORK, process_state=ProcessState.PROCESSED), "nothing waits for it"),
         (replace(REPLY, step="pick"), AT_WORK, "has not tried pick"),

@@ -192,7 +192,7 @@ def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> 
         assert len(ids(operator)) == 23
     assert ids(operator) == [], "hidden for a minute, since they could not be let go"
     said = operator.types("rejected", "ls").stdout
-    assert "23 messages are being looked at by somebody else" in said
+    assert "23 messages are hidden by another reader" in said
     operator.world.clock.now += 61_000
     [first, *_] = ids(operator)
     strange = operator.types("rejected", "resend", first)
