@@ -105,7 +105,7 @@ BROKEN = {
         replace(WELL, missing_queues=("MailReplyQueue",)),
         WELL,
         "MailReplyQueue",
-        "missing",
+        "does not exist",
     ),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
     "queue-behind": (
@@ -114,7 +114,12 @@ BROKEN = {
         "PaymentRequestQueue",
         "20 min old",
     ),
-    "queue-delays": (with_queue(delay=5), with_queue(delay=0), "PaymentRequestQueue", "by 5 s"),
+    "queue-delays": (
+        with_queue(delay=5),
+        with_queue(delay=0),
+        "PaymentRequestQueue",
+        "delayed by 5 s",
+    ),
     "no-redrive": (
         with_queue(dead_letters_to=None, max_receives=None),
         WELL,
@@ -131,7 +136,7 @@ BROKEN = {
         with_queue(visibility=310),
         with_queue(visibility=1860),
         "PaymentRequestQueue",
-        "PaymentFunction has 310 s",
+        "the timeout of PaymentFunction is 310 s",
     ),
     "visibility-short": (
         with_queue(visibility=1859),

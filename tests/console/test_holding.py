@@ -147,7 +147,7 @@ def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
         result = operator.types(verb, name, *more, "--reason", "x")
         assert (result.exit_code, result.stdout) == (3, ""), name
         assert result.stderr.startswith("No agent ")
-        assert result.stderr.endswith("there are: inventory, mail, payment, shipping.\n")
+        assert result.stderr.endswith("The agents are inventory, mail, payment, shipping.\n")
         assert "\x1b" not in result.stderr
 
 
