@@ -34,7 +34,7 @@ def read_duration(text: str, *, least: int = 1, most: int = LONGEST_EXTENSION) -
     found = _DURATION.fullmatch(text.strip())
     if not found or not any(found.groups()):
         raise ConsoleError(
-            f"{text!r} is no duration: write it with its units, as in 90s, 10m, 1h30m or 2d.", USAGE
+            f"{text!r} is not a duration. Write it with units: 90s, 10m, 1h30m or 2d.", USAGE
         )
     counts = zip(found.groups(default="0"), _UNITS.values(), strict=True)
     seconds = sum(int(count) * unit for count, unit in counts)
@@ -62,7 +62,7 @@ def read_result(text: str | None) -> Json:
     try:
         return parse_json(text)
     except ValueError as error:
-        hint = "" if source != "--result" else " Text needs quotes of its own: '\"ch_1\"'."
+        hint = "" if source != "--result" else " A text value needs JSON quotes: '\"ch_1\"'."
         raise ConsoleError(f"{source} is not JSON: {error}.{hint}", USAGE) from error
 
 
@@ -91,11 +91,13 @@ def read_name(text: str | None) -> str:
     the user has no name.
     """
     if text is not None:
-        return _said("The name of who asks", text, LONGEST_NAME)
+        return _said("The name of the operator", text, LONGEST_NAME)
     try:
         return getpass.getuser()
     except (OSError, KeyError, ImportError) as error:
-        raise ConsoleError("This user has no name here: say who asks with --as.", USAGE) from error
+        raise ConsoleError(
+            "This user has no name on this machine. Give a name with --as.", USAGE
+        ) from error
 
 
 def _said(what: str, text: str, most: int) -> str:

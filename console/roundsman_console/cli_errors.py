@@ -26,11 +26,11 @@ FAILED, USAGE, NOT_FOUND, UNCONFIRMED, INTERRUPTED = 1, 2, 3, 4, 130
 
 EXIT_CODES = {
     0: "done; with `--no-wait`: sent",
-    FAILED: "refused, or could not be done; the sentence says why",
+    FAILED: "refused or failed; the message says why",
     USAGE: "wrong usage; nothing was sent",
-    NOT_FOUND: "no such order, agent, group, run or message",
-    UNCONFIRMED: "sent, but not known to be done: it acts once, whenever it is read",
-    INTERRUPTED: "ended by Ctrl-C",
+    NOT_FOUND: "not found: order, agent, group, run or message",
+    UNCONFIRMED: "sent, but the outcome is not known; it takes effect once, when it is read",
+    INTERRUPTED: "interrupted by Ctrl-C",
 }
 """The meaning of each exit code. `local status` has its own exit codes, listed in its help."""
 

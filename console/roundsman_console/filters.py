@@ -29,36 +29,42 @@ WorkflowFilter: TypeAlias = Annotated[
 ]
 StepFilter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--step", help="Only tasks that stand or failed at this step.", metavar="NAME"),
+    typer.Option("--step", help="Only tasks at this step, or that failed at it.", metavar="NAME"),
 ]
 ErrorFilter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--error", help="Only where this went wrong: CardDeclined.", metavar="TYPE"),
+    typer.Option("--error", help="Only tasks with this error type: CardDeclined.", metavar="TYPE"),
 ]
 OlderFilter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--older", help="Only submitted longer ago than: 90s, 2h, 1d.", metavar="TIME"),
+    typer.Option(
+        "--older", help="Only tasks submitted longer ago than this: 90s, 2h, 1d.", metavar="TIME"
+    ),
 ]
 NewerFilter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--newer", help="Only submitted within the last: 90s, 2h, 1d.", metavar="TIME"),
+    typer.Option(
+        "--newer", help="Only tasks submitted more recently than this: 90s, 2h, 1d.", metavar="TIME"
+    ),
 ]
 GroupFilter: TypeAlias = Annotated[
     str | None,
-    typer.Option("--group", help="Only of this failure group: f-1a2b3c4d.", metavar="GROUP"),
+    typer.Option("--group", help="Only tasks of this failure group: f-1a2b3c4d.", metavar="GROUP"),
 ]
 TagFilter: TypeAlias = Annotated[
     list[str] | None,
     typer.Option(
         "--tag",
-        help="Only where the order said so: tenant=shop-1, correlationId=web-7 or "
+        help="Only orders with this value: tenant=shop-1, correlationId=web-7 or "
         "priority=urgent. May be repeated.",
         metavar="NAME=VALUE",
     ),
 ]
 AfterCursor: TypeAlias = Annotated[
     str | None,
-    typer.Option("--after", help="Go on after the page that ended so.", metavar="CURSOR"),
+    typer.Option(
+        "--after", help="Continue after the page that printed this cursor.", metavar="CURSOR"
+    ),
 ]
 
 _GROUP = re.compile(r"f-[0-9a-f]{8}", re.ASCII)
@@ -98,17 +104,16 @@ def _check(selection: Selection) -> None:
     older, newer, state = selection.older, selection.newer, selection.state
     if older is not None and newer is not None and newer <= older:
         raise ConsoleError(
-            f"No order is older than {format_duration(older)} "
-            f"and newer than {format_duration(newer)}: for those "
-            "between two ages, --newer is the greater.",
+            f"No order is older than {format_duration(older)} and newer than "
+            f"{format_duration(newer)}: for a range of ages, --newer must be the greater.",
             USAGE,
         )
     if selection.group is not None and state is not None and state not in _FAILED:
         raise ConsoleError(
-            f"No {state} task stands in a failure group: those are Archived, or Undone.", USAGE
+            f"No {state} task is in a failure group; its tasks are Archived or Undone.", USAGE
         )
     if state is TaskState.SCHEDULED and (selection.step or selection.error):
-        raise ConsoleError("A Scheduled task is at no step, and nothing went wrong yet.", USAGE)
+        raise ConsoleError("A Scheduled task is at no step, and has no error yet.", USAGE)
 
 
 def _word(option: str, text: str | None) -> str | None:
@@ -116,7 +121,7 @@ def _word(option: str, text: str | None) -> str | None:
         return None
     said = text.strip()
     if not said or len(said) > LONGEST_WORD:
-        raise ConsoleError(f"{option} wants a name of 1 to {LONGEST_WORD} characters.", USAGE)
+        raise ConsoleError(f"{option} requires a name of 1 to {LONGEST_WORD} characters.", USAGE)
     return said
 
 
@@ -127,8 +132,8 @@ def _age(text: str | None) -> int | None:
 def _group(text: str | None) -> str | None:
     if text is not None and not _GROUP.fullmatch(text):
         raise ConsoleError(
-            f"{inert(text[:50])!r} is no failure group: it is f- and eight of 0-9 and a-f, as "
-            "roundsman groups lists them.",
+            f"{inert(text[:50])!r} is not a failure group id: f- and eight of 0-9 and a-f. "
+            "List them with: roundsman groups",
             USAGE,
         )
     return text
@@ -140,19 +145,19 @@ def _tags(texts: Sequence[str]) -> dict[str, str]:
         name, is_said, value = text.partition("=")
         if not is_said or not value:
             raise ConsoleError(
-                f"--tag {inert(text[:50])!r} wants a name and a value: tenant=shop-1.", USAGE
+                f"--tag {inert(text[:50])!r} requires a name and a value: tenant=shop-1.", USAGE
             )
         if name not in TAGS:
             raise ConsoleError(
-                f"There is no tag {inert(name[:50])!r}: an order's tags are {', '.join(TAGS)}.",
+                f"Unknown tag {inert(name[:50])!r}. The tags of an order are {', '.join(TAGS)}.",
                 USAGE,
             )
         if found.setdefault(name, value) != value:
-            raise ConsoleError(f"No order has two values of {name}.", USAGE)
+            raise ConsoleError(f"An order has only one {name}.", USAGE)
     priority = found.get("priority")
     if priority is not None and priority not in tuple(Priority):
         raise ConsoleError(
-            f"No order has the priority {inert(priority[:50])!r}: it is {' or '.join(Priority)}.",
+            f"Unknown priority {inert(priority[:50])!r}. It must be {' or '.join(Priority)}.",
             USAGE,
         )
     return found

@@ -48,7 +48,7 @@ def test_a_group_that_was_alerted_stands_until_it_is_closed() -> None:
     [untold] = of_groups([replace(GROUP, told_at=None, count=1)])
     assert untold.sentence.startswith("1 order archived")
     [calm] = of_groups([replace(GROUP, clear_since=1)])
-    assert calm.sentence.endswith("; its members are gone")
+    assert calm.sentence.endswith("; its orders are no longer in it")
     [whole] = of_groups([replace(GROUP, step=NO_STEP)])
     assert whole.sentence.startswith("200 orders archived (order_fulfilment): ")
 
@@ -102,7 +102,7 @@ def test_the_newest_comes_first_and_what_nobody_knows_the_beginning_of_last() ->
 
 def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> None:
     world = operator.world
-    assert operator.types("alerts").stdout == "Nothing stands.\n"
+    assert operator.types("alerts").stdout == "No alerts.\n"
     world.submit("{not json")
     world.run()
     world.send("SchedulerDeadLetterQueue", "{}")
@@ -116,7 +116,7 @@ def test_all_that_stands_is_listed_with_what_to_run_next(operator: Operator) -> 
     kinds = [str(one["kind"]) for one in alerts(found)]
     assert sorted(kinds) == ["alarm", "dead_letters", "group", "hold", "rejected"]
     printed = operator.types("alerts").stdout
-    assert "1 message of SchedulerQueue failed each delivery" in printed
+    assert "1 message of SchedulerQueue failed every delivery" in printed
     assert "> roundsman dlq ls SchedulerQueue" in printed
     assert "> roundsman ls --group f-1a2b3c4d" in printed
     assert "[b]red[/]?[31m" in printed

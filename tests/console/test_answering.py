@@ -69,14 +69,15 @@ def test_an_answer_by_its_token_ends_the_step_and_the_task_goes_on(operator: Ope
     result = operator.types(*answers(token))
     assert result.exit_code == 0, result.output
     assert result.stdout == (
-        "Done: charge_card of ord-1 is answered; the step is Processed.\nord-1 is Completed.\n"
+        "The scheduler accepted the answer to charge_card of ord-1; the step is "
+        "Processed.\nord-1 is Completed.\n"
     )
     assert operator.world.task("ord-1").step("charge_card").result == {"chargeId": "ch_7"}
     again = operator.types(*answers(token), "--json")
     assert (again.exit_code, document(again)["outcome"]) == (1, "refused")
     assert_schema("answer", document(again))
     assert again.stderr == (
-        "The answer to charge_card of ord-1 is not sent: nothing waits for it, the step is "
+        "The answer to charge_card of ord-1 is not sent: no step waits for it; the step is "
         "Processed.\n"
     )
 
@@ -136,7 +137,7 @@ def test_a_failure_of_an_attempt_that_is_over_is_not_sent(operator: Operator) ->
     )
     refused = operator.types("answer", token, "--failed", "Refused")
     assert refused.exit_code == 1
-    assert "the attempt that it is about is over" in refused.stderr
+    assert "its attempt has ended" in refused.stderr
     assert operator.world.waiting("PaymentReplyQueue") == 0
 
 
@@ -145,7 +146,7 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
     operator.patience.sleeping = lambda: None
     result = operator.types(*answers(token), "--wait", "1")
     assert (result.exit_code, result.stdout) == (4, "")
-    assert "is sent, but the scheduler has not taken it in 1 s" in result.stderr
+    assert "is sent, but the scheduler has not accepted it within 1 s" in result.stderr
     result = operator.types(*answers(token), "--no-wait")
     assert result.exit_code == 0
     assert "The answer to charge_card of ord-1 is sent." in result.stdout
@@ -154,9 +155,9 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (("t", "--result", "1", "--failed", "x"), "Say either --result or --failed"),
-        (("t",), "Say either --result or --failed"),
-        (("t", "--result", "1", "--message", "x"), "--message goes with --failed."),
+        (("t", "--result", "1", "--failed", "x"), "Give either --result or --failed"),
+        (("t",), "Give either --result or --failed"),
+        (("t", "--result", "1", "--message", "x"), "--message requires --failed."),
         (("t", "--failed", " "), "--failed is empty."),
         (("t", "--result", "oops"), "--result is not JSON"),
         (("not-a-token", "--result", "1"), "This is no callback token"),

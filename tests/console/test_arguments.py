@@ -19,7 +19,9 @@ def test_a_duration_is_read_with_its_units(text: str, seconds: int) -> None:
 
 @pytest.mark.parametrize("text", ["", "10", "m", "1.5h", "30m1h", "-1s", "10 m", "٣m", "1e3s"])
 def test_what_is_no_duration_is_refused_with_an_example(text: str) -> None:
-    with pytest.raises(ConsoleError, match=r"as in 90s, 10m, 1h30m or 2d\.") as refused:
+    with pytest.raises(
+        ConsoleError, match=r"Write it with units: 90s, 10m, 1h30m or 2d\."
+    ) as refused:
         read_duration(text)
     assert refused.value.code == USAGE
 
@@ -49,7 +51,7 @@ def test_a_result_is_any_json() -> None:
 
 
 def test_a_result_that_is_bare_text_is_refused_with_the_way_to_quote_it() -> None:
-    with pytest.raises(ConsoleError, match="Text needs quotes of its own"):
+    with pytest.raises(ConsoleError, match="A text value needs JSON quotes"):
         read_result("ch_1")
 
 
@@ -68,5 +70,5 @@ def test_a_user_without_a_name_must_say_who_asks(monkeypatch: pytest.MonkeyPatch
         raise OSError("no entry for this user")
 
     monkeypatch.setattr(getpass, "getuser", nameless)
-    with pytest.raises(ConsoleError, match="say who asks with --as"):
+    with pytest.raises(ConsoleError, match="Give a name with --as"):
         read_name(None)

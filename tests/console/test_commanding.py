@@ -98,8 +98,8 @@ def test_a_scheduler_that_does_not_answer_is_told_and_the_command_still_acts_lat
     told = document(result)
     assert (told["outcome"], told["state"]) == ("unconfirmed", "Retry")
     assert result.stderr == (
-        "undo of ord-1 is sent, but the scheduler has not answered in 2 s. It acts once, "
-        "whenever it is read. Look with: roundsman show ord-1\n"
+        "undo of ord-1 is sent: no answer from the scheduler within 2 s. The command takes "
+        "effect once, when the scheduler reads it. See: roundsman show ord-1\n"
     )
     assert sum(operator.patience.slept) == 2
     operator.world.run()
@@ -163,7 +163,7 @@ def test_without_waiting_it_is_sent_and_that_is_all(operator: Operator) -> None:
     in_retry(operator)
     result = operator.asks("run", "ord-1", "--no-wait")
     assert result.exit_code == 0
-    assert result.stdout == "run of ord-1 is sent. Look with: roundsman show ord-1\n"
+    assert result.stdout == "run of ord-1 is sent. See: roundsman show ord-1\n"
     assert operator.patience.slept == []
     told = document(operator.asks("run", "ord-1", "--no-wait", "--json"))
     assert told["outcome"] == "sent"
@@ -181,7 +181,7 @@ def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_ye
     for command in IRREVERSIBLE:
         result = operator.types(*command, "--reason", "told to")
         assert result.exit_code == 2
-        assert "Nobody can be asked here: say --yes. Nothing was sent." in result.stderr
+        assert "No terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
 
 
@@ -194,8 +194,8 @@ def test_at_a_terminal_the_person_is_asked_and_may_say_no(
     refused = operator.types(*command, answer="n\n")
     assert (refused.exit_code, refused.stdout) == (1, "")
     assert (
-        "ord-1 is Retry; this may have happened: reserve_stock, charge_card. "
-        "Cancel it and leave that standing? [y/N] "
+        "ord-1 is Retry; this may have happened: reserve_stock, charge_card. Cancel it and "
+        "keep that? [y/N] "
     ) in refused.stderr
     assert "Nothing was sent." in refused.stderr
     assert commands(operator) == []
@@ -241,14 +241,14 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("extend", "o", "--by", "10"), "'10' is no duration: write it with its units"),
-        (("extend", "o", "--by", "-1m"), "'-1m' is no duration"),
-        (("extend", "o", "--by", ""), "'' is no duration"),
+        (("extend", "o", "--by", "10"), "'10' is not a duration. Write it with units"),
+        (("extend", "o", "--by", "-1m"), "'-1m' is not a duration"),
+        (("extend", "o", "--by", ""), "'' is not a duration"),
         (("extend", "o", "--by", "0s"), "0s is too short"),
         (("extend", "o", "--by", "31d"), "31d is too long: at least 1s, at most 30d"),
-        (("resolve", "o", "s"), "Say either --did or --did-not."),
-        (("resolve", "o", "s", "--did", "--did-not"), "Say either --did or --did-not."),
-        (("resolve", "o", "s", "--did-not", "--result", "1"), "did not happen has no --result"),
+        (("resolve", "o", "s"), "Give either --did or --did-not."),
+        (("resolve", "o", "s", "--did", "--did-not"), "Give either --did or --did-not."),
+        (("resolve", "o", "s", "--did-not", "--result", "1"), "--result requires --did"),
         (("resolve", "o", "s", "--did", "--result", "ch_1"), "--result is not JSON: "),
         (("resolve", "o", "s", "--did", "--result", "NaN"), "NaN is not JSON"),
         (("resolve", "o", "s", "--did", "--result", "[" * 99), "--result is not JSON: "),
@@ -256,8 +256,8 @@ def test_a_reason_that_would_act_on_a_terminal_is_shown_inert(operator: Operator
         (("resolve", "o", "s", "--did", "--result", "@\0"), "cannot be read: embedded null byte"),
         (("run", "o", "--reason", "  "), "--reason is empty."),
         (("run", "o", "--reason", "x" * 501), "--reason has 501 characters; at most 500."),
-        (("run", "o", "--as", ""), "The name of who asks is empty."),
-        (("run", "o", "--as", "x" * 101), "The name of who asks has 101 characters"),
+        (("run", "o", "--as", ""), "The name of the operator is empty."),
+        (("run", "o", "--as", "x" * 101), "The name of the operator has 101 characters"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(

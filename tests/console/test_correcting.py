@@ -45,15 +45,15 @@ def test_a_path_is_written_as_problems_write_it() -> None:
     ("sets", "removes", "says"),
     [
         (["a"], [], "--set a has no value"),
-        (["=1"], [], "is no path"),
-        (["a..b=1"], [], "is no path"),
-        (["lines[x]=1"], [], "is no path"),
-        (["lines[4]=1"], [], "has no place lines[4]"),
-        (["a.b=1"], [], "has no place a.b"),
-        (["a[0]=1"], [], "has no place a[0]"),
-        ([], ["nothing"], "has no place nothing"),
-        ([], ["lines[2]"], "has no place lines[2]"),
-        ([], ["no.way"], "has no place no.way"),
+        (["=1"], [], "is not a path"),
+        (["a..b=1"], [], "is not a path"),
+        (["lines[x]=1"], [], "is not a path"),
+        (["lines[4]=1"], [], "has no field lines[4]"),
+        (["a.b=1"], [], "has no field a.b"),
+        (["a[0]=1"], [], "has no field a[0]"),
+        ([], ["nothing"], "has no field nothing"),
+        ([], ["lines[2]"], "has no field lines[2]"),
+        ([], ["no.way"], "has no field no.way"),
     ],
 )
 def test_a_correction_that_cannot_be_made_is_one_sentence(
@@ -80,5 +80,5 @@ def test_the_whole_may_be_in_a_file(tmp_path: Path) -> None:
     for wrong in (f"@{file}", f"@{tmp_path / 'none'}", "@"):
         with pytest.raises(InvalidArgument):
             corrected(BODY, whole=wrong, sets=[], removes=[])
-    with pytest.raises(InvalidArgument, match="Say either --body"):
+    with pytest.raises(InvalidArgument, match="Give either --body"):
         corrected(BODY, whole="{}", sets=["a=1"], removes=[])

@@ -38,7 +38,7 @@ def test_a_month_is_shown_part_by_part_with_its_sum_and_what_it_costs_elsewhere(
     said = " ".join(result.stdout.split())
     for part in ("3,000,000 orders a month", "DynamoDB: writes", "SQS: requests", "Lambda: time"):
         assert part in said
-    for part in ("for each million orders", "Step Functions Standard: 100.80 USD a million"):
+    for part in ("per million orders", "Step Functions Standard: 100.80 USD per million"):
         assert part in said
     assert max(map(len, result.stdout.splitlines())) <= 80
 
@@ -61,14 +61,14 @@ def test_scripts_read_the_same_as_one_object() -> None:
         (["inf"], "--orders-per-month must be from 1 to 1,000,000,000,000, not inf."),
         (["0"], "--orders-per-month must be from 1 to 1,000,000,000,000, not 0."),
         (["1", "--steps", "101"], "--steps must be from 1 to 100, not 101."),
-        (["1", "--batch", "0.5"], "--batch must be from 1 to 10 messages an invocation, not 0.5."),
+        (["1", "--batch", "0.5"], "--batch must be from 1 to 10 messages per invocation, not 0.5."),
         (["1", "--memory", "64"], "--memory must be from 128 to 10,240 MB, not 64."),
         (["1", "--architecture", "mips"], "--architecture must be x86_64 or arm64."),
         (["1", "--log-days", "-1"], "--log-days must be from 0 to 3,660 days, not -1."),
         (["1", "--result-bytes", "40000"], "--result-bytes must be from 0 to 32,768 bytes, "),
         (
             ["1", "--steps", "10", "--result-bytes", "30000"],
-            "10 results of 30,000 bytes are more than the 204,800 that a task may hold: ",
+            "10 results of 30,000 bytes exceed the 204,800 bytes that a task may hold. ",
         ),
     ],
 )
@@ -117,7 +117,7 @@ def test_a_live_stack_tells_what_its_orders_took_by_workflow(operator: Operator)
 def test_a_stack_of_which_nothing_is_known_yet_says_so(operator: Operator) -> None:
     result = operator.types("cost")
     assert result.exit_code == 0
-    assert "CloudWatch has no figures of these" in result.stdout
+    assert "CloudWatch has no figures for these" in result.stdout
 
 
 @pytest.mark.parametrize("since", ["5m", "91d", "yesterday"])

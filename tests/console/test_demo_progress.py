@@ -106,7 +106,7 @@ def test_orders_that_nobody_took_are_said_to_be_in_the_queue() -> None:
     said = still_open(SENT, Snapshot(waiting=7))
     assert len(said) == len(SENT)
     assert said[0] == "good.json (ord-1001) is open: still in the SubmissionQueue"
-    assert "not sent, since the order that it is about was never taken" in said[-1]
+    assert "not sent, because its order was never accepted" in said[-1]
 
 
 def test_each_change_is_one_line_where_nobody_looks_at_a_terminal() -> None:
@@ -127,7 +127,7 @@ def test_a_call_that_hangs_is_said_when_it_begins_and_when_it_ends() -> None:
 def test_text_from_outside_moves_no_cursor_and_is_no_markup() -> None:
     hostile = AlertSeen("\x1b[2Jsubject [red]", "why\nnot", "ord-1005", "kind", "look\x07")
     text = shown(alerts=[hostile])
-    assert text == "alert: ?[2Jsubject [red]: why?not. Look: look?\n"
+    assert text == "alert: ?[2Jsubject [red]: why?not. See: look?\n"
 
 
 @pytest.mark.parametrize("wide", [True, False])
@@ -144,11 +144,14 @@ def test_the_table_has_a_row_for_each_message_and_the_time_left(wide: bool) -> N
 
 def test_the_report_says_that_all_is_well_only_if_it_is() -> None:
     facts = good_facts()
-    for found, said in ((facts, "All is as expected"), (replace(facts, alerts=()), "no alert")):
+    for found, said in (
+        (facts, "Everything is as expected"),
+        (replace(facts, alerts=()), "no alert"),
+    ):
         out = io.StringIO()
         print_summary(Console(file=out, width=200), summarise(SENT, found, seconds=12.0))
         assert said in out.getvalue()
-        assert ("All is as expected" in out.getvalue()) is (found is facts)
+        assert ("Everything is as expected" in out.getvalue()) is (found is facts)
 
 
 def test_an_alert_is_read_from_its_notification() -> None:

@@ -40,9 +40,7 @@ def test_a_task_of_a_later_time_waits_for_it() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT + 3_600_000)
     found = told(task)
     assert found.case == "scheduled"
-    assert found.sentence == (
-        "ord-1 waits for its time: it starts at 2027-01-15T09:00:00Z, in 1 h."
-    )
+    assert found.sentence == ("ord-1 waits for its start time, at 2027-01-15T09:00:00Z, in 1 h.")
     assert found.next == "roundsman run ord-1 --reason '...'"
 
 
@@ -50,7 +48,7 @@ def test_a_time_that_has_come_is_the_supervisors_matter() -> None:
     task = replace(open_task("ord-1"), state=TaskState.SCHEDULED, start_at=AT - 5_000)
     found = told(task)
     assert (found.case, found.next) == ("scheduled_late", None)
-    assert "should have started 5 s ago; a supervisor sees to it in its next pass" in found.sentence
+    assert "should have started 5 s ago; a supervisor handles it in its next pass" in found.sentence
 
 
 def test_a_task_that_is_ready_waits_for_the_scheduler() -> None:
@@ -79,7 +77,7 @@ def test_a_step_within_its_time_waits_for_its_agent() -> None:
         "2027-01-15T08:00:18Z (in 18 s)."
     )
     assert "the last attempt failed: TransientError: 503 from acquirer" in found.evidence
-    assert "a supervisor was last through its shard, 1, 20 s ago" in found.evidence
+    assert "a supervisor last visited its shard, 1, 20 s ago" in found.evidence
 
 
 def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None:
@@ -87,7 +85,7 @@ def test_a_request_that_its_agent_has_not_read_waits_behind_the_others() -> None
     found = told(active(AT_AGENT), replace(SEEN, agents=behind))
     assert (found.case, found.next) == ("unread", "roundsman agents")
     assert "waits for payment to read the request of charge: its queue is behind" in found.sentence
-    assert found.evidence[0] == "payment reads what was sent 90 s ago"
+    assert found.evidence[0] == "payment now reads requests that were sent 90 s ago"
 
 
 def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() -> None:
@@ -98,15 +96,15 @@ def test_a_request_of_an_agent_that_is_behind_but_has_read_it_is_at_its_agent() 
 def test_an_overdue_step_is_made_again_by_the_supervisors_next_pass() -> None:
     found = told(active(replace(AT_AGENT, complete_by=AT - 3_000)))
     assert (found.case, found.next) == ("overdue", None)
-    assert "overdue by 3 s; a supervisor sees to it in its next pass, by" in found.sentence
+    assert "overdue by 3 s; a supervisor handles it in its next pass, by" in found.sentence
 
 
 @pytest.mark.parametrize(
     ("visited_at", "said"),
     [
-        (None, "no supervisor has seen to it: there is none at work"),
-        (MINUTES_AGO, "no supervisor has seen to it: there is none at work"),
-        (AT - 20_000, "a supervisor has been by since and has not seen to it"),
+        (None, "no supervisor has handled it: none is running"),
+        (MINUTES_AGO, "no supervisor has handled it: none is running"),
+        (AT - 20_000, "a supervisor pass since then has not handled it"),
     ],
 )
 def test_a_step_that_is_long_overdue_is_a_matter_for_the_doctor(
@@ -139,10 +137,10 @@ def test_a_step_whose_agent_is_held_names_who_holds_it_and_how_to_release_it() -
     found = told(task, replace(SEEN, holds=(HOLD,)))
     assert (found.case, found.agent, found.next) == ("held", "payment", "roundsman release payment")
     assert "waits for payment, which is held by amy: maintenance, until" in found.sentence
-    assert "it looks again by itself at 08:04:55" in found.evidence
+    assert "the next check is at 08:04:55" in found.evidence
     released = told(task)
     assert (released.case, released.next) == ("held", None)
-    assert "its next look at payment, which takes work again" in released.sentence
+    assert "the next check of payment, which takes work again" in released.sentence
 
 
 def test_an_open_circuit_closes_by_itself() -> None:
@@ -150,14 +148,14 @@ def test_an_open_circuit_closes_by_itself() -> None:
     circuit = Hold("payment", BREAKER, AT - 6_000, AT + 24_000, "5 calls failed", "the breaker")
     found = told(active(record), replace(SEEN, holds=(circuit,)))
     assert (found.case, found.next) == ("circuit_open", "roundsman agents")
-    assert "payment, which has its circuit open: 5 calls failed, until" in found.sentence
+    assert "payment, which has an open circuit: 5 calls failed, until" in found.sentence
     assert told(active(record), replace(SEEN, holds=(circuit, HOLD))).case == "held"
 
 
 def test_a_callback_waits_for_somebody_outside() -> None:
     found = told(active(replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000)))
     assert found.case == "callback"
-    assert "an answer from outside to charge, a callback of payment, until" in found.sentence
+    assert "a callback for charge (agent payment), until" in found.sentence
     assert found.next == "roundsman answer TOKEN --result '...'"
 
 
@@ -167,24 +165,24 @@ def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
     found = told(task)
     assert found.case == "undoing"
     assert "payment's answer to the undo of charge (attempt 1 of 3)" in found.sentence
-    assert "it goes no further: charge: declined" in found.evidence
+    assert "no further steps start: charge: declined" in found.evidence
 
 
 def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> None:
     record = StepRecord(process_state=ProcessState.UNDOING, started_at=AT, not_before=AT + 9_000)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)
-    assert "when no request of it can act any more" in told(task).sentence
+    assert "when no request of it can take effect any more" in told(task).sentence
     again = told(replace(task, steps={"charge": replace(record, failure_count=1)}))
     assert "attempt 2 of the undo of charge" in again.sentence
     ready = told(replace(task, steps={"charge": replace(record, not_before=None)}))
     assert (ready.case, ready.step) == ("undo_waits", "charge")
-    assert "after those of the steps that came after it" in ready.sentence
+    assert "after the undo of the steps that followed it" in ready.sentence
 
 
 def test_an_archived_task_waits_for_a_person() -> None:
     found = told(archived("ord-1", AT - 60_000))
     assert (found.case, found.step) == ("archived", "charge")
-    assert "waits for a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
+    assert "needs a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
         found.sentence
     )
     assert "may have happened: charge" in found.evidence
@@ -203,7 +201,7 @@ def test_what_is_over_waits_for_nothing() -> None:
     )
     found = told(done)
     assert (found.case, found.next) == ("ended", None)
-    assert "waits for nothing: it is Completed since" in found.sentence
+    assert "waits for nothing: Completed since" in found.sentence
     assert found.evidence == ("kept until 2027-01-15T08:00:00Z",)
     undone = told(replace(done, state=TaskState.UNDONE, ending=ENDING))
     assert undone.next == "roundsman resubmit ord-1 --again --reason '...'"
@@ -216,7 +214,7 @@ def test_what_is_owed_is_sent_by_the_supervisor() -> None:
     )
     found = told(task)
     assert (found.case, found.next) == ("owed", None)
-    assert "the status completed owed since 3 s ago is not known to be sent" in found.sentence
+    assert "the status completed, decided 3 s ago, is not known to be sent" in found.sentence
     assert told(task, TaskFacts(at=AT)).next == "roundsman doctor"
 
 
@@ -231,7 +229,7 @@ def test_what_is_not_there_is_told_from_what_is_over_and_from_what_cannot_be_rea
     assert missing("ord-1", None, "roundsman").case == "unknown"
     gone = missing("ord-1", OrderRow("ord-1", {}, "", AT), "roundsman")
     assert (gone.case, gone.next) == ("gone", None)
-    assert "its task is over, and its retention too" in gone.sentence
+    assert "its task has ended, and its retention too" in gone.sentence
     assert unreadable("ord-1", "it is newer").next == "roundsman doctor"
 
 
@@ -249,4 +247,4 @@ def test_of_several_steps_the_one_furthest_from_going_on_is_told_first() -> None
         task, fan_outs={"pick": 2}, steps=dict.fromkeys(("pick[0]", "pick[1]"), AT_AGENT)
     )
     found = diagnose(alike, plan().expanded({"pick": 2}), SEEN)
-    assert "(and alike for pick[1])" in found.sentence
+    assert "(and the same for pick[1])" in found.sentence

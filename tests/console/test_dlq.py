@@ -66,7 +66,7 @@ def test_dead_letters_are_listed_with_their_reason_and_stay_where_they_are(
     for _ in range(6):
         assert operator.types("dlq", "ls", "SchedulerQueue").exit_code == 0
     printed = operator.types("dlq", "ls").stdout
-    assert "SchedulerQueue: 1 dead, read by the scheduler function" in printed
+    assert "SchedulerQueue (read by the scheduler function): 1 dead" in printed
     assert "cannot be read: CompleteBy is missing" in " ".join(printed.split())
     assert len(listed(operator)) == 1
 
@@ -75,8 +75,8 @@ def test_one_is_shown_with_what_would_come_of_it_and_where_its_log_is(operator: 
     spoiled(operator, "ord-1")
     [message] = listed(operator)
     shown = operator.types("dlq", "show", str(message["messageId"])[:8]).stdout
-    assert "Why: the record ord-1 cannot be read" in shown
-    assert "If it were sent back now: it would fail again" in shown
+    assert "Reason: the record ord-1 cannot be read" in shown
+    assert "If sent back now: it would fail again" in shown
     assert "aws logs filter-log-events --log-group-name /aws/lambda/roundsman/scheduler" in shown
     assert '"kind": "start"' in shown
     found = operator.reads("dlq", "show", "SchedulerQueue")
@@ -100,7 +100,7 @@ def test_what_killed_its_function_says_what_is_known(operator: Operator) -> None
         redeliver(world)
     [message] = listed(operator)
     assert message["reasonKnown"] is False
-    assert "crash, time-out or memory" in str(message["reason"])
+    assert "crash, time-out or out of memory" in str(message["reason"])
     assert message["receives"] == 5, "looking does not count"
     shown = shown_of(operator.reads("dlq", "show", str(message["messageId"])))
     assert "platform.runtimeDone" in str(shown["log"])
@@ -124,9 +124,9 @@ def test_more_than_one_are_only_told_until_a_person_says_yes(operator: Operator)
     assert dry["verdicts"] == {"acts": 2, "passed_over": 1, "rejected": 0, "fails": 1}
     assert (dry["dryRun"], dry["sent"], dry["left"]) == (True, 0, 4)
     told = operator.types("dlq", "redrive", "schedulerqueue").stdout
-    assert "start of ord-1: it would act" in told
+    assert "start of ord-1: it would take effect" in told
     assert "command of ord-3: it would fail again" in told
-    assert "Nothing was sent. To send 3 of them: say --yes." in told
+    assert "Nothing was sent. To send 3 of them, add --yes." in told
     done = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--rate", "1")
     assert "3 sent back to SchedulerQueue, 1 left." in done.stdout
     assert operator.patience.slept == [1.0, 1.0]
@@ -141,7 +141,7 @@ def test_what_comes_back_is_seen_to_have_come_back(operator: Operator) -> None:
     [message] = listed(operator)
     only = ("--only", str(message["messageId"])[:8])
     stays = operator.types("dlq", "redrive", "SchedulerQueue", *only)
-    assert "0 sent back to SchedulerQueue, 1 left. --anyway sends" in stays.stdout
+    assert "0 sent back to SchedulerQueue, 1 left. Add --anyway to send" in stays.stdout
     assert stays.exit_code == 1
     anyway = operator.reads("dlq", "redrive", "SchedulerQueue", *only, "--anyway")
     assert (anyway["sent"], anyway["cameBack"]) == (1, 0)
@@ -179,7 +179,7 @@ def test_what_is_interrupted_loses_nothing(operator: Operator) -> None:
         with at_each_call(f"sqs.{at}", die):
             result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes")
         assert result.exit_code == 130
-        assert "the rest is where it was" in result.stderr
+        assert "The others were not moved" in result.stderr
         assert len(listed(operator)) == 2, "let go at once"
 
 
@@ -199,7 +199,7 @@ def test_what_aws_breaks_off_says_how_far_it_came(operator: Operator) -> None:
         result = operator.types("dlq", "redrive", "SchedulerQueue", "--yes", "--json")
     assert result.exit_code == 1
     assert (document(result)["sent"], document(result)["left"]) == (1, 2)
-    assert "Broken off after 1: the rest is where it was." in result.stderr
+    assert "Stopped after 1. The others were not moved." in result.stderr
     assert len(listed(operator)) == 2, "let go at once"
 
 
@@ -225,7 +225,7 @@ def test_that_there_are_more_than_the_limit_is_told(operator: Operator) -> None:
     assert operator.reads(*limited)["more"] is True
     told = operator.types(*limited, "--yes").stdout
     assert "2 sent back to SchedulerQueue, 0 left." in told
-    assert "There are more than these 2: raise --limit, or say it again." in told
+    assert "More than 2 exist; raise --limit, or repeat the command." in told
     assert operator.reads(*limited, "--yes")["more"] is False
     assert listed(operator) == []
 
@@ -243,10 +243,10 @@ def test_a_dead_letter_is_dropped_when_a_person_says_so(operator: Operator) -> N
 
 def test_bad_input_is_one_sentence(operator: Operator) -> None:
     for typed, says in (
-        (("ls", "nowhere"), "There is no queue 'nowhere' in roundsman; there are: Submission"),
-        (("show", "nobodys"), "There is no dead letter 'nobodys'"),
-        (("redrive", "SchedulerQueue", "--only", "x"), "There is no dead letter 'x'"),
-        (("drop", "", "--yes"), "There is no dead letter ''"),
+        (("ls", "nowhere"), "No queue 'nowhere' in roundsman. The queues are Submission"),
+        (("show", "nobodys"), "No dead letter 'nobodys'"),
+        (("redrive", "SchedulerQueue", "--only", "x"), "No dead letter 'x'"),
+        (("drop", "", "--yes"), "No dead letter ''"),
     ):
         result = operator.types("dlq", *typed)
         assert (result.exit_code, result.stderr.count("\n")) == (3, 1), result.output

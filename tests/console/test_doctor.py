@@ -117,7 +117,7 @@ def test_of_a_stack_at_its_ordinary_work_nothing_is_found(operator: Operator) ->
     with mappings_enabled():
         shown = operator.types("doctor")
     assert shown.exit_code == 0
-    assert shown.stdout.splitlines()[-1] == "Looked at 2 open and 1 archived tasks. All is well."
+    assert shown.stdout.splitlines()[-1] == "Checked 2 open and 1 archived tasks. Nothing is wrong."
 
 
 def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
@@ -133,7 +133,7 @@ def test_after_a_supervisor_died_what_stands_still_is_found_and_moved_on(
         {
             "kind": "task-stuck",
             "where": "ord-1",
-            "does": "have the scheduler inspect it",
+            "does": "make the scheduler inspect it",
             "mended": True,
             "problem": None,
         }
@@ -151,13 +151,15 @@ def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator
     with mappings_enabled():
         refused = operator.types("doctor", "--fix")
     assert refused.exit_code == 2
-    assert "  due-late  ord-1: move its due entry, if it is still at version" in refused.stdout
-    assert "Mend 1 task so? Nobody can be asked here: say --yes." in refused.stderr
+    assert (
+        "  due-late  ord-1: move its due entry, if the task is still at version" in refused.stdout
+    )
+    assert "Repair 1 task as shown? No terminal to confirm at: add --yes." in refused.stderr
     assert operator.world.task("ord-1").due_at == right + 60 * MINUTE
     with mappings_enabled():
         mended = operator.types("doctor", "--fix", "--yes")
     assert mended.exit_code == 0, mended.output
-    assert "due-late  ord-1: mended\nMended 1 of 1.\n" in mended.stdout
+    assert "due-late  ord-1: repaired\nRepaired 1 of 1.\n" in mended.stdout
     # When its charge is tried again; before, it was looked at even earlier.
     assert operator.world.task("ord-1").due_at == operator.world.clock() + 10 * MINUTE
 
@@ -181,10 +183,10 @@ def test_a_task_that_moves_on_meanwhile_keeps_its_entry(operator: Operator) -> N
         {
             "kind": "due-late",
             "where": "ord-1",
-            "does": f"move its due entry, if it is still at version "
+            "does": "move its due entry, if the task is still at version "
             f"{operator.world.task('ord-1').version - 1}",
             "mended": False,
-            "problem": "the task has moved on since it was looked at",
+            "problem": "the task has changed since it was read",
         }
     ]
 
@@ -246,7 +248,7 @@ def test_a_deep_look_finds_what_no_lane_shows(operator: Operator) -> None:
     with mappings_enabled():
         cut = operator.types("doctor", "--limit", "1")
     assert cut.exit_code == 0
-    assert "1 open and 0 archived tasks; there are more open ones: raise --limit." in cut.stdout
+    assert "1 open and 0 archived tasks; more open tasks exist (raise --limit)." in cut.stdout
 
 
 def test_what_may_not_be_looked_at_is_said_and_the_rest_is_looked_at(

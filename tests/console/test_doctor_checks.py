@@ -98,7 +98,7 @@ BROKEN = {
         replace(WELL, bulk=(BulkFact("b-1", NOW - 6 * MINUTE, 7, 200, "amy"),)),
         replace(WELL, bulk=(BulkFact("b-1", NOW - 4 * MINUTE, 7, 200, "amy"),)),
         "b-1",
-        "7 of 200 orders reached; carried on by amy, silent for 6 min",
+        "7 of 200 orders reached; run by amy, no progress saved for 6 min",
     ),
     "dead-letters": (one_dead_letter(), WELL, "PaymentRequestQueueDead", "1 message"),
     "rejected": (rejected(waiting=2, in_flight=1), rejected(), "RejectedQueue", "3 messages"),
@@ -106,7 +106,7 @@ BROKEN = {
         replace(WELL, missing_queues=("MailReplyQueue",)),
         WELL,
         "MailReplyQueue",
-        "not there",
+        "does not exist",
     ),
     "queue-unread": (disabled(), WELL, "PaymentRequestQueue", "its mapping is Disabled"),
     "queue-behind": (
@@ -115,7 +115,12 @@ BROKEN = {
         "PaymentRequestQueue",
         "20 min old",
     ),
-    "queue-delays": (with_queue(delay=5), with_queue(delay=0), "PaymentRequestQueue", "by 5 s"),
+    "queue-delays": (
+        with_queue(delay=5),
+        with_queue(delay=0),
+        "PaymentRequestQueue",
+        "delayed by 5 s",
+    ),
     "no-redrive": (
         with_queue(dead_letters_to=None, max_receives=None),
         WELL,
@@ -132,7 +137,7 @@ BROKEN = {
         with_queue(visibility=310),
         with_queue(visibility=1860),
         "PaymentRequestQueue",
-        "PaymentFunction has 310 s",
+        "the timeout of PaymentFunction is 310 s",
     ),
     "visibility-short": (
         with_queue(visibility=1859),
@@ -150,7 +155,7 @@ BROKEN = {
         with_function(timeout=300),
         with_function(timeout=301),
         "PaymentFunction",
-        "ends after 300 s; charge_card has 5 min",
+        "ends after 300 s; charge_card may take 5 min",
     ),
     "function-not-ready": (
         with_function(update="Failed", reason="no such layer"),
@@ -193,7 +198,7 @@ BROKEN = {
         replace(WELL, alarms=(AlarmFact("A", "s-A", None),)),
         WELL,
         "A",
-        "is not there",
+        "does not exist",
     ),
     "alarm-silent": (
         replace(WELL, alarms=(AlarmFact("A", "s-A", "OK", enabled=False),)),
@@ -211,7 +216,7 @@ BROKEN = {
         replace(WELL, topic=TopicFact("arn:t", 0, 1)),
         replace(WELL, topic=TopicFact("arn:t", 1, 1)),
         "AlertTopic",
-        "1 to be confirmed",
+        "1 not confirmed",
     ),
 }
 """Of each kind: a stack that has it, one that just does not, where it is found, what shows it."""
@@ -268,7 +273,7 @@ def test_dead_letters_that_were_order_events_say_so() -> None:
     assert of(one_dead_letter())["dead-letters"].evidence == "1 message"
     source = replace(PAYMENT_QUEUE, url=WELL.submission_queue)
     facts = replace(one_dead_letter(), work_queues=(SCHEDULER_QUEUE, source))
-    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never taken"
+    assert of(facts)["dead-letters"].evidence == "1 message: orders that were never accepted"
 
 
 def test_a_dead_letter_queue_that_drops_what_reaches_it_is_found() -> None:

@@ -46,16 +46,16 @@ def test_of_many_alike_the_first_are_shown_and_the_rest_counted() -> None:
     ]
     assert "  and 4 more; --json lists them all" in lines
     assert "  $ roundsman show ord-4" in lines
-    assert lines[-1] == "Looked at 7 open and 0 archived tasks. 9 findings."
+    assert lines[-1] == "Checked 7 open and 0 archived tasks. 9 findings."
 
 
 def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     refused = Report(LOOKED, (), [Unseen("alarms", "AWS refused it.")])
     assert not refused.well
     assert printed(refused) == [
-        "could not look: alarms: AWS refused it.",
-        "Looked at 7 open and 0 archived tasks. Nothing is wrong as far as could be",
-        "looked.",
+        "not checked: alarms: AWS refused it.",
+        "Checked 7 open and 0 archived tasks. Nothing is wrong in what could be",
+        "checked.",
     ]
     lacking = Report(LOOKED, (), [Unseen("alarms", "the stack lists none", lacking=True)])
     assert lacking.well
@@ -67,13 +67,12 @@ def test_a_plan_and_its_outcome_are_told_of_each_task() -> None:
     out = io.StringIO()
     print_plan([stuck, late], Console(file=out, width=80))
     assert out.getvalue() == (
-        "To mend:\n"
-        "  task-stuck  ord-1: have the scheduler inspect it\n"
-        "  due-late  ord-2: move its due entry, if it is still at version 1\n"
+        "To repair:\n  task-stuck  ord-1: make the scheduler inspect it\n  due-late  ord-2: "
+        "move its due entry, if the task is still at version 1\n"
     )
-    repairs = [(Repair(stuck), True), (Repair(late, "the task has moved on"), False)]
+    repairs = [(Repair(stuck), True), (Repair(late, "the task has changed"), False)]
     assert printed(Report(LOOKED, (), (), repairs))[:3] == [
-        "due-late  ord-2: the task has moved on",
-        "task-stuck  ord-1: mended",
-        "Mended 1 of 2.",
+        "due-late  ord-2: the task has changed",
+        "task-stuck  ord-1: repaired",
+        "Repaired 1 of 2.",
     ]

@@ -108,7 +108,7 @@ def test_an_entry_that_was_put_off_for_its_trouble_is_no_late_one() -> None:
     late = replace(claimed(born()), due_at=NOW + HOUR)
     found = of(seen("ord-1001", late, trouble=2))
     assert set(found) == {"record-troubled"}
-    assert found["record-troubled"].evidence.startswith("failed 2 times; looked at again at 2026")
+    assert found["record-troubled"].evidence.startswith("failed 2 times; next tried at 2026")
 
 
 def test_what_is_owed_for_minutes_is_said_to_be_unsent() -> None:

@@ -135,7 +135,7 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert {task["orderId"] for task in both} == {"ord-1", "ord-2"}
     assert both[0]["order"]["paymentToken"]
     assert "result" in both[0]["steps"][0]
-    assert printed.stderr == "2 tasks written, 2 looked at.\n"
+    assert printed.stderr == "2 tasks written, 2 examined.\n"
 
     first = operator.reads("export", "--to", str(tmp_path / "some"), "--limit", "1")
     assert operator.types("export", "--to", str(tmp_path / "some")).exit_code == 2
@@ -144,8 +144,8 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
     assert len((tmp_path / "some").read_text().splitlines()) == 2
 
     for arguments, said in (
-        (["--json"], "--json goes with --to"),
-        (["--to", str(tmp_path)], "is there already"),
+        (["--json"], "--json requires --to"),
+        (["--to", str(tmp_path)], "already exists"),
         (["--to", str(tmp_path / "no" / "where")], "cannot be written"),
         (["--after", "x"], "--after"),
     ):

@@ -56,7 +56,7 @@ def test_hold_is_stored_and_says_what_follows(operator: Operator) -> None:
     result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0, result.output
     assert result.stdout.splitlines()[0] == (
-        "Done: payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
+        "payment is held by ops until 2027-01-15T08:30:00Z (30 min): told to."
     )
     for said in ("counts no attempt", "complete-by moves", "roundsman release payment"):
         assert said in result.stdout
@@ -112,7 +112,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
     refused = operator.types(*asked, answer="n\n")
     assert refused.exit_code == 1
     assert "payment is held by ops until 2027-01-15T08:10:00Z: told to." in refused.stderr
-    assert "Let payment take no work for 30 min? [y/N]" in refused.stderr
+    assert "Hold payment for 30 min? [y/N]" in refused.stderr
     assert [one.by for one in holds_of(operator.world).holds()] == ["ops"]
     assert operator.types(*asked, answer="y\n").exit_code == 0
     assert [one.by for one in holds_of(operator.world).holds()] == ["amy"]
@@ -121,7 +121,7 @@ def test_hold_asks_first_and_does_nothing_where_the_answer_is_no(
 def test_hold_in_a_script_must_say_yes(operator: Operator) -> None:
     result = operator.types("hold", "payment", "--for", "30m", "--reason", "x")
     assert (result.exit_code, result.stdout) == (2, "")
-    assert "say --yes. Nothing was" in result.stderr
+    assert "add --yes. Nothing was" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 
@@ -146,8 +146,8 @@ def test_an_agent_that_the_stack_does_not_have_is_told_with_those_it_has(
     for name in ("paymnt", "Payment", "", "\udcff\x1b[31m"):
         result = operator.types(verb, name, *more, "--reason", "x")
         assert (result.exit_code, result.stdout) == (3, ""), name
-        assert result.stderr.startswith("There is no agent ")
-        assert result.stderr.endswith("there are: inventory, mail, payment, shipping.\n")
+        assert result.stderr.startswith("No agent ")
+        assert result.stderr.endswith("The agents are inventory, mail, payment, shipping.\n")
         assert "\x1b" not in result.stderr
 
 
@@ -202,7 +202,7 @@ def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operat
     with at_each_call("sns.Publish", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0
-    assert result.stderr.startswith("The other operators are not told: ")
+    assert result.stderr.startswith("The other operators are not alerted: ")
     assert len(holds_of(operator.world).holds()) == 1
 
 
@@ -213,9 +213,7 @@ def test_release_ends_the_hold_and_says_that_nothing_waits(operator: Operator) -
     hold(operator)
     result = operator.types("release", "payment", "--as", "amy", "--reason", "it is back")
     assert result.exit_code == 0, result.output
-    assert result.stdout == (
-        "Done: payment is released by amy: it is back.\nNo task waits for it.\n"
-    )
+    assert result.stdout == ("payment is released by amy: it is back.\nNo task waits for it.\n")
     assert holds_of(operator.world).holds() == []
 
 
@@ -225,7 +223,7 @@ def test_release_wakes_what_waits_for_this_agent_and_nothing_else(operator: Oper
     waits_for_payment(operator, "ord-2", "ord-3")
     hold(operator)
     result = operator.types("release", "payment")
-    assert "2 tasks that wait: woken from 08:00:11 on, 10 a second." in result.stdout
+    assert "2 tasks that wait: woken from 08:00:11 on, 10 per second." in result.stdout
     operator.world.clock.now += 10_000
     assert commands(operator) == []  # while schedulers may not know of the release
     operator.world.clock.now += 2_000
@@ -257,7 +255,7 @@ def test_release_says_that_the_circuit_is_open_and_wakes_after_it(operator: Oper
     waits_for_payment(operator, "ord-2")
     circuit_opens(operator)
     result = operator.types("release", "payment")
-    assert "only a call that succeeds closes it" in result.stdout
+    assert "Only a successful call closes it" in result.stdout
     assert "woken from 08:01:00 on" in result.stdout
     assert [one.kind for one in holds_of(operator.world).holds()] == [BREAKER]
     operator.world.clock.now += 59_000
@@ -309,7 +307,7 @@ def test_what_cannot_be_read_is_counted_and_the_rest_is_woken(operator: Operator
     result = operator.types("release", "payment")
     assert result.exit_code == 0
     assert "1 task that waits: woken" in result.stdout
-    assert "1 open task could not be read; what waits goes on by itself within 5 min" in (
+    assert "1 open task could not be read; each that waits continues by itself within 5 min" in (
         result.stdout
     )
 
@@ -322,7 +320,7 @@ def test_more_than_the_ramp_holds_are_left_to_their_own_timers(
     waits_for_payment(operator, "ord-2", "ord-3", "ord-4")
     result = operator.types("release", "payment")
     assert "2 tasks that wait: woken" in result.stdout
-    assert "What else waits goes on by itself within" in result.stdout
+    assert "Any other task that waits continues by itself within" in result.stdout
     operator.world.clock.now += 20_000
     assert len(commands(operator)) == 2
 
@@ -334,8 +332,8 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
         result = operator.types("release", "payment")
     assert result.exit_code == 0
     assert result.stdout.startswith("Done: payment is released")
-    assert "What else waits goes on by itself within 5 min." in result.stdout
-    assert "Not all that waits is woken: sending a message to" in result.stderr
+    assert "Any other task that waits continues by itself within 5 min." in result.stdout
+    assert "Not all waiting tasks are woken: sending a message to" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 
@@ -347,8 +345,8 @@ def test_a_release_that_is_interrupted_as_it_wakes_is_done_all_the_same(
     with at_each_call("sqs.SendMessage", interrupt):
         result = operator.types("release", "payment")
     assert result.exit_code == 0
-    assert "What else waits goes on by itself within 5 min." in result.stdout
-    assert result.stderr == "Not all that waits is woken: interrupted.\n"
+    assert "Any other task that waits continues by itself within 5 min." in result.stdout
+    assert result.stderr == "Not all waiting tasks are woken: interrupted.\n"
 
 
 def interrupt(**_rest: object) -> None:

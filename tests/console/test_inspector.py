@@ -124,7 +124,7 @@ def test_what_does_not_exist_or_cannot_be_meant_is_an_error_of_its_own(
     for call in (inspector.task, inspector.timeline, inspector.why):
         with pytest.raises(NotFound, match="There is no order ord-1 in roundsman"):
             call("ord-1")
-    with pytest.raises(NotFound, match="There is no agent 'nobody'"):
+    with pytest.raises(NotFound, match="No agent 'nobody'"):
         inspector.hold("nobody", 60, by="amy", reason="try")
     with pytest.raises(InvalidArgument, match="cursor"):
         inspector.tasks(after="no cursor")

@@ -53,7 +53,7 @@ def test_a_reply_acts_while_its_step_waits_for_it() -> None:
     ("reply", "record", "why"),
     [
         (replace(REPLY, lock="lock-0", outcome=Outcome.PERMANENT), AT_WORK, "attempt"),
-        (replace(REPLY, idempotency_key="other"), AT_WORK, "begun anew"),
+        (replace(REPLY, idempotency_key="other"), AT_WORK, "begun again since, under another key"),
         (replace(REPLY, operation="undo"), AT_WORK, "nothing waits for it"),
         (REPLY, replace(AT_WORK, process_state=ProcessState.PROCESSED), "nothing waits for it"),
         (replace(REPLY, step="pick"), AT_WORK, "has not tried pick"),
@@ -76,7 +76,7 @@ def test_a_request_acts_until_its_time_or_its_attempt_is_over() -> None:
     at_work = task({"charge": AT_WORK})
     assert request_matters(at_work, REQUEST, AT)[0] is Verdict.ACTS
     late = request_matters(at_work, REQUEST, REQUEST.complete_by)
-    assert late == (Verdict.PASSED_OVER, "its time is over: the agent stays silent")
+    assert late == (Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it")
     over = request_matters(task({"charge": replace(AT_WORK, locked_by="lock-2")}), REQUEST, AT)
     assert over[0] is Verdict.PASSED_OVER
 

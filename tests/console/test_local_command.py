@@ -85,7 +85,7 @@ def test_status_of_what_is_being_brought_up(project: Path) -> None:
 def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
     result = local("down")
     assert result.exit_code == 0
-    assert result.stdout == f"Ended the local AWS on port {running.record.port}.\n"
+    assert result.stdout == f"Stopped the local AWS on port {running.record.port}.\n"
     assert list(Instances(project)) == []
 
 
@@ -102,7 +102,7 @@ def test_down_asks_which_where_several_run(project: Path) -> None:
         Instances(project).claim(port)
     result = local("down")
     assert result.exit_code == 1
-    assert "on ports 4510, 4511: say which with --port, or --all" in result.stderr
+    assert "on ports 4510, 4511. Choose one with --port, or give --all" in result.stderr
     assert local("down", "--port", "4510").exit_code == 0
     assert local("down", "--all").exit_code == 0
     assert list(Instances(project)) == []
@@ -118,12 +118,12 @@ def test_down_where_nothing_runs_is_no_failure_unless_a_port_is_named(project: P
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--param", "A"), "--param takes Key=Value"),
+        (("--param", "A"), "--param requires Key=Value"),
         (("--param", "A=1"), "template.yaml has no parameter A"),
         (("--param", "Interval=1"), "it must be at least 5"),
-        (("--services", "nowhere"), "--services takes a base URL"),
-        (("--port", "65536"), "A port is a number from 0 to 65535"),
-        (("--stack", "1"), "A stack's name is a letter"),
+        (("--services", "nowhere"), "--services requires a base URL"),
+        (("--port", "65536"), "A port must be a number from 0 to 65535"),
+        (("--stack", "1"), "A stack's name must be a letter"),
     ],
 )
 def test_a_wrong_argument_is_one_sentence_on_stderr(

@@ -29,7 +29,7 @@ def test_assignments_are_split_at_their_first_equals_sign() -> None:
 
 @pytest.mark.parametrize("text", ["", "A", "=1", " =1"])
 def test_what_is_not_an_assignment_is_refused(text: str) -> None:
-    with pytest.raises(ConsoleError, match="--param takes Key=Value"):
+    with pytest.raises(ConsoleError, match="--param requires Key=Value"):
         parse_assignments([text])
 
 
@@ -49,7 +49,7 @@ def test_a_base_url_loses_its_closing_slash_only(url: str) -> None:
      "http://h#f", "http://me:" + "secret@h", "http://a b", "http://[::1"],
 )  # fmt: skip
 def test_what_is_no_base_url_is_refused(url: str) -> None:
-    with pytest.raises(ConsoleError, match="--services takes a base URL"):
+    with pytest.raises(ConsoleError, match="--services requires a base URL"):
         parse_base_url(url)
 
 
@@ -83,7 +83,7 @@ def test_without_a_services_url_they_are_expected_where_roundsman_services_answe
         ("Architecture", "mips", "it must be one of arm64, x86_64"),
         ("Name", "a", "it must be at least 2 characters long"),
         ("Name", "abcde", "it must be at most 4 characters long"),
-        ("Name", 'a"b', "it may hold no double quote"),
+        ("Name", 'a"b', "it must contain no double quote"),
         ("InventoryUrl", "inventory", "it must match"),
     ],
 )

@@ -126,7 +126,7 @@ def test_a_failed_build_says_sams_error_and_where_the_log_is(project: Path) -> N
         up(project, Tools(failing={"build": said}), port=port)
     log = project / ".cache" / "logs" / f"local-{port}" / "sam-build.log"
     assert str(caught.value) == (
-        f"sam build failed: Error: PythonPipBuilder - no such package (all of it is in {log})"
+        f"sam build failed: Error: PythonPipBuilder - no such package (full log: {log})"
     )
     assert log.read_text() == said
     assert_nothing_is_left(project)
@@ -189,9 +189,9 @@ def test_without_sam_nothing_is_started(project: Path, monkeypatch: pytest.Monke
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({"port": 70000}, "A port is a number from 0 to 65535; 70000 is not"),
-        ({"stack": "my stack"}, "A stack's name is a letter"),
-        ({"services": "localhost:80"}, "--services takes a base URL"),
+        ({"port": 70000}, "A port must be a number from 0 to 65535, not 70000"),
+        ({"stack": "my stack"}, "A stack's name must be a letter"),
+        ({"services": "localhost:80"}, "--services requires a base URL"),
         ({"parameters": {"Nope": "1"}}, "template.yaml has no parameter Nope; it has: Arch"),
         ({"parameters": {"Interval": "4"}}, "Interval cannot be '4': it must be at least 5"),
     ],

@@ -73,7 +73,7 @@ def test_what_happened_keeps_its_key(operator: Operator) -> None:
     archived(operator)
     result = operator.asks("resolve", "ord-1", "send_confirmation", "--did", "--fresh-key")
     assert result.exit_code == 2
-    assert "What happened keeps its key." in result.stderr
+    assert "--fresh-key requires --did-not." in result.stderr
 
 
 def test_a_task_cancelled_as_it_was_begins_all_over_only_after_its_undo(

@@ -119,7 +119,7 @@ def test_stats_and_watch_tell_states_queues_agents_and_the_newest_failures(
     assert {name for name, count in states.items() if count["count"]} == {"Archived"}
     assert (stats["recoveryLag"], stats["supervisorSeenAt"]) == (0, None)
     said = operator.types("stats").stdout
-    assert "nothing is overdue; no supervisor has ever been by" in said
+    assert "nothing is overdue; no supervisor pass yet" in said
     rejected = next(line for line in said.splitlines() if line.startswith("RejectedQueue"))
     assert rejected.split() == ["RejectedQueue", "1", "0", "0", "?"]
     assert "payment" in said

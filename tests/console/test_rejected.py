@@ -109,7 +109,7 @@ def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     )
     file.write_text(json.dumps(order("ord-2")))
     again = operator.types("rejected", "resend", message, "--body", f"@{file}")
-    assert "the same order is there already" in again.stdout
+    assert "the same order is already stored" in again.stdout
 
 
 def test_it_is_sent_before_it_is_deleted(operator: Operator) -> None:
@@ -160,7 +160,7 @@ def test_all_that_are_sent_together_say_how_far_they_came_and_that_there_are_mor
     with at_each_call("sqs.SendMessage", dies):
         broken = operator.types(*every)
     assert broken.exit_code == 130
-    assert "Interrupted after 1: the rest is where it was." in broken.stderr
+    assert "Interrupted after 1. The others were not moved." in broken.stderr
     told = document(broken)
     assert (told["outcome"], told["left"], told["more"]) == ("refused", 3, False)
     assert len(ids(operator)) == 3
@@ -192,22 +192,22 @@ def test_more_than_one_receive_takes_are_read_and_let_go(operator: Operator) -> 
         assert len(ids(operator)) == 23
     assert ids(operator) == [], "hidden for a minute, since they could not be let go"
     said = operator.types("rejected", "ls").stdout
-    assert "23 messages are being looked at by somebody else" in said
+    assert "23 messages are hidden by another reader" in said
     operator.world.clock.now += 61_000
     [first, *_] = ids(operator)
     strange = operator.types("rejected", "resend", first)
-    assert "It came from no queue" in strange.stderr
+    assert "The message came from no queue" in strange.stderr
     assert len(ids(operator)) == 23
 
 
 def test_bad_input_is_one_sentence(operator: Operator) -> None:
     rejected(operator.world, WRONG, WRONG)
     for typed, code, says in (
-        (("show", "nobodys"), 3, "There is no message 'nobodys'"),
-        (("show", ""), 3, "There is no message"),
-        (("resend",), 2, "Say either a message's id or --all."),
-        (("resend", "x", "--all"), 2, "Say either a message's id or --all."),
-        (("resend", "--all", "--set", "a=1"), 2, "--all sends messages as they are"),
+        (("show", "nobodys"), 3, "No message 'nobodys'"),
+        (("show", ""), 3, "No message"),
+        (("resend",), 2, "Give either a message id or --all."),
+        (("resend", "x", "--all"), 2, "Give either a message id or --all."),
+        (("resend", "--all", "--set", "a=1"), 2, "--all sends messages unchanged"),
     ):
         result = operator.types("rejected", *typed)
         assert (result.exit_code, result.stderr.count("\n")) == (code, 1), result.stderr
@@ -231,5 +231,5 @@ def test_a_queue_with_dead_letters_of_its_own_is_not_looked_into(operator: Opera
     for typed in (("ls",), ("show", "x"), ("resend", "--all"), ("drop", "x")):
         result = operator.types("rejected", *typed)
         assert result.exit_code == 1
-        assert "it is not looked into" in result.stderr
+        assert "It was not read" in result.stderr
     assert operator.world.bodies(operator.world.url("RejectedQueue"))

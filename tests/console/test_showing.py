@@ -115,7 +115,9 @@ def test_show_of_a_healthy_order_has_no_history_and_no_empty_columns(operator: O
 def test_show_of_an_unknown_order_is_one_sentence(operator: Operator) -> None:
     result = operator.types("show", "ord-9", "--json")
     assert (result.exit_code, result.stdout) == (3, "")
-    assert result.stderr.startswith("There is no order ord-9 in roundsman; was its event rejected")
+    assert result.stderr.startswith(
+        "There is no order ord-9 in roundsman. Its event may have been rejected"
+    )
 
 
 def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None:
@@ -123,7 +125,7 @@ def test_show_of_an_order_past_its_retention_says_so(operator: Operator) -> None
     operator.world.run()
     result = operator.types("show", "ord-1")
     assert result.exit_code == 3
-    assert "its task is over, and its retention too" in result.stderr
+    assert "its task has ended, and its retention too" in result.stderr
 
 
 def test_ls_lists_undoing_undone_and_cancelled_tasks_each_by_its_state(operator: Operator) -> None:

@@ -35,9 +35,9 @@ def test_a_held_step_tells_since_when_by_whom_why_and_until_when() -> None:
     circuit = Hold("payment_backup", BREAKER, AT, AT + 30_000, "5 of 8 calls failed", "x")
     other = Hold("warehouse", BREAKER, AT, AT + 30_000, "not of this step", "x")
     assert told(StepRecord(held_since=AT - 5_000), [HOLD, circuit, other]) == [
-        "charge: held since 2027-01-15T07:59:55Z: "
-        "payment is held by amy: maintenance, until 2027-01-15T08:10:00Z; "
-        "payment_backup has its circuit open: 5 of 8 calls failed, until 2027-01-15T08:00:30Z"
+        "charge: held since 2027-01-15T07:59:55Z: payment is held by amy: maintenance, until "
+        "2027-01-15T08:10:00Z; payment_backup has an open circuit: 5 of 8 calls failed, "
+        "until 2027-01-15T08:00:30Z"
     ]
 
 
@@ -45,8 +45,8 @@ def test_a_held_step_whose_hold_is_over_tells_why_it_was_held_and_when_it_looks_
     error = StepError(HELD, "on hold by amy until 08:00:00: maintenance")
     record = StepRecord(held_since=AT - 5_000, not_before=AT + 60_000, error=error)
     assert told(record) == [
-        "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 08:00:00: maintenance); "
-        "it looks again by itself at 08:01:00"
+        "charge: held since 2027-01-15T07:59:55Z (on hold by amy until 08:00:00: "
+        "maintenance); the next check is at 08:01:00"
     ]
 
 
@@ -62,12 +62,12 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
         (replace(WORKING, waiting=True), "waits for a callback until 2027-01-15T08:30:00Z"),
         (
             replace(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
-            "last heard of 12 s ago; overdue unless it is heard of by 08:00:08",
+            "last heartbeat 12 s ago; overdue without a heartbeat by 08:00:08",
         ),
-        (replace(WORKING, heard_at=AT - 12_000), "last heard of 12 s ago"),
+        (replace(WORKING, heard_at=AT - 12_000), "last heartbeat 12 s ago"),
         (
             replace(WORKING, heartbeat_by=AT + 8_000),
-            "not heard of yet; overdue unless it is heard of by 08:00:08",
+            "no heartbeat yet; overdue without a heartbeat by 08:00:08",
         ),
         (
             replace(WORKING, uncounted_timeouts=1),
@@ -87,11 +87,11 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
         ),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEXT_AGENT),
-            "undone first, then begun at the next agent",
+            "undone first, then sent to the next agent",
         ),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.SKIPPED),
-            "undone first, then skipped, as one of those that may fail",
+            "undone first, then skipped, as one of the items that may fail",
         ),
         (
             StepRecord(process_state=ProcessState.UNDOING, after_undo=AfterUndo.NEW_KEY),
@@ -105,7 +105,7 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
             StepRecord(process_state=ProcessState.ERROR, effect=Effect.NONE),
             "failed, and it is proven that it had no effect",
         ),
-        (replace(WORKING, extra=60_000), "given 60 s more, from its next attempt on"),
+        (replace(WORKING, extra=60_000), "60 s more time, from its next attempt on"),
     ],
 )
 def test_each_thing_that_the_table_has_no_column_for_is_a_sentence(

@@ -46,7 +46,7 @@ def test_an_order_is_told_from_its_record_and_history_and_what_is_not_known_is_s
     assert "submitted" in said
     assert "failed charge_card: failed for good: CardDeclined" in said
     assert "resubmit ops resubmit by ops: told to" in said
-    assert "has the undo's start in place of its own" in said
+    assert "has the start of the undo instead of the start of the step" in said
 
 
 def test_what_is_ahead_is_not_told() -> None:

@@ -96,11 +96,11 @@ def told(result: Result, verb: str) -> str:
 TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     "no such stack": (
         lambda aws: aws.error("ValidationError", "Stack with id roundsman does not exist"),
-        "There is no stack roundsman in this account and region us-east-1: deploy it",
+        "There is no stack roundsman in this account and region us-east-1. Deploy it",
     ),
     "expired credentials": (
         lambda aws: aws.error("ExpiredToken", status=403),
-        "The AWS credentials have expired: sign in again.",
+        "The AWS credentials have expired. Sign in again.",
     ),
     "no right to find the stack": (
         lambda aws: aws.error("AccessDenied", "\u202enot you[red]", 403),
@@ -108,15 +108,16 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "another system's stack": (
         lambda aws: aws.stack("CREATE_COMPLETE", BucketName="photos"),
-        "The stack roundsman has no output TasksTableName: is it Roundsman's?",
+        "The stack roundsman has no output TasksTableName. Check that it is a Roundsman stack.",
     ),
     "a stack that is being created": (
         lambda aws: aws.stack("CREATE_IN_PROGRESS"),
-        "The stack roundsman is CREATE_IN_PROGRESS: wait until its deployment is done.",
+        "The stack roundsman is CREATE_IN_PROGRESS. Wait until the deployment is done.",
     ),
     "a stack that was rolled back": (
         lambda aws: aws.stack("ROLLBACK_COMPLETE"),
-        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed; its events say why.",
+        "The stack roundsman is ROLLBACK_COMPLETE: it was never deployed. Read the reason in "
+        "its events, then deploy it again.",
     ),
     "a stack that is being deleted": (
         lambda aws: aws.stack("DELETE_IN_PROGRESS"),
@@ -124,7 +125,7 @@ TROUBLES: dict[str, tuple[Callable[[OneAnswer], None], str]] = {
     ),
     "a sign-in page in between": (
         lambda aws: aws.page("<!doctype html><title>Sign in"),
-        "What answers is not AWS",
+        "The answer does not come from AWS",
     ),
 }
 
@@ -145,7 +146,7 @@ def test_a_throttled_call_is_made_again_before_it_is_told(
     monkeypatch.setenv("AWS_MAX_ATTEMPTS", "2")
     aws.error("Throttling", "Rate exceeded")
     assert told(types("agents", "--stack", "roundsman"), "agents") == (
-        "AWS is throttling DescribeStacks: try again in a moment.\n"
+        "AWS is throttling DescribeStacks. Try again in a moment.\n"
     )
     assert aws.calls == 2
 
@@ -156,7 +157,7 @@ def test_without_a_network_each_verb_says_so(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     for verb in STACK_VERBS:
         said = told(types(*typed_example(verb)), verb)
-        assert "Is the network there, and AWS_ENDPOINT_URL right?" in said, verb
+        assert "Check the network and AWS_ENDPOINT_URL." in said, verb
 
 
 def refuse(**_rest: object) -> None:

@@ -22,7 +22,7 @@ def test_an_order_that_waits_says_for_what_and_what_to_do(operator: Operator) ->
     said = operator.types("why", "ord-1").stdout
     assert said.startswith("ord-1  order_fulfilment  Retry\n")
     assert said.endswith("Next: roundsman run ord-1 --reason '...'\n")
-    assert "a supervisor was last through its shard" in " ".join(said.split())
+    assert "a supervisor last visited its shard" in " ".join(said.split())
 
 
 def test_an_order_whose_agent_is_held_says_who_holds_it(operator: Operator) -> None:
@@ -42,9 +42,9 @@ def test_an_order_that_is_over_gone_or_of_newer_code_says_so(operator: Operator)
     assert operator.reads("why", "ord-1")["case"] == "archived"
     assert operator.reads("why", "ord-2")["case"] == "ended"
     for name, said in (
-        ("ord-3", "its task is over, and its retention too"),
-        ("ord-4", "Look with: roundsman rejected ls"),
-        ("no/id", "an order's id is 1 to 128 of"),
+        ("ord-3", "its task has ended, and its retention too"),
+        ("ord-4", "See: roundsman rejected ls"),
+        ("no/id", "an order id is 1 to 128 of"),
     ):
         result = operator.types("why", name)
         assert (result.exit_code, result.stdout) == (3, "")

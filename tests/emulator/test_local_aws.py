@@ -155,7 +155,7 @@ def test_a_failed_deployment_says_what_and_why_and_leaves_only_its_logs(tmp_path
     sentence = failed.stderr.strip().splitlines()[-1]
     assert sentence.startswith("sam deploy failed: TooLong (AWS::SQS::Queue): ")
     assert "VisibilityTimeout" in sentence
-    log = Path(sentence.rpartition("all of it is in ")[2].rstrip(")"))
+    log = Path(sentence.rpartition("full log: ")[2].rstrip(")"))
     assert "TooLong" in log.read_text()
     assert roundsman_local("status", "--port", port, folder=tmp_path).returncode == 3
     check_port(int(port))  # nothing listens there

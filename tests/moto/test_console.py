@@ -31,7 +31,7 @@ def test_an_order_that_was_submitted_is_shown_step_by_step(world: Stack, tmp_pat
     file = tmp_path / "order.json"
     file.write_text(json.dumps(order("ord-1")))
     sent = roundsman("submit", str(file))
-    assert (sent.exit_code, sent.stdout) == (0, "Sent. Follow it with: roundsman show ord-1\n")
+    assert (sent.exit_code, sent.stdout) == (0, "Sent. See: roundsman show ord-1\n")
     world.run()
     shown = roundsman("show", "ord-1")
     assert shown.exit_code == 0
@@ -90,7 +90,7 @@ def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world
     assert listed("--state", "Active") == []
     assert "send_confirmation: failed for good" in roundsman("ls", "--state", "Archived").stdout
     assert (
-        "There are more than these 1: raise --limit, or go on with --after "
+        "More than 1 exist; raise --limit, or continue with --after "
         in roundsman("ls", "--limit", "1").stdout
     )
 
@@ -105,7 +105,7 @@ def test_an_order_whose_task_was_removed_is_told_from_one_that_never_was(world: 
     world.submit(order("short", retention=0))
     world.run()
     world.pass_time(60)
-    assert "its task is over, and its retention too" in sentence(roundsman("show", "short"), 3)
+    assert "its task has ended, and its retention too" in sentence(roundsman("show", "short"), 3)
 
 
 @pytest.mark.parametrize("command", [("show", "ord-1"), ("ls",), ("submit", "-")])
@@ -125,7 +125,7 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
     config.write_text('[default.deploy.parameters]\nstack_name = "roundsman"\n')
     assert roundsman("ls").exit_code == 0
     config.write_text("version = 0.1\n")
-    assert "names no stack_name" in sentence(roundsman("ls"))
+    assert "sets no stack_name" in sentence(roundsman("ls"))
     config.write_text("version =\n")
     assert "samconfig.toml cannot be read" in sentence(roundsman("ls"))
 
@@ -135,8 +135,8 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
     [
         ("AccessDenied", "AWS refused DescribeStacks with these credentials"),
         ("InvalidClientTokenId", "AWS refused DescribeStacks with these credentials"),
-        ("ExpiredToken", "The AWS credentials have expired: sign in again."),
-        ("Throttling", "AWS is throttling DescribeStacks: try again in a moment."),
+        ("ExpiredToken", "The AWS credentials have expired. Sign in again."),
+        ("Throttling", "AWS is throttling DescribeStacks. Try again in a moment."),
         ("Strange", "AWS answered DescribeStacks with Strange: why"),
     ],
 )
@@ -149,9 +149,9 @@ def test_what_aws_refuses_is_a_sentence(code: str, said: str) -> None:
     ("name", "value", "said"),
     [
         ("AWS_DEFAULT_REGION", None, "No AWS region is set"),
-        ("AWS_PROFILE", "nobody", "set AWS_PROFILE to one that exists"),
+        ("AWS_PROFILE", "nobody", "Set AWS_PROFILE to a profile that exists"),
         ("AWS_ENDPOINT_URL", "garbage", "AWS_ENDPOINT_URL must be an address"),
-        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "AWS_ENDPOINT_URL right?"),
+        ("AWS_ENDPOINT_URL", "http://127.0.0.1:1", "Check the network and AWS_ENDPOINT_URL."),
         ("AWS_ACCESS_KEY_ID", None, "No AWS credentials are set"),
     ],
 )

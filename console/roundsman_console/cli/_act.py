@@ -74,7 +74,7 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         stack = find_stack(act.manner.stack)
         run = new_run(deed.event, by, reason, act.selected, act.terms, now())
         quiet = act.manner.as_json
-        with Console(stderr=True, quiet=quiet).status("Looking for the orders") as status:
+        with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
             chosen = choose(stack, act.selection or Selection(), orders, status.update)
             run = replace(run, selected=len(chosen))
             if not act.go:
@@ -130,14 +130,16 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
 
 def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
     if act.selection is None and not orders:
-        raise ConsoleError("Name an order, or say which by --group or --state.", USAGE)
+        raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
     if act.selection is not None and orders:
         raise ConsoleError(
-            f"Either {orders[0]} is meant or what the filter finds: name orders, or give a filter.",
+            "Give order ids or a filter, not both.",
             USAGE,
         )
     if act.manner.no_wait:
-        raise ConsoleError("--no-wait is for one order; of many, the results are awaited.", USAGE)
+        raise ConsoleError(
+            "--no-wait works for one order only. A bulk run waits for its results.", USAGE
+        )
     if act.selection is not None:
         check_bounded(act.selection, again=again)
 
@@ -169,9 +171,7 @@ def carry_on(
         try:
             ended = runner.run()
         except BaseException:
-            complain(
-                f"{record.run.id} is not finished. Look with: roundsman bulk show {record.run.id}"
-            )
+            complain(f"{record.run.id} is not finished. See: roundsman bulk show {record.run.id}")
             raise
     tell(ended, as_json=as_json)
     code = code_of(ended)
@@ -193,12 +193,12 @@ def code_of(record: StoredRun) -> int:
     match record.state:
         case RunState.FINISHED if record.progress.on_their_way:
             waiting = len(record.progress.on_their_way)
-            complain(f"{waiting} of the orders are still under way.")
+            complain(f"{waiting} of the orders are still in flight.")
             return UNCONFIRMED
         case RunState.FINISHED | RunState.RUNNING:
             return 0
         case RunState.INTERRUPTED:
-            complain(f"{kind} was interrupted. Carry it on with: {resume_command(record, now())}")
+            complain(f"{kind} was interrupted. Resume it with: {resume_command(record, now())}")
             return INTERRUPTED
         case RunState.STOPPED:
             complain(f"{kind} was stopped: {record.why}.")

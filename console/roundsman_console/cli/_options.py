@@ -30,7 +30,7 @@ from roundsman_console.filters import (
     read_selection,
 )
 
-Reason: TypeAlias = Annotated[str, typer.Option(help="Why; it is kept in the task's history.")]
+Reason: TypeAlias = Annotated[str, typer.Option(help="Reason, stored in the task's history.")]
 By: TypeAlias = Annotated[
     str | None,
     typer.Option("--by", "--as", help="Who asks; this user of the operating system by default."),
@@ -41,36 +41,40 @@ As: TypeAlias = Annotated[
 ]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 Yes: TypeAlias = Annotated[
-    bool, typer.Option("--yes", "-y", help="Do not ask; scripts must say it.")
+    bool, typer.Option("--yes", "-y", help="Do not ask to confirm; required in scripts.")
 ]
 Wait: TypeAlias = Annotated[
     float, typer.Option(min=0.1, max=900, help="Seconds to wait for the outcome.")
 ]
-NoWait: TypeAlias = Annotated[bool, typer.Option("--no-wait", help="Send it and do not wait.")]
+NoWait: TypeAlias = Annotated[
+    bool, typer.Option("--no-wait", help="Send the command and do not wait.")
+]
 DEFAULT_WAIT = 15.0
 
 _option = partial(typer.Option, rich_help_panel="Many orders at once")
 AtStep: TypeAlias = Annotated[
     str | None,
-    typer.Option("--at-step", help="Only tasks that stand or failed at this step.", metavar="NAME"),
+    typer.Option(
+        "--at-step", help="Only tasks at this step, or that failed at it.", metavar="NAME"
+    ),
 ]
 Go: TypeAlias = Annotated[
-    bool, _option("--go", help="Do it; without it, what would be done is shown.")
+    bool, _option("--go", help="Run the command; without --go, only show what it would do.")
 ]
 Canary: TypeAlias = Annotated[
-    int, _option("--canary", help="So many go first, and their results are awaited.")
+    int, _option("--canary", help="Orders to send first; the others wait for their results.")
 ]
 CanaryWait: TypeAlias = Annotated[
-    str, _option("--canary-wait", help="How long nothing may be heard: 30s, 5m.", metavar="TIME")
+    str, _option("--canary-wait", help="Longest wait for the next result: 30s, 5m.", metavar="TIME")
 ]
-Rate: TypeAlias = Annotated[float, _option("--rate", help="How many a second.")]
+Rate: TypeAlias = Annotated[float, _option("--rate", help="Orders per second.")]
 StopAt: TypeAlias = Annotated[
     str,
-    _option("--stop-at", help="The share that may fail again: 20%, 0%.", metavar="SHARE"),
+    _option("--stop-at", help="Stop if a larger share fails again: 20%, 0%.", metavar="SHARE"),
 ]
-AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="How many may be under way.")]
+AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="Most orders in flight.")]
 Anyway: TypeAlias = Annotated[
-    bool, _option("--anyway", help="Send also what then waits for an agent that is held.")
+    bool, _option("--anyway", help="Also send orders that would wait for a held agent.")
 ]
 
 FASTEST, MOST_AT_ONCE = 1_000.0, 1_000
@@ -214,13 +218,14 @@ def read_terms(
     Raises ConsoleError if an option is invalid.
     """
     if not 0 <= canary <= WINDOW:
-        raise ConsoleError(f"--canary is 0 to {WINDOW} orders, not {canary}.", USAGE)
+        raise ConsoleError(f"--canary must be 0 to {WINDOW} orders, not {canary}.", USAGE)
     if not 0 < rate <= FASTEST:  # also false for NaN
         raise ConsoleError(
-            f"--rate is orders a second, more than 0 and at most {FASTEST:g}, not {rate:g}.", USAGE
+            f"--rate must be more than 0 and at most {FASTEST:g} orders per second, not {rate:g}.",
+            USAGE,
         )
     if not 1 <= at_once <= MOST_AT_ONCE:
-        raise ConsoleError(f"--at-once is 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
+        raise ConsoleError(f"--at-once must be 1 to {MOST_AT_ONCE} orders, not {at_once}.", USAGE)
     return Terms(
         rate=rate,
         at_once=at_once,
@@ -239,7 +244,7 @@ def _share(text: str) -> float:
     except ValueError:
         share = -1.0
     if not said.endswith("%") or not 0 <= share <= 1:
-        raise ConsoleError(f"--stop-at is a share from 0% to 100%, not {text!r}.", USAGE)
+        raise ConsoleError(f"--stop-at must be a share from 0% to 100%, not {text!r}.", USAGE)
     return share
 
 

@@ -19,7 +19,7 @@ def agents_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List the agents: which take work, which are held and why. Example: roundsman agents"""
+    """List the agents, whether they take work, and why if not. Example: roundsman agents"""
     with sentences():
         found = find_agents(find_stack(stack))
         if as_json:

@@ -23,16 +23,16 @@ STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "
 
 
 def alerts_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most alerts to show.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List what was alerted and still stands, newest first, with what to run next.
+    """List the alerts that still apply, newest first, with the next command.
 
-    These are open failure groups, circuits and holds, alarms, and queues that wait for a
-    person. SQS counts messages with up to a minute's delay.
+    These are open failure groups, open circuits, holds, alarms, and queues of messages that
+        need a person. SQS counts messages with a delay of up to a minute.
 
-    Example: roundsman alerts
+        Example: roundsman alerts
     """
     with sentences():
         read = read_standing(find_stack(stack))
@@ -42,7 +42,7 @@ def alerts_command(
         else:
             _show(found, limit, read)
         for said in read.unread:
-            complain(f"Not everything could be read. {said}")
+            complain(f"Some sources could not be read. {said}")
         if read.unread:
             raise typer.Exit(FAILED)
 
@@ -50,7 +50,7 @@ def alerts_command(
 def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
     console = Console(highlight=False)
     if not found and not read.unread:
-        console.print("Nothing stands.")
+        console.print("No alerts.")
     at = now()
     table = Table(box=None, pad_edge=False, show_header=bool(found))
     for heading in ("Severity", "For"):
@@ -66,4 +66,4 @@ def _show(found: list[StandingAlert], limit: int, read: StandingAlerts) -> None:
     if found:
         console.print(table)
     if len(found) > limit:
-        console.print(f"There are more than these {limit}: raise --limit.")
+        console.print(f"More than {limit} exist; raise --limit.")

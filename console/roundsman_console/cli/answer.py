@@ -22,20 +22,20 @@ from roundsman_console.cli_errors import USAGE, ConsoleError, complain, sentence
 
 
 def answer_command(
-    token: Annotated[str, typer.Argument(help="The callback token that the agent gave away.")],
+    token: Annotated[str, typer.Argument(help="The callback token that the agent handed out.")],
     result: Annotated[
-        str | None, typer.Option(help="It was done; what it answers, as JSON or @file.")
+        str | None, typer.Option(help="The step succeeded; its result, as JSON or @file.")
     ] = None,
     failed: Annotated[
-        str | None, typer.Option(help="It failed for good; the kind of failure, in a word.")
+        str | None, typer.Option(help="The step failed for good; the error type, one word.")
     ] = None,
-    message: Annotated[str, typer.Option(help="With --failed: why, for people.")] = "",
+    message: Annotated[str, typer.Option(help="With --failed: the error message.")] = "",
     stack: StackOption = None,
     as_json: AsJson = False,
     wait: Wait = DEFAULT_WAIT,
     no_wait: NoWait = False,
 ) -> None:
-    """Give the answer that a step waits for from outside, by the token of its callback.
+    """Answer a step that waits for a callback, by the token of the callback.
 
     Example: roundsman answer eyJhZ2Vu... --result '{"approvedBy": "j.doe"}'
     """
@@ -67,10 +67,12 @@ def answer_command(
 def _failure(result: str | None, failed: str | None, message: str) -> PermanentError | None:
     """Return the failure to report; None if the answer is a result."""
     if (result is None) == (failed is None):
-        raise ConsoleError("Say either --result or --failed; --result null is no result.", USAGE)
+        raise ConsoleError(
+            "Give either --result or --failed. For no result, give --result null.", USAGE
+        )
     if failed is None:
         if message:
-            raise ConsoleError("--message goes with --failed.", USAGE)
+            raise ConsoleError("--message requires --failed.", USAGE)
         return None
     if not failed.strip():
         raise ConsoleError("--failed is empty.", USAGE)

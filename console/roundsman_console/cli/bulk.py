@@ -28,17 +28,17 @@ _STYLES = {RunState.FINISHED: "green", RunState.RUNNING: "cyan"}
 RunId = Annotated[str, typer.Argument(metavar="RUN", help="The run's id: b-1a2b3c4d.")]
 
 bulk_app = typer.Typer(
-    name="bulk", help="Runs over many orders: look, stop, carry on.", no_args_is_help=True
+    name="bulk", help="Bulk runs over many orders: list, show, stop, resume.", no_args_is_help=True
 )
 
 
 @bulk_app.command("ls")
 def ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="How many at most.")] = 20,
+    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most runs to show.")] = 20,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List the runs, the newest first; they are kept for 90 days.
+    """List the bulk runs, newest first. A run is kept for 90 days.
 
     Example: roundsman bulk ls
     """
@@ -53,7 +53,7 @@ def ls_command(
 
 @bulk_app.command("show")
 def show_command(run: RunId, stack: StackOption = None, as_json: AsJson = False) -> None:
-    """Show how far a run has come: what was sent, and what became of it.
+    """Show the progress of a bulk run: the orders sent, and their results.
 
     Example: roundsman bulk show b-1a2b3c4d
     """
@@ -69,7 +69,7 @@ def stop_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Have a run stop, wherever it is carried on; what it has sent goes on.
+    """Stop a bulk run, on whichever machine it runs. Orders already sent continue.
 
     Example: roundsman bulk stop b-1a2b3c4d --reason "the carrier asked us to"
     """
@@ -79,7 +79,7 @@ def stop_command(
         record = find_run(bulks, run)
         if not bulks.ask_stop(record.run.id, said):
             raise ConsoleError(f"{record.run.id} is not running: it is {record.state.value}.")
-        sentence = f"{record.run.id} is asked to stop; it does within seconds, if it is carried on."
+        sentence = f"Stop requested: {record.run.id} stops within seconds, if a process runs it."
         if as_json:
             print(
                 json.dumps(
@@ -93,13 +93,13 @@ def stop_command(
 @bulk_app.command("resume")
 def resume_command_(
     run: RunId,
-    reason: Annotated[str, typer.Option(help="Why; it is kept in the run's record.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, stored in the run's record.")] = "",
     by: By = None,
     anyway: Anyway = False,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Carry on a run that was stopped or broken off, from any machine; a canary goes first again.
+    """Resume a stopped or interrupted bulk run, from any machine. The canary is sent first again.
 
     Example: roundsman bulk resume b-1a2b3c4d --reason "the carrier is back"
     """
@@ -121,7 +121,7 @@ def _table(records: list[StoredRun]) -> Table:
         table.add_column(heading, no_wrap=True)
     for heading in ("Orders", "Sent", "Failed again"):
         table.add_column(heading, justify="right")
-    table.add_column("Who and why", overflow="fold")
+    table.add_column("Reason", overflow="fold")
     for record in records:
         run, progress = record.run, record.progress
         table.add_row(

@@ -30,44 +30,44 @@ def cost_command(
     orders: Annotated[
         float | None,
         typer.Option(
-            "--orders-per-month", help="How many orders come: 3e6. Without it, those that came."
+            "--orders-per-month", help="Orders per month: 3e6. Without it, the usage of the stack."
         ),
     ] = None,
     since: Annotated[
-        str, typer.Option(help="How long back to look at the stack: 12h, 7d; at most 90d.")
+        str, typer.Option(help="The past period of the stack to price: 12h, 7d; at most 90d.")
     ] = "7d",
-    steps: Annotated[int, typer.Option(help="Steps of an order, one after the other.")] = D.steps,
+    steps: Annotated[int, typer.Option(help="Steps per order, run one after the other.")] = D.steps,
     batch: Annotated[
-        float, typer.Option(help="Messages that one invocation takes, on average: 1 to 10.")
+        float, typer.Option(help="Average messages per invocation: 1 to 10.")
     ] = D.batch,
     statuses: Annotated[
-        int, typer.Option(help="Statuses sent for an order (received, started, completed: 3).")
+        int, typer.Option(help="Statuses sent per order (received, started, completed: 3).")
     ] = D.statuses,
     order_bytes: Annotated[
-        int | None, typer.Option(help="Bytes of an order as stored; of one line by default.")
+        int | None, typer.Option(help="Stored bytes of an order; by default, an order of one line.")
     ] = None,
     result_bytes: Annotated[int, typer.Option(help="Bytes of a step's result.")] = D.result_bytes,
     service_ms: Annotated[
-        float, typer.Option(help="What a remote service takes to answer, in ms; agents wait.")
+        float, typer.Option(help="Response time of a remote service, in ms; agents wait for it.")
     ] = D.service_ms,
     memory: Annotated[int, typer.Option(help="Memory of each function, in MB.")] = D.memory,
     architecture: Annotated[
-        str, typer.Option(help="Of the functions: x86_64 or arm64.")
+        str, typer.Option(help="Processor of the functions: x86_64 or arm64.")
     ] = D.architecture,
     task_days: Annotated[
-        float, typer.Option(help="Days that an ended order's task is kept.")
+        float, typer.Option(help="Days to keep the task of an ended order.")
     ] = D.task_days,
     order_days: Annotated[
-        float, typer.Option(help="Days of orders that lie in the store.")
+        float, typer.Option(help="Days of orders in the orders table.")
     ] = D.order_days,
-    log_days: Annotated[float, typer.Option(help="Days that logs are kept.")] = D.log_days,
+    log_days: Annotated[float, typer.Option(help="Days to keep logs.")] = D.log_days,
     interval: Annotated[
-        int, typer.Option(help="Seconds between two passes of the supervisor.")
+        int, typer.Option(help="Seconds from one supervisor pass to the next.")
     ] = D.interval,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Reckon a month's bill, or that of what a live stack has used, at list prices.
+    """Estimate the monthly cost, or the cost of what a stack has used, at list prices.
 
     Example: roundsman cost --orders-per-month 3e6 --steps 4 --batch 5
 

@@ -22,16 +22,17 @@ def demo_command(
         bool, typer.Option("--json", help="Print the summary as one JSON object.")
     ] = False,
     timeout: Annotated[
-        int, typer.Option(min=1, help="Seconds to wait for all orders to settle.")
+        int, typer.Option(min=1, help="Seconds to wait for all orders to end.")
     ] = 300,
     iam: Annotated[
-        bool, typer.Option("--iam", help="Enforce IAM: each function has its role's rights only.")
+        bool,
+        typer.Option("--iam", help="Enforce IAM: each function has only the rights of its role."),
     ] = False,
 ) -> None:
-    """Bring up a local AWS with the stack, send it the orders in events/, and check their ends.
+    """Start a local AWS, deploy the stack, send the orders in events/ and check how they end.
 
-    Exits 0 only if every order, effect, alert and queue is as expected. Ctrl-C leaves nothing
-    running.
+    The exit code is 0 only if every order, effect, alert and queue is as expected. Ctrl-C
+    stops everything.
 
     Example: roundsman demo --json
     """

@@ -49,24 +49,26 @@ from roundsman_console.render.dead_letters import (
 from roundsman_console.sanitize import plain
 
 dlq_app = typer.Typer(
-    help="Dead letters, which failed each delivery: list, read, send back.",
+    help="Dead letters, messages that failed every delivery: list, read, send back.",
     no_args_is_help=True,
 )
-MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
+MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
 
 
 @dlq_app.command("ls")
 def dlq_ls_command(
-    queue: Annotated[str | None, typer.Argument(help="Only of this queue.")] = None,
+    queue: Annotated[
+        str | None, typer.Argument(help="Only the dead letters of this queue.")
+    ] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List dead letters by the queue they come from, oldest first, each with its reason.
+    """List the dead letters by queue, oldest first, each with its reason.
 
-    Others cannot see what is listed while it is being read, for some seconds.
+    While the command reads, for some seconds, the listed messages are hidden from others.
 
-    Example: roundsman dlq ls
+        Example: roundsman dlq ls
     """
     with sentences():
         found = find_stack(stack, read_application_event)
@@ -87,12 +89,14 @@ def dlq_ls_command(
 
 @dlq_app.command("show")
 def dlq_show_command(
-    what: Annotated[str, typer.Argument(help="A message's id, or how it begins; or a queue.")],
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Of a queue: at most.")] = 10,
+    what: Annotated[str, typer.Argument(help="A message id, the beginning of one, or a queue.")],
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="With a queue: most messages to show.")
+    ] = 10,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a dead letter, or those of a queue: why, what would come of it now, its log, its text.
+    """Show a dead letter, or those of a queue: reason, effect if sent back, log query and body.
 
     Example: roundsman dlq show 5fea7756
     """
@@ -117,15 +121,15 @@ def dlq_show_command(
 
 
 def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
-    before = f"Sent back {dead.sent_back} times before."
+    before = f"Already sent back {dead.sent_back} times."
     return [
         f"{dead.letter.message_id}  {judged.what}",
         f"sent to {dead.source.name} {iso(dead.sent_at)}, received {dead.receives} times",
-        f"Why: {dead.reason}",
+        f"Reason: {dead.reason}",
         *((f"  {line}" for line in dead.said.error_at) if dead.said else ()),
         *((before,) if dead.sent_back else ()),
-        f"If it were sent back now: {judged.verdict.words}, {judged.why}.",
-        f"The log: {dead.log_query(stack)}",
+        f"If sent back now: {judged.verdict.words}, {judged.why}.",
+        f"Log: {dead.log_query(stack)}",
         "",
         *pretty(dead.letter.body),
     ]
@@ -133,22 +137,23 @@ def _lines(dead: Dead, judged: Judged, stack: str) -> list[str]:
 
 @dlq_app.command("redrive")
 def dlq_redrive_command(
-    queue: Annotated[str, typer.Argument(help="The queue that they come from.")],
+    queue: Annotated[str, typer.Argument(help="The queue to send the dead letters back to.")],
     only: Annotated[
-        str | None, typer.Option("--only", help="One message: its id, or how it begins.")
+        str | None,
+        typer.Option("--only", help="Only this message: its id, or the beginning of it."),
     ] = None,
     limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
-    rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages a second.")] = 10.0,
+    rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages per second.")] = 10.0,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Also those that would fail again.")
+        bool, typer.Option("--anyway", help="Also send messages that would fail again.")
     ] = False,
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Send dead letters back to their queue. More than one are only told without --yes.
+    """Send dead letters back to their queue. Without --yes, more than one are only listed.
 
-    Each is judged first: whether it still acts, is passed over, or would fail again; those
+    Each message is assessed first: it would take effect, be ignored, or fail again. Messages
     that would fail again stay.
 
     Example: roundsman dlq redrive SchedulerQueue --limit 20 --yes
@@ -177,7 +182,7 @@ def dlq_redrive_command(
 def dlq_drop_command(
     message: MessageId, stack: StackOption = None, as_json: AsJson = False, yes: Yes = False
 ) -> None:
-    """Delete one dead letter for good; with --json, what it was is printed.
+    """Delete one dead letter for good. With --json, print the deleted message.
 
     Example: roundsman dlq drop 5fea7756 --yes
     """
@@ -185,20 +190,22 @@ def dlq_drop_command(
         found = find_stack(stack, read_application_event)
         dead = find_dead_letter(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
-        confirm(f"Delete the dead letter {which} of {order or 'no order'} for good?", yes=yes)
+        confirm(
+            f"Delete the dead letter {which} of {order or 'an unknown order'} for good?", yes=yes
+        )
         delete_dead_letter(found, dead)
         if as_json:
             dropped: DroppedDeadLetterDocument = {**dead.document(), "body": dead.letter.body}
             print(json.dumps(dropped))
             return
-        say(f"Done: {which} is deleted.")
+        say(f"Deleted {which}.")
 
 
 def _show(found: DeadQueue, at: int) -> None:
     many = len(found.dead)
     say(
-        f"{found.source.name}: {many if not found.more else f'more than {many}'} dead, read by "
-        f"the {found.source.function} function",
+        f"{found.source.name} (read by the {found.source.function} function): "
+        f"{many if not found.more else f'more than {many}'} dead",
         hidden_words(found.held),
     )
     if found.dead:
@@ -213,7 +220,7 @@ def _table(dead: list[Dead], at: int) -> Table:
         table.add_column(heading, no_wrap=True, max_width=24)
     table.add_column("Why", overflow="fold")
     for one in dead:
-        back = f" (sent back {one.sent_back} times before)" if one.sent_back else ""
+        back = f" (already sent back {one.sent_back} times)" if one.sent_back else ""
         table.add_row(
             plain(one.letter.message_id[:SHORT_ID]),
             plain(age(one.sent_at, at)),
@@ -229,7 +236,7 @@ def _tell(source: Source, candidates: Sequence[Candidate]) -> None:
         say(f"No dead letters of {source.name}.")
     for one in candidates:
         which = one.dead.letter.message_id[:SHORT_ID]
-        again = f"; sent back {one.dead.sent_back} times before" if one.dead.sent_back else ""
+        again = f"; already sent back {one.dead.sent_back} times" if one.dead.sent_back else ""
         words = one.judged.verdict.words
         say(f"{which}  {one.judged.what}: {words}, {one.judged.why}{again}")
 
@@ -238,9 +245,9 @@ def _print_redriven(result: RedriveResult) -> None:
     source, limit = result.wanted.source, result.wanted.limit
     going, sent, all_ = len(result.going), len(result.sent), len(result.candidates)
     if result.dry:
-        say(f"Nothing was sent. To send {going} of them: say --yes.")
+        say(f"Nothing was sent. To send {going} of them, add --yes.")
     elif result.candidates:
-        stays = " --anyway sends also what would fail again." if going < all_ else ""
+        stays = " Add --anyway to send those that would fail again too." if going < all_ else ""
         say(f"{sent} sent back to {source.name}, {all_ - sent} left.{stays}")
     if result.more:
-        say(f"There are more than these {limit}: raise --limit, or say it again.")
+        say(f"More than {limit} exist; raise --limit, or repeat the command.")

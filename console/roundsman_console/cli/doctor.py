@@ -21,10 +21,10 @@ from roundsman_console.render.doctor import print_plan, print_report
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")
 ]
-Rate = Annotated[int, typer.Option(min=1, max=100_000, help="With --deep: rows a second at most.")]
-Limit = Annotated[int, typer.Option(min=1, help="Tasks to read of each lane at most.")]
-Mend = Annotated[bool, typer.Option("--fix", help="Mend what is safe to mend, after asking.")]
-Wait = Annotated[float, typer.Option(min=0, max=900, help="Seconds to wait for what is mended.")]
+Rate = Annotated[int, typer.Option(min=1, max=100_000, help="With --deep: most rows per second.")]
+Limit = Annotated[int, typer.Option(min=1, help="Most tasks to read per lane.")]
+Mend = Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, after asking.")]
+Wait = Annotated[float, typer.Option(min=0, max=900, help="Seconds to wait for the repairs.")]
 
 
 def doctor_command(
@@ -37,10 +37,10 @@ def doctor_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is stuck, lost or inconsistent, and times out of order. Example: roundsman doctor
+    """Find what is stuck, lost, inconsistent or misconfigured. Example: roundsman doctor
 
-    Ends with 0 where all is well, and with 1 where something was found or could not be looked at.
-    With --fix it mends what is safe to mend, after showing it: roundsman doctor --fix
+    Exits 0 if nothing is wrong, and 1 if something was found or could not be checked.
+        With --fix it shows the safe repairs, asks, and makes them: roundsman doctor --fix
     """
     with sentences():
         found = find_stack(stack)
@@ -49,7 +49,7 @@ def doctor_command(
         def confirmed(wanted: Sequence[Finding]) -> None:
             print_plan(wanted, Console(stderr=as_json, highlight=False))
             tasks = len({one.where for one in wanted})
-            confirm(f"Mend {tasks} task{'s' if tasks > 1 else ''} so?", yes=yes)
+            confirm(f"Repair {tasks} task{'s' if tasks > 1 else ''} as shown?", yes=yes)
 
         report = doctor.mend(confirmed, wait) if fix else doctor.look()[0]
         if as_json:

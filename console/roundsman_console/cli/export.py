@@ -65,10 +65,13 @@ class Exported:
 
 def export_command(
     to: Annotated[
-        str | None, typer.Option(help="The file to write; with --after it is written on.")
+        str | None, typer.Option(help="The file to write; with --after, the file to append to.")
     ] = None,
     with_orders: Annotated[
-        bool, typer.Option("--with-orders", help="With the orders' contents and the results.")
+        bool,
+        typer.Option(
+            "--with-orders", help="Include the contents of orders and the results of steps."
+        ),
     ] = False,
     state: StateFilter = None,
     workflow: WorkflowFilter = None,
@@ -79,7 +82,7 @@ def export_command(
     group: GroupFilter = None,
     tag: TagFilter = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="How many at most; all by default.")
+        int | None, typer.Option(min=1, help="Most tasks to write; all by default.")
     ] = None,
     after: AfterCursor = None,
     stack: StackOption = None,
@@ -87,7 +90,7 @@ def export_command(
         bool, typer.Option("--json", help="With --to: print one JSON object about the export.")
     ] = False,
 ) -> None:
-    """Write tasks as JSON lines, without their orders unless told so.
+    """Write tasks as JSON lines. The contents of orders are left out unless you ask for them.
 
     Example: roundsman export --state Archived --to archived.jsonl
     """
@@ -104,8 +107,8 @@ def export_command(
         )
         if as_json and to is None:
             raise ConsoleError(
-                "--json goes with --to: without it, what is printed are the tasks, each a JSON "
-                "object on its line.",
+                "--json requires --to. Without --to, the tasks themselves are printed, one "
+                "JSON object per line.",
                 USAGE,
             )
         found = find_stack(stack)
@@ -156,7 +159,7 @@ def _export(
     reader of the output has closed the pipe.
     """
     told = Exported(cursor=after)
-    with Console(stderr=True).status("Looking") as status:
+    with Console(stderr=True).status("Reading tasks") as status:
         try:
             while not told.whole and (limit is None or told.exported < limit):
                 most = AT_ONCE if limit is None else min(AT_ONCE, limit - told.exported)
@@ -166,7 +169,7 @@ def _export(
                 file.write("".join(written))
                 file.flush()
                 told = _further(told, page, len(written))
-                status.update(f"{told.exported} tasks written, {told.looked_at} looked at")
+                status.update(f"{told.exported} tasks written, {told.looked_at} examined")
         except KeyboardInterrupt:
             return replace(told, stopped="interrupted")
         except (TryAgain, CallRefused) as error:
@@ -176,7 +179,7 @@ def _export(
         except BrokenPipeError:
             raise  # the reader of the pipe has closed it; not an error of the file
         except OSError as error:
-            return replace(told, stopped=f"it cannot be written: {error.strerror}")
+            return replace(told, stopped=f"the file cannot be written: {error.strerror}")
     return told
 
 
@@ -206,7 +209,7 @@ def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
             file = closing.enter_context(Path(to).open("a" if on else "x", encoding="utf-8"))
         except FileExistsError as error:
             raise ConsoleError(
-                f"{to} is there already: name another file, or go on with --after CURSOR.", USAGE
+                f"{to} already exists. Name another file, or continue with --after CURSOR.", USAGE
             ) from error
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else error
@@ -220,14 +223,14 @@ def _say(told: Exported) -> None:
     Raises typer.Exit if the export stopped early.
     """
     tasks = "1 task" if told.exported == 1 else f"{told.exported} tasks"
-    said = [f"{tasks} written, {told.looked_at} looked at."]
+    said = [f"{tasks} written, {told.looked_at} examined."]
     if told.unreadable:
         said.append(f"{told.unreadable} could not be read.")
     if told.stopped is not None:
         said.append(f"Stopped: {told.stopped}.")
     if not told.whole:
         going_on = f"--after {told.cursor}" if told.cursor else "the same command"
-        said.append(f"There may be more: go on with the same filter and {going_on}")
+        said.append(f"More tasks may exist. Continue with the same filter and {going_on}")
     Console(stderr=True, highlight=False, soft_wrap=True).print(" ".join(said), markup=False)
     if told.stopped is not None:
         raise typer.Exit(130 if told.stopped == "interrupted" else FAILED)

@@ -34,7 +34,7 @@ from roundsman_console.sanitize import plain
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object.")]
 
 groups_app = typer.Typer(
-    help="Failure groups, what failed alike: list them, and show one.",
+    help="List failure groups, the tasks that failed alike, or show one.",
     invoke_without_command=True,
 )
 _HOW = {UNDONE: "undone", UNDO_FAILED: "undo failed"}
@@ -45,7 +45,7 @@ _STYLES = {"critical": "red", "error": "red", "warning": "yellow"}
 def groups_callback(
     context: typer.Context, stack: StackOption = None, as_json: AsJson = False
 ) -> None:
-    """Failure groups, what failed alike: list them, and show one.
+    """List failure groups, the tasks that failed alike, or show one.
 
     Example: roundsman groups
     """
@@ -54,7 +54,9 @@ def groups_callback(
     elif stack is not None or as_json:
         with sentences():
             word = context.invoked_subcommand
-            raise ConsoleError(f"Say the options behind it: roundsman groups {word} ...", USAGE)
+            raise ConsoleError(
+                f"Give options after the subcommand: roundsman groups {word} ...", USAGE
+            )
 
 
 @groups_app.command("ls")
@@ -79,7 +81,7 @@ def groups_show_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Show a failure group: its cause, who stands in it, and what to do.
+    """Show a failure group: its cause, its orders, and what to do.
 
     Example: roundsman groups show f-1a2b3c4d
     """
@@ -89,8 +91,8 @@ def groups_show_command(
         shown = find_group(found, group, find_agents(found), now())
         if shown is None:
             raise ConsoleError(
-                f"There is no failure group {group} in {found.name}, or nobody stands in it any "
-                "more. See roundsman groups.",
+                f"{found.name} has no failure group {group}, or the group has no orders left. "
+                "See: roundsman groups",
                 NOT_FOUND,
             )
         if as_json:
@@ -109,7 +111,7 @@ def print_list(groups: Sequence[GroupNow]) -> None:
     console = Console(highlight=False)
     console.print(_table(groups) if groups else "No failure groups.")
     if groups:
-        console.print("Look with: roundsman groups show GROUP")
+        console.print("Show one with: roundsman groups show GROUP")
 
 
 def print_group(group: GroupNow) -> None:
@@ -127,17 +129,18 @@ def _lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     yield f"{_HOW.get(group.how, 'failed')}: {_why(group)}", ""
     if group.count.count:
         one = (group.count.count, group.count.more) == (1, False)
-        yield f"{group.count} order{' stands' if one else 's stand'} in it", "bold"
+        yield f"{group.count} order{'' if one else 's'}", "bold"
     else:
-        yield "nobody stands in it any more", ""
+        yield "no orders are left in it", ""
     if group.first_at is not None and group.last_at is not None:
         yield f"failed from {second(group.first_at)} to {second(group.last_at)}", ""
     if group.complete_by is not None and group.how != UNDONE:
         yield f"complete by {second(group.complete_by)}, the earliest of them", ""
     if group.row is not None and group.row.told_at is not None:
-        yield f"alerted at {second(group.row.told_at)}, of {group.row.told_count}", ""
+        alerted = f"alerted at {second(group.row.told_at)}"
+        yield f"{alerted}; order count then: {group.row.told_count}", ""
     if group.row is not None and group.row.overflow:
-        yield "it stands for what failed in more ways than are kept apart", "yellow"
+        yield "it collects the failures beyond the maximum number of separate groups", "yellow"
     yield from _agent_lines(group)
     for task in group.samples:
         yield "", ""

@@ -31,19 +31,21 @@ from roundsman_console.cli.operate import AsJson, By, Yes
 from roundsman_console.cli_errors import complain, sentences
 from roundsman_console.confirm import confirm
 
-Agent = Annotated[str, typer.Argument(help="The agent's name, as roundsman agents lists it.")]
+Agent = Annotated[str, typer.Argument(help="The agent's name, as in: roundsman agents")]
 
 
 def hold_command(
     agent: Agent,
-    length: Annotated[str, typer.Option("--for", help="How long: 90s, 30m, 2h, 1d; at most 7d.")],
-    reason: Annotated[str, typer.Option(help="Why; it is shown wherever a step waits.")],
+    length: Annotated[
+        str, typer.Option("--for", help="Duration of the hold: 90s, 30m, 2h, 1d; at most 7d.")
+    ],
+    reason: Annotated[str, typer.Option(help="Reason, shown for every step that waits.")],
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Let an agent take no work for a while: its steps wait, and no attempt is counted.
+    """Give an agent no work for a while. Its steps wait, and no attempt is counted.
 
     Example: roundsman hold payment --for 30m --reason "acquirer maintenance"
     """
@@ -53,7 +55,7 @@ def hold_command(
         found = find_stack(stack)
         held = find_agent(found, agent)
         lasts = format_duration(seconds * SECOND)
-        confirm(f"{_is_held(held)}Let {held.name} take no work for {lasts}?", yes=yes)
+        confirm(f"{_is_held(held)}Hold {held.name} for {lasts}?", yes=yes)
         result = hold_agent(found, held, seconds, by=who, reason=why)
         _warn(result.not_alerted)
         if as_json:
@@ -64,12 +66,12 @@ def hold_command(
 
 def release_command(
     agent: Agent,
-    reason: Annotated[str, typer.Option(help="Why; the other operators are told.")] = "",
+    reason: Annotated[str, typer.Option(help="Reason, sent to the other operators.")] = "",
     by: By = None,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Let an agent that is held take work again, and wake what waits for it.
+    """End the hold of an agent, and wake the tasks that wait for it.
 
     Example: roundsman release payment --reason "the acquirer is back"
     """
@@ -81,13 +83,13 @@ def release_command(
         if not as_json:
             _say(_released_lines(release))
         first = release.first_wake
-        with Console(stderr=True, quiet=as_json).status("Looking for what waits") as status:
+        with Console(stderr=True, quiet=as_json).status("Finding the tasks that wait") as status:
             woken, lost = wake_after(
                 found,
                 release,
                 first,
                 lambda so_far: status.update(
-                    f"{so_far.looked} open tasks looked at, {so_far.woken} woken"
+                    f"{so_far.looked} open tasks examined, {so_far.woken} woken"
                 ),
             )
         if as_json:
@@ -95,13 +97,13 @@ def release_command(
         else:
             _say(_woken_lines(woken, first))
         if lost is not None:
-            complain(f"Not all that waits is woken: {lost or 'interrupted'}.")
+            complain(f"Not all waiting tasks are woken: {lost or 'interrupted'}.")
 
 
 def _warn(not_alerted: str | None) -> None:
     """Print a warning if the other operators were not alerted; the hold or release is done."""
     if not_alerted is not None:
-        complain(f"The other operators are not told: {not_alerted}.")
+        complain(f"The other operators are not alerted: {not_alerted}.")
 
 
 def _is_held(agent: AgentNow) -> str:
@@ -117,18 +119,21 @@ def _is_held(agent: AgentNow) -> str:
 
 def _held_lines(hold: Hold, before: AgentNow, lasts: str) -> list[str]:
     until = f"until {second(hold.until)} ({lasts})"
-    found = [f"Done: {hold.agent} is held by {hold.by} {until}: {hold.reason}."]
+    found = [f"{hold.agent} is held by {hold.by} {until}: {hold.reason}."]
     replaced, circuit = before.hold(OPERATOR), before.hold(BREAKER)
     if replaced:
         change = "lasts longer" if hold.until > replaced.until else "ends sooner"
         found.append(
-            f"That replaces the hold by {replaced.by} until {second(replaced.until)} "
+            f"It replaces the hold by {replaced.by} until {second(replaced.until)} "
             f"({replaced.reason}) and {change}."
         )
     found += [
-        "Nothing new begins there; what its service is at already is let finish.",
-        "What waits for it counts no attempt, and its task's complete-by moves with the time.",
-        f"It ends then by itself, or sooner with: roundsman release {hold.agent}",
+        "The agent begins nothing new; calls under way at its service may finish.",
+        (
+            "A step that waits for it counts no attempt, and the task's complete-by moves by the "
+            "time waited."
+        ),
+        f"The hold ends by itself at that time, or sooner with: roundsman release {hold.agent}",
     ]
     return found + ([circuit_sentence(circuit)] if circuit else [])
 
@@ -137,24 +142,24 @@ def _released_lines(release: Release) -> list[str]:
     said = f"{release.by}: {release.reason}" if release.reason else release.by
     circuit = release.agent.hold(BREAKER)
     return [
-        f"Done: {release.agent.name} is released by {said}.",
+        f"{release.agent.name} is released by {said}.",
         *([circuit_sentence(circuit)] if circuit else []),
     ]
 
 
 def _woken_lines(woken: Woken, first: int) -> list[str]:
-    by_itself = f"goes on by itself within {format_duration(GOES_ON_WITHIN)}."
+    by_itself = f"continues by itself within {format_duration(GOES_ON_WITHIN)}."
     found = []
     if woken.woken:
         tasks = "1 task that waits" if woken.woken == 1 else f"{woken.woken} tasks that wait"
-        found.append(f"{tasks}: woken from {clock_time(first)} on, {A_SECOND} a second.")
+        found.append(f"{tasks}: woken from {clock_time(first)} on, {A_SECOND} per second.")
     elif woken.whole and not woken.unread:
         found.append("No task waits for it.")
     if woken.unread:
         tasks = "1 open task" if woken.unread == 1 else f"{woken.unread} open tasks"
-        found.append(f"{tasks} could not be read; what waits {by_itself}")
+        found.append(f"{tasks} could not be read; each that waits {by_itself}")
     if not woken.whole:
-        found.append(f"What else waits {by_itself}")
+        found.append(f"Any other task that waits {by_itself}")
     return found
 
 

@@ -45,19 +45,21 @@ JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object,
 @local_app.command()
 def up(
     port: Annotated[
-        int, typer.Option(help="The loopback port to answer on; 0 takes any free one.")
+        int, typer.Option(help="The loopback port to listen on; 0 takes any free port.")
     ] = DEFAULT_PORT,
     services: Annotated[
         str | None,
         typer.Option(
             metavar="URL",
-            help="The base URL of all four remote services; where `roundsman services` answers, "
-            "by default.",
+            help="The base URL of all four remote services; by default, that of `roundsman "
+            "services`.",
         ),
     ] = None,
     param: Annotated[
         list[str] | None,
-        typer.Option(metavar="KEY=VALUE", help="A parameter of the template; may be repeated."),
+        typer.Option(
+            metavar="KEY=VALUE", help="A parameter of the template: Key=Value; may be repeated."
+        ),
     ] = None,
     stack: Annotated[str, typer.Option(help="The stack's name.")] = DEFAULT_STACK,
     project: ProjectOption = None,
@@ -92,16 +94,18 @@ def up(
     settings = " ".join(f"{name}={local.environment[name]}" for name in wanted)
     # Not wrapped, so that the lines can be copied.
     console.print(f"Use it with: export {settings}", soft_wrap=True)
-    console.print(f"End it with: roundsman local down --port {local.record.port}", soft_wrap=True)
+    console.print(f"Stop it with: roundsman local down --port {local.record.port}", soft_wrap=True)
 
 
 @local_app.command()
 def status(
-    port: Annotated[int | None, typer.Option(help="Only the one on this port.")] = None,
+    port: Annotated[int | None, typer.Option(help="Only the local AWS on this port.")] = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say what runs. Exits 0: all is well, 1: some is not, 3: nothing runs, 4: some is starting.
+    """Show the local AWS of this project, one line for each.
+
+    Exits 0 if all are healthy, 1 if one is not, 3 if none runs, and 4 if one is starting.
 
     Example: roundsman local status --json
     """
@@ -125,13 +129,15 @@ def status(
 @local_app.command()
 def down(
     port: Annotated[
-        int | None, typer.Option(help="The one on this port; needed where several run.")
+        int | None, typer.Option(help="The local AWS on this port; required if several run.")
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All of this project's.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="Every local AWS of this project.")
+    ] = False,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """End a local AWS and remove all it left.
+    """Stop a local AWS and remove everything that it created.
 
     Example: roundsman local down --port 4510
     """
@@ -141,12 +147,14 @@ def down(
             raise ConsoleError(f"No local AWS runs here on port {port}.")
         if len(found) > 1 and not everything:
             ports = ", ".join(str(instance.port) for instance in found)
-            raise ConsoleError(f"Several run, on ports {ports}: say which with --port, or --all.")
+            raise ConsoleError(
+                f"Several run, on ports {ports}. Choose one with --port, or give --all."
+            )
         for instance in found:
             with uninterrupted():
                 instance.remove()
             if not as_json:
-                print(f"Ended the local AWS on port {instance.port}.")
+                print(f"Stopped the local AWS on port {instance.port}.")
     if as_json:
         ports_ended = [instance.port for instance in found]
         print(json.dumps(LocalDownDocument(ended=ports_ended)))
@@ -235,4 +243,4 @@ def _sentences() -> Iterator[None]:
         try:
             yield
         except OSError as error:
-            raise ConsoleError(f"The local AWS cannot go on: {error}.") from error
+            raise ConsoleError(f"The local AWS cannot continue: {error}.") from error

@@ -47,15 +47,15 @@ def ls_command(
     newer: NewerFilter = None,
     group: GroupFilter = None,
     tag: TagFilter = None,
-    limit: Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="Most tasks to show.")] = 50,
     look: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="How many tasks to look at, at most.")
+        int, typer.Option(min=1, max=1_000_000, help="Most tasks to examine.")
     ] = BUDGET,
     after: AfterCursor = None,
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """List tasks, what needs a person first. Example: roundsman ls --state Archived"""
+    """List tasks, those that need a person first. Example: roundsman ls --state Archived"""
     with sentences():
         selection = read_selection(
             state=state,
@@ -86,11 +86,11 @@ def _print(page: Page, limit: int) -> None:
     if page.whole:
         return
     # Not wrapped at the width of the terminal, so that the whole cursor can be copied.
-    going_on = f"go on with --after {page.cursor}"
+    going_on = f"continue with --after {page.cursor}"
     if len(page.tasks) == limit:
-        said = f"There are more than these {limit}: raise --limit, or {going_on}"
+        said = f"More than {limit} exist; raise --limit, or {going_on}"
     else:
-        said = f"Only {page.looked_at} tasks were looked at: raise --look, or {going_on}"
+        said = f"Only {page.looked_at} tasks were examined; raise --look, or {going_on}"
     console.print(inert(said), markup=False, soft_wrap=True)
 
 

@@ -30,8 +30,8 @@ Orders = Annotated[
     list[str] | None,
     typer.Argument(
         metavar="[ORDER]...",
-        help="The order's id; of several, and with a filter in "
-        "place of ids, what would be done is shown first.",
+        help="The order's id. For several orders, or a filter, the command first shows what "
+        "it would do.",
     ),
 ]
 
@@ -42,17 +42,18 @@ def resubmit_command(
     orders: Orders = None,
     step: Annotated[
         list[str] | None,
-        typer.Option("--step", help="A failed step, all by default; may be said more than once."),
+        typer.Option("--step", help="A failed step; may be repeated. Default: all of them."),
     ] = None,
     fresh_key: Annotated[
         bool,
-        typer.Option("--fresh-key", help="Under a new key, after undoing it under the old one."),
+        typer.Option("--fresh-key", help="Use a new key, after an undo under the old one."),
     ] = False,
     again: Annotated[
-        bool, typer.Option("--again", help="Begin an undone or cancelled task all over.")
+        bool,
+        typer.Option("--again", help="Begin an undone or cancelled task again from the start."),
     ] = False,
 ) -> None:
-    """Go on with a task that has failed: its failed steps are tried again, under their keys.
+    """Continue a failed task: try its failed steps again, under the same keys.
 
     Example: roundsman resubmit ord-1001 --reason "the carrier is back"
 
@@ -63,7 +64,9 @@ def resubmit_command(
         lambda asked: Resubmit(asked, steps, fresh_key, again),
         steps,
         _begin_all_over if again else None,
-        (lambda many: f"Begin {many} all over, every effect once more?") if again else None,
+        (lambda many: f"Begin {many} again from the start, repeating every effect?")
+        if again
+        else None,
         again,
     )
     execute(deed, orders or (), act)
@@ -84,14 +87,14 @@ def cancel_command(
     act: ParsedOptions,
     orders: Orders = None,
     no_undo: Annotated[
-        bool, typer.Option("--no-undo", help="Leave standing whatever has happened.")
+        bool, typer.Option("--no-undo", help="Do not undo what has happened.")
     ] = False,
 ) -> None:
     """Stop a task, after undoing what may have happened; it ends Cancelled.
 
     Example: roundsman cancel ord-1001 --reason "ordered twice"
     """
-    rest = "leave standing what has happened" if no_undo else "undo what has happened"
+    rest = "keep what has happened" if no_undo else "undo what has happened"
     deed = Operation(
         lambda asked: Cancel(asked, undo=not no_undo),
         (),
@@ -110,16 +113,17 @@ def resolve_command(
             metavar="[ORDER]... STEP", help="The order's id, and the step whose outcome you know."
         ),
     ],
-    did: Annotated[bool, typer.Option("--did", help="It happened.")] = False,
-    did_not: Annotated[bool, typer.Option("--did-not", help="It did not happen.")] = False,
+    did: Annotated[bool, typer.Option("--did", help="The step happened.")] = False,
+    did_not: Annotated[bool, typer.Option("--did-not", help="The step did not happen.")] = False,
     result: Annotated[
-        str | None, typer.Option(help="With --did: what the step answers, as JSON or @file.")
+        str | None, typer.Option(help="With --did: the step's result, as JSON or @file.")
     ] = None,
     fresh_key: Annotated[
-        bool, typer.Option("--fresh-key", help="With --did-not: make it under a new key.")
+        bool,
+        typer.Option("--fresh-key", help="With --did-not: try the step again under a new key."),
     ] = False,
 ) -> None:
-    """Record the outcome of a step that you have looked up at the remote service.
+    """Record the outcome of a step, as you found it at the remote service.
 
     Example: roundsman resolve ord-1001 charge_card --did --result '{"chargeId": "ch_1"}'
     --reason "seen in the acquirer's console"
@@ -128,15 +132,17 @@ def resolve_command(
     many = len(orders) != 1
     with sentences():
         if did == did_not:
-            raise ConsoleError("Say either --did or --did-not.", USAGE)
+            raise ConsoleError("Give either --did or --did-not.", USAGE)
         if did_not and result is not None:
-            raise ConsoleError("What did not happen has no --result.", USAGE)
+            raise ConsoleError("--result requires --did.", USAGE)
         if did and fresh_key:
-            raise ConsoleError("What happened keeps its key.", USAGE)
+            raise ConsoleError("--fresh-key requires --did-not.", USAGE)
         if many and result is not None:
-            raise ConsoleError("A --result is of one order: resolve them one by one.", USAGE)
+            raise ConsoleError(
+                "--result works for one order only. Resolve the orders one by one.", USAGE
+            )
         if not orders and act.selection is None:
-            raise ConsoleError("Name an order and its step: resolve ORDER STEP.", USAGE)
+            raise ConsoleError("Give an order and its step: resolve ORDER STEP.", USAGE)
         answered = read_result(result)
     deed = Operation(lambda asked: Resolve(asked, step, did, answered, fresh_key), (step,))
     execute(deed, orders, act)
@@ -145,17 +151,17 @@ def resolve_command(
 @acting
 def extend_command(
     act: ParsedOptions,
-    more: Annotated[str, typer.Option("--by", help="How much more time: 90s, 10m, 1h30m, 2d.")],
+    more: Annotated[str, typer.Option("--by", help="Additional time: 90s, 10m, 1h30m, 2d.")],
     words: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[ORDER] [STEP]",
-            help="The order's id, and a step that is at its agent; else the whole task.",
+            help="The order's id, and a step at its agent; without a step, the whole task.",
         ),
     ] = None,
     by: As = None,  # noqa: ARG001  # `acting` reads it with the common options
 ) -> None:
-    """Give a task, or one step that is at its agent, more time.
+    """Give more time to a task, or to a step that waits for its agent.
 
     Example: roundsman extend ord-1001 create_shipment --by 10m --reason "the carrier is slow"
     """
@@ -166,7 +172,8 @@ def extend_command(
         steps = tuple(given[len(orders) :])
         if len(steps) > 1:
             raise ConsoleError(
-                "extend takes one order and one of its steps; many orders by a filter.", USAGE
+                "extend takes one order and one of its steps. For many orders, give a filter.",
+                USAGE,
             )
     step = steps[0] if steps else None
     execute(Operation(lambda asked: Extend(asked, seconds, step), steps), orders, act)
@@ -174,7 +181,7 @@ def extend_command(
 
 @acting
 def run_command(act: ParsedOptions, orders: Orders = None) -> None:
-    """Wait no longer: start a Scheduled task, or the next attempt of one in Retry, at once.
+    """Start a Scheduled task, or the next attempt of a task in Retry, now.
 
     Example: roundsman run ord-1001 --reason "the acquirer is back"
     """
@@ -190,11 +197,11 @@ def _cancel(task: Task) -> str:
 
 
 def _cancel_as_it_is(task: Task) -> str:
-    return f"{task.task_id} is {task.state}; {_standing(task)}. Cancel it and leave that standing?"
+    return f"{task.task_id} is {task.state}; {_standing(task)}. Cancel it and keep that?"
 
 
 def _begin_all_over(task: Task) -> str:
-    return f"{task.task_id} is {task.state}. Begin all over, every effect once more?"
+    return f"{task.task_id} is {task.state}. Begin again from the start, repeating every effect?"
 
 
 def _standing(task: Task) -> str:

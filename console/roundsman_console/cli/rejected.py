@@ -50,22 +50,22 @@ WHERE = "the RejectedQueue"
 MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
 
 rejected_app = typer.Typer(
-    help="Messages that can never be handled: list, read, correct, send again.",
+    help="Rejected messages, which can never be handled: list, read, correct, send again.",
     no_args_is_help=True,
 )
 
 
 @rejected_app.command("ls")
 def rejected_ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most messages to show.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """List rejected messages, oldest first, each with its first problem.
+    """List the rejected messages, oldest first, each with its first problem.
 
-    Others cannot see what is listed while it is being read, for some seconds.
+    While the command reads, for some seconds, the listed messages are hidden from others.
 
-    Example: roundsman rejected ls
+        Example: roundsman rejected ls
     """
     with sentences():
         found = find_stack(stack, read_application_event)
@@ -85,7 +85,7 @@ def rejected_ls_command(
 def rejected_show_command(
     message: MessageId, stack: StackOption = None, as_json: AsJson = False
 ) -> None:
-    """Show one rejected message: every problem with its path, and its text.
+    """Show one rejected message: every problem with its path, and the body.
 
     Example: roundsman rejected show 5fea7756
     """
@@ -105,39 +105,44 @@ def rejected_resend_command(
         str | None, typer.Argument(help="The message's id, or how it begins.")
     ] = None,
     body: Annotated[
-        str | None, typer.Option(help="The whole text instead: @file, @- for stdin, or itself.")
+        str | None, typer.Option(help="The new body: @file, @- for stdin, or the text itself.")
     ] = None,
     sets: Annotated[
         list[str] | None,
-        typer.Option("--set", help="path=value, as problems spell paths; JSON, or plain text."),
+        typer.Option("--set", help="path=value: a path as in the problems; JSON or plain text."),
     ] = None,
     removes: Annotated[
-        list[str] | None, typer.Option("--remove", help="The path of a field to leave out.")
+        list[str] | None, typer.Option("--remove", help="The path of a field to remove.")
     ] = None,
     anyway: Annotated[
-        bool, typer.Option("--anyway", help="Send it though it would be rejected again.")
+        bool, typer.Option("--anyway", help="Send it even if it would be rejected again.")
     ] = False,
     everything: Annotated[
-        bool, typer.Option("--all", help="All that would be taken now, as they are.")
+        bool,
+        typer.Option("--all", help="Send, unchanged, all messages that would be accepted now."),
     ] = False,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="With --all: at most.")] = 100,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="With --all: most messages to read.")
+    ] = 100,
     stack: StackOption = None,
     as_json: AsJson = False,
     yes: Yes = False,
 ) -> None:
-    """Send a rejected message again to its queue, corrected; then take it out of here.
+    """Send a rejected message, corrected, to its queue again, and delete the rejected one.
 
-    It is read first by the code that will read it. Where that would reject it again it is
-    not sent, and every problem is told. --all says first what it would send.
+    The code that handles the message checks it first. A message that would be rejected again is
+    not sent, and every problem is printed. --all first shows what it would send.
 
     Example: roundsman rejected resend 5fea7756 --set currency=EUR
     """
     corrections = bool(sets or removes or body is not None)
     with sentences():
         if everything == (message is not None):
-            raise ConsoleError("Say either a message's id or --all.", USAGE)
+            raise ConsoleError("Give either a message id or --all.", USAGE)
         if everything and (corrections or anyway):
-            raise ConsoleError("--all sends messages as they are: correct one by its id.", USAGE)
+            raise ConsoleError(
+                "--all sends messages unchanged. To correct one, give its id.", USAGE
+            )
         found = find_stack(stack, read_application_event)
         if message is None:
             _resend_all(found, limit, yes=yes, as_json=as_json)
@@ -169,7 +174,7 @@ def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -
         stays = "" if result.error else ": they would be rejected again"
         say(f"{len(result.sent)} sent, {result.left} left{stays}.")
         if result.more:
-            say(f"There are more than these {limit}: raise --limit, or say it again.")
+            say(f"More than {limit} exist; raise --limit, or repeat the command.")
     if result.error is not None:
         raise result.error
 
@@ -183,15 +188,15 @@ def _resent_lines(result: Resent) -> list[str]:
             *(f"- {problem}" for problem in result.judged.problems),
         ]
     order = order_of(result.body)
-    follow = f" Follow it with: roundsman show {order}" if order else ""
-    return [f"Done: {which} is sent to {result.source.name} ({result.judged.why}).{follow}"]
+    follow = f" See: roundsman show {order}" if order else ""
+    return [f"Sent {which} to {result.source.name} ({result.judged.why}).{follow}"]
 
 
 @rejected_app.command("drop")
 def rejected_drop_command(
     message: MessageId, stack: StackOption = None, as_json: AsJson = False, yes: Yes = False
 ) -> None:
-    """Delete one rejected message for good; with --json, what it was is printed.
+    """Delete one rejected message for good. With --json, print the deleted message.
 
     Example: roundsman rejected drop 5fea7756 --yes
     """
@@ -206,7 +211,7 @@ def rejected_drop_command(
         if as_json:
             print(json.dumps(_whole_document(rejection)))
             return
-        say(f"Done: {which} is deleted.")
+        say(f"Deleted {which}.")
 
 
 def _whole_document(one: Rejection) -> RejectionDocument:
@@ -220,9 +225,9 @@ def _show_list(listed: list[Rejection], held: Counts, more: bool) -> None:
         say("No rejected messages.")
     say(hidden_words(held))
     if more:
-        say(f"There are more than these {len(listed)}: raise --limit.")
+        say(f"More than {len(listed)} exist; raise --limit.")
     if listed:
-        say("Read one with: roundsman rejected show ID")
+        say("Show one with: roundsman rejected show ID")
 
 
 def _table(listed: list[Rejection], at: int) -> Table:
@@ -244,8 +249,8 @@ def _table(listed: list[Rejection], at: int) -> Table:
 def _lines(one: Rejection) -> list[str]:
     letter: Letter = one.letter
     return [
-        f"{letter.message_id}  {order_of(one.body) or 'of no order that can be known'}",
-        f"sent to {one.queue or 'no queue of the stack'}, put aside {iso(letter.sent_at)}",
+        f"{letter.message_id}  {order_of(one.body) or 'of an unknown order'}",
+        f"sent to {one.queue or 'no queue of the stack'}, rejected {iso(letter.sent_at)}",
         *(f"- {problem}" for problem in one.problems),
         "",
         *pretty(one.body),

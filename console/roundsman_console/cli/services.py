@@ -19,10 +19,10 @@ from roundsman_console.documents import ServicesDocument
 
 def services_command(
     port: Annotated[
-        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes a free one.")
+        int, typer.Option(min=0, max=65535, help="Port to listen on; 0 takes any free port.")
     ] = DEFAULT_PORT,
     host: Annotated[
-        str, typer.Option(help="Address to listen on: the loopback address and no other.")
+        str, typer.Option(help="Address to listen on; only the loopback address is allowed.")
     ] = HOST,
     as_json: Annotated[
         bool, typer.Option("--json", help="Print one line of JSON when ready.")
@@ -58,5 +58,5 @@ def _announce(url: str, as_json: bool) -> None:
     if as_json:
         print(json.dumps(ServicesDocument(url=url)), flush=True)
         return
-    print(f"The remote services answer at {url} (Ctrl-C stops them).", flush=True)
-    print(f"What happened: {url}/_ledger   what goes wrong: {url}/_faults", flush=True)
+    print(f"The remote services listen at {url} (Ctrl-C stops them).", flush=True)
+    print(f"Effects: {url}/_ledger   Faults: {url}/_faults", flush=True)

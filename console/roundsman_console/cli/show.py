@@ -41,7 +41,7 @@ def show_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Show where an order stands, and how it came there. Example: roundsman show ord-1001"""
+    """Show the state of an order, its steps and its history. Example: roundsman show ord-1001"""
     with sentences():
         found = find_stack(stack)
         task, plan = find_task(found, order)

@@ -27,7 +27,7 @@ def stats_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Count tasks, queues and what is overdue; say who takes work. Example: roundsman stats"""
+    """Show the task and queue counts, what is overdue, and the agents. Example: roundsman stats"""
     with sentences():
         found = read_stats(find_stack(stack))
         if as_json:
@@ -64,11 +64,11 @@ def _states(tasks: TaskCounts) -> Text:
 
 def _recovery(stats: Stats) -> Text:
     lag = f"overdue by {format_duration(stats.lag)} at most" if stats.lag else "nothing is overdue"
-    seen = "no supervisor has ever been by"
+    seen = "no supervisor pass yet"
     if stats.visited_at is not None:
-        seen = f"a supervisor was by {format_duration(max(0, stats.at - stats.visited_at))} ago"
+        seen = f"last supervisor pass {format_duration(max(0, stats.at - stats.visited_at))} ago"
     first = stats.tasks.oldest_archived
-    waits = f"; the oldest Archived waits since {second(first)}" if first is not None else ""
+    waits = f"; the oldest Archived task waits since {second(first)}" if first is not None else ""
     return plain(f"{lag}; {seen}{waits}", "yellow" if stats.lag else "")
 
 
@@ -95,8 +95,8 @@ def _age(queue: Queue) -> str:
 def _ages_told_by(queues: Sequence[Queue]) -> Iterator[Text]:
     said = []
     if any(queue.told_by == MARKS for queue in queues):
-        said.append("* by what the agent read last")
+        said.append("* estimated from the request that the agent read last")
     if any(queue.waiting and queue.oldest is None for queue in queues):
-        said.append("? not told by CloudWatch, which is a minute or two late")
+        said.append("? not yet in CloudWatch, which is a minute or two late")
     if said:
         yield plain("; ".join(said), "dim")

@@ -22,7 +22,7 @@ def submit_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Send an order event. It is sent as it is: submission decides what is wrong with it.
+    """Send an order event, unchanged. The submission function checks it.
 
     Example: roundsman submit events/good.json
     """
@@ -35,9 +35,9 @@ def submit_command(
         if as_json:
             print(json.dumps(SubmitDocument(messageId=message_id, orderId=order_id)))
         elif order_id is None:
-            print("Sent, though it is no order event: expect it in the RejectedQueue.")
+            print("Sent, but it is not an order event: expect it in the RejectedQueue.")
         else:
-            print(f"Sent. Follow it with: roundsman show {inert(order_id)}")
+            print(f"Sent. See: roundsman show {inert(order_id)}")
 
 
 def _read(file: str) -> str:
@@ -50,9 +50,9 @@ def _read(file: str) -> str:
     except OSError as error:
         raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
     if not body.strip():
-        raise ConsoleError(f"{name} is empty; SQS takes no empty message.")
+        raise ConsoleError(f"{name} is empty; SQS accepts no empty message.")
     if len(text) > LARGEST_MESSAGE:
-        raise ConsoleError(f"{name} has {len(text)} bytes; SQS takes {LARGEST_MESSAGE}.")
+        raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {LARGEST_MESSAGE}.")
     return body
 
 

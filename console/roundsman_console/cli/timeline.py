@@ -33,7 +33,7 @@ def timeline_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Tell what happened to an order, in time, and what is not known of it.
+    """List what happened to an order, in order of time, and what is not known about it.
 
     Example: roundsman timeline ord-1001
     """

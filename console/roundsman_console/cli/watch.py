@@ -31,18 +31,18 @@ from roundsman_console.sanitize import plain
 
 def watch_command(
     every: Annotated[
-        float, typer.Option(min=1, max=3600, help="Seconds from one look to the next.")
+        float, typer.Option(min=1, max=3600, help="Seconds from one update to the next.")
     ] = 5,
     times: Annotated[
         int | None,
-        typer.Option(min=1, help="Looks to take; without it, on and on until Ctrl-C."),
+        typer.Option(min=1, help="Number of updates; without it, until Ctrl-C."),
     ] = None,
     stack: StackOption = None,
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print one JSON object a look, each on its line.")
+        bool, typer.Option("--json", help="Print one JSON object per update, each on one line.")
     ] = False,
 ) -> None:
-    """Watch the stack: its numbers and newest failures. Example: roundsman watch --every 10"""
+    """Show the stack's numbers and newest failures, updated. Example: roundsman watch --every 10"""
     with sentences():
         found = find_stack(stack)
         try:

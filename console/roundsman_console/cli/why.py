@@ -22,7 +22,7 @@ def why_command(
     stack: StackOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
-    """Say what an order waits for now, and what to do. Example: roundsman why ord-1001"""
+    """Show what an order waits for now, and what to do. Example: roundsman why ord-1001"""
     with sentences():
         task, found = why(find_stack(stack), order)
         if as_json:
@@ -40,7 +40,7 @@ def _print(task: Task | None, found: Diagnosis) -> None:
     for line in found.evidence:
         console.print(plain(f"- {line}"))
     if found.next is None:
-        console.print("Nothing to do but to wait." if _goes_on(task) else "Nothing to do.")
+        console.print("Nothing to do but wait." if _goes_on(task) else "Nothing to do.")
     else:
         console.print(f"Next: {inert(found.next)}", markup=False, soft_wrap=True)
 

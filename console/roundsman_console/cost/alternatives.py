@@ -43,12 +43,12 @@ def rivals_of(wanted: Wanted, figures: Figures, prices: Prices) -> tuple[Rival, 
         Rival(
             "Step Functions Standard",
             transitions + invocations,
-            f"{steps} state transitions and {steps} invocations an order",
+            f"{steps} state transitions and {steps} invocations per order",
         ),
         Rival(
             "Lambda durable functions",
             durable,
             f"{steps + 1} operations (the start and each step), what they write, and one "
-            "invocation an order",
+            "invocation per order",
         ),
     )

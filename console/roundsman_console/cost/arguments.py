@@ -27,9 +27,9 @@ def check(wanted: Wanted) -> Wanted:
             )
     if wanted.steps * wanted.result_bytes > RESULTS_LIMIT:
         raise ConsoleError(
-            f"{wanted.steps} results of {_spoken(wanted.result_bytes)} bytes are more than the "
-            f"{_spoken(RESULTS_LIMIT)} that a task may hold: keep them elsewhere, and their keys "
-            "in the task.",
+            f"{wanted.steps} results of {_spoken(wanted.result_bytes)} bytes exceed the "
+            f"{_spoken(RESULTS_LIMIT)} bytes that a task may hold. Store the results "
+            "elsewhere, and their keys in the task.",
             USAGE,
         )
     if wanted.architecture not in ("x86_64", "arm64"):
@@ -42,7 +42,7 @@ def _bounds(wanted: Wanted) -> list[Bounds]:
     return [
         ("--orders-per-month", wanted.orders_per_month, 1, MOST_ORDERS, ""),
         ("--steps", wanted.steps, 1, MOST_STEPS, ""),
-        ("--batch", wanted.batch, 1, 10, " messages an invocation"),
+        ("--batch", wanted.batch, 1, 10, " messages per invocation"),
         ("--statuses", wanted.statuses, 0, 100, ""),
         ("--order-bytes", order, 1, LARGEST_ORDER, " bytes"),
         ("--result-bytes", wanted.result_bytes, 0, LARGEST_RESULT, " bytes"),

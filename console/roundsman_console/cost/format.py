@@ -21,7 +21,7 @@ def show_bill(
     console, wanted = Console(highlight=False), bill.wanted
     console.print(
         f"{wanted.orders_per_month:,.0f} orders a month, {wanted.steps} steps each, "
-        f"{wanted.batch:g} messages an invocation, {wanted.memory} MB, {wanted.architecture}"
+        f"{wanted.batch:g} messages per invocation, {wanted.memory} MB, {wanted.architecture}"
     )
     console.print(
         f"An order: {amount(units.write_units)} write units, {amount(units.read_units)} read "
@@ -30,11 +30,13 @@ def show_bill(
     )
     console.print(_table(bill))
     console.print(
-        f"\n{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} for each million orders, "
-        f"and {bill.usd(STANDING):,.2f} whether any come or not"
+        f"\n{bill.usd():,.2f} USD a month: {bill.usd_per_million:,.2f} per million orders, "
+        f"and {bill.usd(STANDING):,.2f} even without orders"
     )
     for rival in rivals:
-        console.print(f"{rival.name}: {rival.usd_per_million:,.2f} USD a million ({rival.counted})")
+        console.print(
+            f"{rival.name}: {rival.usd_per_million:,.2f} USD per million ({rival.counted})"
+        )
     console.print(
         f"List prices of {prices.region} on {prices.dated}, no free tier; counted on "
         f"{figures.recorded_on}. Failed attempts, and data that leaves AWS, are extra."
@@ -44,7 +46,7 @@ def show_bill(
 def _table(bill: Bill) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("Part", overflow="fold")
-    for heading in ("Amount", "USD a month", "USD a million"):
+    for heading in ("Amount", "USD per month", "USD per million"):
         table.add_column(heading, justify="right", no_wrap=True)
     for line in sorted(bill.lines, key=lambda line: (line.kind != PER_ORDER, -line.usd)):
         million = line.usd / bill.wanted.orders_per_month * MILLION

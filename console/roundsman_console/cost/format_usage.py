@@ -16,7 +16,7 @@ def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
     console = Console(highlight=False)
     came = f"{spent.orders:,.0f} orders in {spent.days:.1f} days"
     if not spent.lines or not spent.usd():
-        console.print(f"{stack}: CloudWatch has no figures of these {spent.days:.1f} days.")
+        console.print(f"{stack}: CloudWatch has no figures for these {spent.days:.1f} days.")
         return
     console.print(f"{stack}: {came}\n")
     table = Table(box=None, pad_edge=False)
@@ -28,21 +28,22 @@ def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
     console.print(table)
     console.print(
         f"\n{spent.usd():,.2f} USD, {spent.usd(STANDING):,.2f} of them for waiting; "
-        f"{spent.usd_per_million:,.2f} for each million orders"
+        f"{spent.usd_per_million:,.2f} per million orders"
     )
     if spent.workflows:
         console.print()
         console.print(_workflows(spent))
     console.print(
-        f"\nList prices of {prices.region} on {prices.dated}, no free tier. Storage, alarms and "
-        "custom metrics are not in it: a reckoning has them (--orders-per-month)."
+        f"\nList prices of {prices.region} on {prices.dated}, no free tier. Storage, alarms "
+        "and custom metrics are not included; the estimate by --orders-per-month includes "
+        "them."
     )
 
 
 def _workflows(spent: Spent) -> Table:
     table = Table(box=None, pad_edge=False)
     table.add_column("Workflow", overflow="fold")
-    for heading in ("Orders", "Decisions an order", "USD", "USD a million"):
+    for heading in ("Orders", "Decisions per order", "USD", "USD per million"):
         table.add_column(heading, justify="right", no_wrap=True)
     for one in spent.workflows:
         each = one.decisions / one.orders if one.orders else 0.0

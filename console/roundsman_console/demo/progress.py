@@ -86,11 +86,11 @@ def hanging_calls(count: int) -> str:
 def _standing(case: DemoOrder, seen: Snapshot) -> str:
     task = seen.tasks.get(case.order_id)
     if case.follows and not seen.followers_sent:
-        return "not sent, since the order that it is about was never taken"
+        return "not sent, because its order was never accepted"
     if task is None or not case.makes_a_task:
-        return "still in the SubmissionQueue" if seen.waiting else "no task came of it"
+        return "still in the SubmissionQueue" if seen.waiting else "it has no task"
     steps = "; ".join(f"{name} {step_standing(task.step(name))}" for name in STEPS)
-    owed = f"; it owes {', '.join(each.name for each in task.owed)}" if task.owed else ""
+    owed = f"; not sent yet: {', '.join(each.name for each in task.owed)}" if task.owed else ""
     return f"{task.state}: {steps}{owed}"
 
 

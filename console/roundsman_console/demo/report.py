@@ -22,7 +22,9 @@ def print_summary(console: Console, summary: Summary) -> None:
     console.print(plain(f"Queues: {len(summary.queues)}, with {left} messages left in them"))
     differences = summary.all_differences()
     if not differences:
-        console.print(plain(f"All is as expected, after {summary.seconds:.0f} s.", "bold green"))
+        console.print(
+            plain(f"Everything is as expected, after {summary.seconds:.0f} s.", "bold green")
+        )
         return
     console.print(plain(f"Not as expected, after {summary.seconds:.0f} s:", "bold red"))
     for difference in differences:
@@ -54,7 +56,7 @@ def _effects(console: Console, summary: Summary) -> None:
     console.print(
         plain(
             f"Remote effects: {len(happened)}, {len(once)} of them exactly once; "
-            f"{len(repeated)} though called more than once."
+            f"{len(repeated)} of those were called more than once."
         )
     )
     undone = [effect.key for effect in happened if effect.undone]

@@ -106,7 +106,7 @@ def _look(
     waiting = bench.submissions_waiting()
     for rejection in bench.new_rejections():
         events = [one.case.event for one in sent if one.body == rejection.body]
-        watch.rejected(rejection, events[0] if events else "a message that was not sent here")
+        watch.rejected(rejection, events[0] if events else "a message that this demo did not send")
     for alert in bench.new_alerts():
         watch.alert(alert)
     seen = Snapshot(
@@ -136,9 +136,9 @@ def _keep_log(project: Path, local: LocalAws, console: Console) -> None:
     try:
         kept.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(local.log, kept)
-        said = f"What the functions logged is kept in {kept}"
+        said = f"The logs of the functions are in {kept}"
     except OSError as error:
-        said = f"What the functions logged cannot be kept in {kept}: {error.strerror}"
+        said = f"The logs of the functions cannot be stored in {kept}: {error.strerror}"
     console.print(said, markup=False, soft_wrap=True)
 
 

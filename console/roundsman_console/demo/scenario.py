@@ -134,7 +134,7 @@ CASES: tuple[DemoOrder, ...] = (
     DemoOrder(
         event="malformed.json",
         order_id="ord-1006",
-        shows="eight things are wrong with it",
+        shows="the order has eight errors",
         end=ExpectedEnd.REJECTED,
         problems=(
             "currency",
@@ -179,7 +179,7 @@ CASES: tuple[DemoOrder, ...] = (
     DemoOrder(
         event="later.json",
         order_id="ord-1010",
-        shows="waits, and is taken back meanwhile",
+        shows="waits, and is cancelled meanwhile",
         end=ExpectedEnd.CANCELLED,
         reason=("cancelled by application", "ordered twice"),
     ),

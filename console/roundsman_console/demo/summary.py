@@ -153,7 +153,7 @@ def _cancels(case: DemoOrder, facts: DemoFacts) -> OrderVerdict:
     task = facts.tasks.get(case.order_id)
     why = task.ending.why if task and task.ending else ""
     if not all(word in why for word in case.reason):
-        return OrderVerdict(case, "not found", differences=("its order was not cancelled by it",))
+        return OrderVerdict(case, "not found", differences=("its order was not cancelled",))
     return OrderVerdict(case, ExpectedEnd.ACCEPTED, "its order was cancelled")
 
 
@@ -200,10 +200,12 @@ def _wrong_state(case: DemoOrder, task: Task) -> list[str]:
     elif task.state is not TaskState.COMPLETED:
         why = task.ending.why if task.ending else ""
         found += [
-            f"its reason does not say {word!r}: {why}" for word in case.reason if word not in why
+            f"its reason does not contain {word!r}: {why}"
+            for word in case.reason
+            if word not in why
         ]
     if task.owed:
-        found.append(f"it still owes {', '.join(owed.name for owed in task.owed)}")
+        found.append(f"it has not sent {', '.join(owed.name for owed in task.owed)}")
     return found
 
 
@@ -251,25 +253,23 @@ def _fault_missed(case: DemoOrder, sent: Sequence[SentOrder], facts: DemoFacts) 
     with_faults = [one.case for one in sent if one.case.fault]  # in the order of their rules
     place = with_faults.index(case)
     struck = facts.struck[place] if place < len(facts.struck) else 0
-    return [] if struck else ["what was to go wrong with it never did"]
+    return [] if struck else ["its fault was never applied"]
 
 
 def _wrong_alerts(case: DemoOrder, facts: DemoFacts) -> list[str]:
     alerted = any(alert.order_id == case.order_id for alert in facts.alerts)
     if case.end is ExpectedEnd.ARCHIVED and not alerted:
-        return ["no alert about it came"]
+        return ["there was no alert about it"]
     return []
 
 
 def _unexpected_tasks(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     expected = {one.case.order_id for one in sent if one.case.makes_a_task}
     found = [
-        f"there is a task {name} that should not be"
-        for name in sorted(facts.tasks.keys() - expected)
+        f"there is an unexpected task {name}" for name in sorted(facts.tasks.keys() - expected)
     ]
     found += [
-        f"there is an order row {name} that should not be"
-        for name in sorted(facts.rows.keys() - expected)
+        f"there is an unexpected order row {name}" for name in sorted(facts.rows.keys() - expected)
     ]
     return found
 
@@ -288,7 +288,7 @@ def _unexpected_effects(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str
     expected = {perform_key(one.case.order_id, step) for one in sent for step in one.case.processed}
     expected |= {undo_key(one.case.order_id, step) for one in sent for step in one.case.undone}
     return [
-        f"an effect happened that should not have: {effect.key}, {_times(effect.effects)}"
+        f"an unexpected effect happened: {effect.key}, {_times(effect.effects)}"
         for effect in facts.effects
         if effect.effects and effect.key not in expected
     ]
@@ -297,7 +297,7 @@ def _unexpected_effects(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str
 def _unexpected_alerts(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]:
     expected = {one.case.order_id for one in sent if one.case.end is ExpectedEnd.ARCHIVED}
     return [
-        f"an alert came that should not have: {alert.subject} ({alert.reason})"
+        f"there was an unexpected alert: {alert.subject} ({alert.reason})"
         for alert in facts.alerts
         if alert.order_id is not None and alert.order_id not in expected
     ]
@@ -305,7 +305,7 @@ def _unexpected_alerts(sent: Sequence[SentOrder], facts: DemoFacts) -> list[str]
 
 def _left_in_queues(facts: DemoFacts) -> list[str]:
     if not facts.queues:
-        return ["no queue was looked at"]
+        return ["no queue was checked"]
     return [
         f"{depth.name} still holds {depth.messages} message{'s' if depth.messages > 1 else ''}"
         for depth in facts.queues

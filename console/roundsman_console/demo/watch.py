@@ -63,7 +63,7 @@ class PlainWatch:
             self._line(f"{where}: {step} {standing}" if step else f"{where}: {standing}")
 
     def alert(self, alert: AlertSeen) -> None:
-        self._line(f"alert: {alert.subject}: {alert.reason}. Look: {alert.look}")
+        self._line(f"alert: {alert.subject}: {alert.reason}. See: {alert.look}")
 
     def rejected(self, rejection: SeenRejection, event: str) -> None:
         self._line(f"rejected: {event}: {'; '.join(path for path, _ in rejection.problems)}")

@@ -73,7 +73,7 @@ class LocalAws:
         project = find_project(project or Path.cwd()).resolve()
         check_stack_name(stack)
         if not 0 <= port <= 65535:
-            raise ConsoleError(f"A port is a number from 0 to 65535; {port} is not.")
+            raise ConsoleError(f"A port must be a number from 0 to 65535, not {port}.")
         check_sam()
         declared = declared_parameters(project / "template.yaml")
         chosen = choose_parameters(declared, parameters or {}, services, RUNTIME)

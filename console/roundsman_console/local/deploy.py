@@ -43,8 +43,8 @@ def check_stack_name(name: str) -> None:
     """Raise ConsoleError for a stack name that CloudFormation would reject."""
     if not re.fullmatch(r"[A-Za-z][-A-Za-z0-9]{0,127}", name):
         raise ConsoleError(
-            "A stack's name is a letter, then letters, digits and hyphens, 128 at most; "
-            f"{name!r} is not."
+            "A stack's name must be a letter, then letters, digits and hyphens, at most 128 "
+            f"characters; {name!r} is not."
         )
 
 
@@ -92,13 +92,13 @@ def build_and_deploy(
     built = work / "build"
     log = sam("build", project / "template.yaml", "--parallel", "--build-dir", str(built))
     if log is not None:
-        raise ConsoleError(f"sam build failed: {last_error(log)} (all of it is in {log})")
+        raise ConsoleError(f"sam build failed: {last_error(log)} (full log: {log})")
     progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
     where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
     log = sam("deploy", built / "template.yaml", *where, *_UNATTENDED)
     if log is not None:
         reason = _deploy_failure(record) or last_error(log)
-        raise ConsoleError(f"sam deploy failed: {reason} (all of it is in {log})")
+        raise ConsoleError(f"sam deploy failed: {reason} (full log: {log})")
     return _stack_outputs(record)
 
 

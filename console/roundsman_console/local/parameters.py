@@ -77,7 +77,8 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
         key, equals, value = text.partition("=")
         if not equals or not key.strip():
             raise ConsoleError(
-                f"--param takes Key=Value, as in SupervisorIntervalSeconds=5; {text!r} is not that."
+                f"--param requires Key=Value, as in SupervisorIntervalSeconds=5; {text!r} is "
+                "not that."
             )
         if key in found:
             raise ConsoleError(f"--param {key} is given twice.")
@@ -87,7 +88,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
 
 def parse_base_url(text: str) -> str:
     """Return a base URL without its trailing slash. Raises ConsoleError if the URL is not valid."""
-    wrong = f"--services takes a base URL such as http://127.0.0.1:8080; {text!r} is not one"
+    wrong = f"--services requires a base URL such as http://127.0.0.1:8080; {text!r} is not one"
     if any(character.isspace() or character in "\"'" for character in text):
         raise ConsoleError(f"{wrong}.")
     try:
@@ -98,7 +99,7 @@ def parse_base_url(text: str) -> str:
     if parts.scheme not in ("http", "https") or not parts.hostname:
         raise ConsoleError(f"{wrong}.")
     if parts.query or parts.fragment or parts.username or parts.password:
-        raise ConsoleError(f"{wrong}: it may hold no user, query or fragment.")
+        raise ConsoleError(f"{wrong}: it must have no user, query or fragment.")
     return text.rstrip("/")
 
 
@@ -158,7 +159,7 @@ def choose_parameters(
     chosen.update(asked)
     for name, value in chosen.items():
         decided = name == "PythonRuntime" and name not in asked
-        hint = " It is the Python that roundsman runs on, so install it on another."
+        hint = " It is the Python that roundsman runs on: install roundsman on another one."
         _check(declared, name, value, hint=hint if decided else "")
     missing = [name for name in declared if _is_required(declared, name) and name not in chosen]
     if missing:
@@ -179,7 +180,7 @@ def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -
     objection = declared[name].objection(value)
     if objection is None and '"' in value:
         # SAM's syntax for parameter overrides cannot escape it.
-        objection = "it may hold no double quote"
+        objection = "it must contain no double quote"
     if objection is not None:
         raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.{hint}")
 

@@ -202,13 +202,13 @@ def last_error(log: Path) -> str:
     try:
         text = log.read_text(encoding="utf-8", errors="replace")
     except OSError:
-        return "it said nothing"
+        return "no output"
     said = [line.strip() for line in text.splitlines() if line.strip()]
     errors = [number for number, line in enumerate(said) if line.lower().startswith("error")]
     reason = " ".join(said[errors[-1] :] if errors else said[-1:])
     if len(reason) > LONGEST_REASON:
         return f"{reason[:LONGEST_REASON]}..."
-    return reason or "it said nothing"
+    return reason or "no output"
 
 
 def plain_environment() -> dict[str, str]:

@@ -17,8 +17,8 @@ def find_project(start: Path) -> Path:
         if (folder / "template.yaml").is_file():
             return folder
     raise ConsoleError(
-        f"There is no template.yaml in {start} or above it: "
-        "run this inside a Roundsman project, or name one with --project."
+        f"There is no template.yaml in {start} or above it. Run this inside a Roundsman "
+        "project, or name one with --project."
     )
 
 

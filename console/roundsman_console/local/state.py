@@ -179,18 +179,19 @@ class Instances:
             record = instance.read()
             if record is not None and record.is_starting():
                 raise ConsoleError(
-                    f"A local AWS is being brought up on port {port} already, "
-                    f"by process {record.owner.pid}."
+                    f"Process {record.owner.pid} is already starting a local AWS on port {port}."
                 )
             if record is not None and record.is_up():
                 raise ConsoleError(
-                    f"A local AWS runs on port {port} already: choose another with --port, "
-                    f"or end it with `roundsman local down --port {port}`."
+                    f"A local AWS already runs on port {port}. Choose another port with "
+                    f"--port, or stop it with `roundsman local down --port {port}`."
                 )
             instance.remove()
             owner = identify(os.getpid())
             if owner is None:
-                raise ConsoleError("This machine shows no processes: it has neither /proc nor ps.")
+                raise ConsoleError(
+                    "Cannot list the processes of this machine: it has neither /proc nor ps."
+                )
             instance.temporary.mkdir(parents=True)
             record = LocalRecord(port, owner)
             instance.write(record)

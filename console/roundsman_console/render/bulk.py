@@ -25,7 +25,7 @@ _WORDS = {
 def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     """Print a dry run for people; `go_ahead` is the command line of the real run."""
     console = Console(highlight=False, soft_wrap=True)
-    of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} looked at"
+    of = "" if tried.looked_at == tried.selected else f", the first {tried.looked_at} checked"
     kind = COMMAND_KINDS[type(run.event)]
     console.print(f"{kind} of {_orders(tried.selected)}{of}. Nothing was sent.")
     table = _table()
@@ -38,19 +38,21 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     if not tried.eligible:
         return
     if tried.held and not run.terms.anyway:
-        console.print("What would wait is not sent unless --anyway is said.")
+        console.print("Orders that would wait are not sent without --anyway.")
     console.print(_order_of_going(run.terms, tried.eligible))
-    console.print(f"It stops where more than {100 * run.terms.stop_at:g}% fail again. To do it:")
+    console.print(f"The run stops if more than {100 * run.terms.stop_at:g}% fail again. To run it:")
     console.print(f"  {inert(go_ahead)}", markup=False)
 
 
 def _order_of_going(terms: Terms, eligible: int) -> str:
-    rate = f"at most {terms.rate:g} a second"
+    rate = f"at most {terms.rate:g} per second"
     if not terms.canary:
-        return f"They go {rate}."
+        return f"Commands are sent {rate}."
     if terms.canary >= eligible:
-        return "They go at once, and their results are awaited."
-    return f"Of these {terms.canary} go first; once their results are known the rest, {rate}."
+        return "All are sent at once; the run then waits for their results."
+    return (
+        f"The first {terms.canary} are sent; the rest follow when their results are known, {rate}."
+    )
 
 
 def print_run(record: StoredRun, at: int) -> None:
@@ -60,12 +62,12 @@ def print_run(record: StoredRun, at: int) -> None:
     kind = COMMAND_KINDS[type(run.event)]
     why = f" ({record.why})" if record.why else ""
     if record.state is RunState.RUNNING and not is_carried_on(record, at):
-        why = f" (but nobody was heard of since {second(record.saved_at)})"
+        why = f" (but its process has not reported since {second(record.saved_at)})"
     console.print(inert(f"Bulk run {run.id} is {record.state.value}{why}."), markup=False)
     said = f"{kind} of {_orders(run.selected)}, by {run.by}: {run.reason}"
     console.print(inert(said), markup=False)
     for one in record.carried_on:
-        console.print(inert(f"Carried on by {one}"), markup=False)
+        console.print(inert(f"Resumed by {one}"), markup=False)
     table = _table()
     table.add_row("sent", str(progress.sent), "")
     for verdict, words in _WORDS.items():
@@ -79,14 +81,14 @@ def print_run(record: StoredRun, at: int) -> None:
         _add(table, "refused", refused)
     on_their_way = [one.order for one in progress.on_their_way]
     if on_their_way:
-        table.add_row("under way", str(len(on_their_way)), plain(_first(on_their_way)))
+        table.add_row("in flight", str(len(on_their_way)), plain(_first(on_their_way)))
     left = run.selected - progress.reached
     if left:
         table.add_row("not reached", str(left), "")
     Console(highlight=False).print(table)
     resume = resume_command(record, at)
     if resume:
-        console.print(f"Carry it on with: {resume}")
+        console.print(f"Resume it with: {resume}")
 
 
 def progress_words(record: StoredRun) -> str:
@@ -95,8 +97,8 @@ def progress_words(record: StoredRun) -> str:
     failed = progress.count(OrderResult.FAILED)
     return (
         f"{record.run.id}: {progress.reached} of {record.run.selected} reached, "
-        f"{progress.sent} sent, {progress.results - failed} well, {failed} failed again, "
-        f"{progress.refusals} refused, {len(progress.on_their_way)} under way"
+        f"{progress.sent} sent, {progress.results - failed} succeeded, {failed} failed again, "
+        f"{progress.refusals} refused, {len(progress.on_their_way)} in flight"
     )
 
 

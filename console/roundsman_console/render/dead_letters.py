@@ -50,7 +50,7 @@ def hidden_words(found: Counts) -> str | None:
     if not found.hidden:
         return None
     are = "1 message is" if found.hidden == 1 else f"{found.hidden} messages are"
-    return f"{are} being looked at by somebody else, and back within a minute."
+    return f"{are} hidden by another reader; visible again within a minute."
 
 
 def working(what: str, *, quiet: bool) -> AbstractContextManager[object]:

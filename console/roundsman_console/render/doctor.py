@@ -31,7 +31,7 @@ def print_report(report: Report, console: Console) -> None:
         _print_kind(list(group), console)
     for one in report.unseen:
         style = "dim" if one.lacking else "yellow"
-        console.print(plain(f"could not look: {one.what}: {one.why}", style))
+        console.print(plain(f"not checked: {one.what}: {one.why}", style))
     console.print(plain(_summary(report), "green" if report.well else ""))
 
 
@@ -60,33 +60,35 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
 def _print_repairs(repairs: Sequence[tuple[Repair, bool]], console: Console) -> None:
     shown = [*((r, m) for r, m in repairs if not m), *((r, m) for r, m in repairs if m)]
     for repair, mended in shown[: 4 * SHOWN]:
-        said = repair.problem or ("mended" if mended else "left: look again in a minute")
+        said = repair.problem or (
+            "repaired" if mended else "not yet fixed; run doctor again in a minute"
+        )
         style = "green" if mended else "yellow"
         console.print(plain(f"{repair.finding.kind}  {repair.finding.where}: {said}", style))
     mended_in_all = sum(mended for _, mended in repairs)
-    console.print(plain(f"Mended {mended_in_all} of {len(repairs)}."))
+    console.print(plain(f"Repaired {mended_in_all} of {len(repairs)}."))
     console.print()
 
 
 def _summary(report: Report) -> str:
     looked = report.looked
     tasks = " and ".join(f"{looked.tasks.get(lane, 0)} {lane}" for lane in ("open", "archived"))
-    seen = f"Looked at {tasks} tasks"
+    seen = f"Checked {tasks} tasks"
     if looked.rows is not None:
-        seen += f", and {looked.rows} rows one by one"
+        seen += f", and each of {looked.rows} rows"
     if looked.cut:
-        seen += f"; there are more {' and '.join(looked.cut)} ones: raise --limit"
+        seen += f"; more {' and '.join(looked.cut)} tasks exist (raise --limit)"
     number = len(report.findings)
     if report.well:
-        return f"{seen}. All is well."
+        return f"{seen}. Nothing is wrong."
     if not number:
-        return f"{seen}. Nothing is wrong as far as could be looked."
+        return f"{seen}. Nothing is wrong in what could be checked."
     return f"{seen}. {number} finding{'s' if number > 1 else ''}."
 
 
 def print_plan(findings: Sequence[Finding], console: Console) -> None:
     """Print the repairs that `--fix` will make, before it asks for confirmation."""
-    console.print(plain("To mend:"))
+    console.print(plain("To repair:"))
     for one in findings[: 4 * SHOWN]:
         does = one.fix.does if one.fix else ""
         console.print(plain(f"  {one.kind}  {one.where}: {does}"))

@@ -41,8 +41,8 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert shown.stdout.splitlines() == [
         "resubmit of 4 orders. Nothing was sent.",
         "eligible  4  ord-1, ord-2, ord-3 ...".ljust(len(shown.stdout.splitlines()[1])),
-        "They go at once, and their results are awaited.",
-        "It stops where more than 20% fail again. To do it:",
+        "All are sent at once; the run then waits for their results.",
+        "The run stops if more than 20% fail again. To run it:",
         f"  roundsman resubmit --group {group} --reason 'mail is back' --stack roundsman --go",
     ]
     told = document(operator.asks("resubmit", "ord-1", "ord-9", "ord-1", "--json"))
@@ -89,10 +89,13 @@ def test_the_canary_goes_first_then_the_rest_at_the_rate_and_all_of_it_is_told(
         None,
     )
     over = operator.types("bulk", "resume", run_id)
-    assert (over.exit_code, over.stderr) == (1, f"{run_id} is finished: nothing is left of it.\n")
+    assert (over.exit_code, over.stderr) == (
+        1,
+        f"{run_id} is finished: there is nothing to resume.\n",
+    )
     empty = operator.asks("resubmit", "--group", group, "--go")
     assert empty.exit_code == 3
-    assert f"No order stands in {group}" in empty.stderr
+    assert f"Failure group {group} has no orders" in empty.stderr
 
 
 def test_a_canary_that_fails_again_stops_it_and_after_the_repair_the_rest_is_carried_on(
@@ -164,8 +167,8 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
     refused = operator.asks("resubmit", "--group", group, "--go")
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "mail is held by amy: moving: the orders would only wait for it. Nothing was sent; "
-        "--anyway sends them all the same.\n"
+        "mail is held by amy: moving, and the orders would wait for it. Nothing was sent; to "
+        "send them all the same, add --anyway.\n"
     )
     assert commands(operator) == []
     assert runs(operator) == []
@@ -174,7 +177,7 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
         "resubmit", "--group", group, "--go", "--anyway", "--canary-wait", "20s", "--json"
     )
     assert sent.exit_code == 4
-    assert sent.stderr == "2 of the orders are still under way.\n"
+    assert sent.stderr == "2 of the orders are still in flight.\n"
     told = document(sent)
     assert (told["sent"], told["underWay"], told["state"]) == (2, 2, "finished")
     assert states(operator, names(2)) == ["Retry"] * 2
@@ -194,7 +197,7 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
     operator.patience.sleeping = held
     told = document(operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json"))
     assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
-    assert told["why"] == "mail is held by amy: moving; --anyway goes on all the same"
+    assert told["why"] == "mail is held by amy: moving; to send all the same, add --anyway"
 
 
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
@@ -205,7 +208,7 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     command = ("undo", "--group", group, "--go", "--reason", "told to")
     refused = operator.types(*command)
     assert refused.exit_code == 2
-    assert refused.stderr.startswith("Undo 2 orders? Nobody can be asked here: say --yes.")
+    assert refused.stderr.startswith("Undo 2 orders? No terminal to confirm at: add --yes.")
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     assert operator.types(*command, answer="n\n").exit_code == 1
     assert runs(operator) == []
@@ -268,8 +271,8 @@ def test_that_a_step_happened_is_said_of_many_only_where_it_has_no_result(
     )
     assert told["refused"] == [
         {
-            "reason": "that a step happened is said of one order at a time: "
-            "each has a result of its own",
+            "reason": "a step can be marked as done for one order at a time only: each has "
+            "its own result",
             "orders": 2,
             "samples": ["ord-1", "ord-2"],
         }
@@ -291,24 +294,24 @@ def test_many_orders_are_given_more_time_and_run_by_a_filter(operator: Operator)
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("resubmit",), "Name an order, or say which by --group or --state."),
-        (("undo", "o", "--group", "f-00000000"), "Either o is meant or what the filter finds"),
-        (("undo", "--workflow", "w"), "Many orders are meant by --group, or by --state"),
-        (("undo", "--group", "f-1"), "'f-1' is no failure group"),
-        (("run", "--state", "Completed"), "What is Completed is settled"),
-        (("run", "a", "b", "--no-wait"), "--no-wait is for one order"),
-        (("run", "a", "b", "--rate", "0"), "--rate is orders a second, more than 0"),
-        (("run", "a", "b", "--rate", "nan"), "--rate is orders a second"),
-        (("run", "a", "b", "--rate", "1e9"), "--rate is orders a second"),
-        (("run", "a", "b", "--canary", "-1"), "--canary is 0 to 100 orders, not -1."),
-        (("run", "a", "b", "--at-once", "0"), "--at-once is 1 to 1000 orders, not 0."),
-        (("run", "a", "b", "--stop-at", "0.2"), "--stop-at is a share from 0% to 100%"),
-        (("run", "a", "b", "--stop-at", "nan%"), "--stop-at is a share from 0% to 100%"),
-        (("run", "a", "b", "--stop-at", "101%"), "--stop-at is a share from 0% to 100%"),
-        (("run", "a", "b", "--canary-wait", "5"), "'5' is no duration"),
+        (("resubmit",), "Give an order id, or a filter: --group or --state."),
+        (("undo", "o", "--group", "f-00000000"), "Give order ids or a filter, not both."),
+        (("undo", "--workflow", "w"), "To select many orders, give --group or --state"),
+        (("undo", "--group", "f-1"), "'f-1' is not a failure group id"),
+        (("run", "--state", "Completed"), "A Completed task accepts no command"),
+        (("run", "a", "b", "--no-wait"), "--no-wait works for one order only"),
+        (("run", "a", "b", "--rate", "0"), "--rate must be more than 0"),
+        (("run", "a", "b", "--rate", "nan"), "--rate must be more than 0"),
+        (("run", "a", "b", "--rate", "1e9"), "--rate must be more than 0"),
+        (("run", "a", "b", "--canary", "-1"), "--canary must be 0 to 100 orders, not -1."),
+        (("run", "a", "b", "--at-once", "0"), "--at-once must be 1 to 1000 orders, not 0."),
+        (("run", "a", "b", "--stop-at", "0.2"), "--stop-at must be a share from 0% to 100%"),
+        (("run", "a", "b", "--stop-at", "nan%"), "--stop-at must be a share from 0% to 100%"),
+        (("run", "a", "b", "--stop-at", "101%"), "--stop-at must be a share from 0% to 100%"),
+        (("run", "a", "b", "--canary-wait", "5"), "'5' is not a duration"),
         (("extend", "a", "b", "c", "--by", "1m"), "extend takes one order and one of its steps"),
-        (("resolve", "s", "--did"), "Name an order and its step"),
-        (("resolve", "a", "b", "s", "--did", "--result", "1"), "A --result is of one order"),
+        (("resolve", "s", "--did"), "Give an order and its step"),
+        (("resolve", "a", "b", "s", "--did", "--result", "1"), "--result works for one order only"),
     ],
 )
 def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
@@ -322,8 +325,8 @@ def test_wrong_usage_is_one_sentence_and_nothing_is_asked_of_aws(
 
 def test_orders_groups_and_runs_that_are_not_there_are_one_sentence(operator: Operator) -> None:
     for arguments, sentence in (
-        (("undo", "--group", "f-00000000"), "No order stands in f-00000000."),
-        (("undo", "--state", "Archived"), "No order fits the filter."),
+        (("undo", "--group", "f-00000000"), "Failure group f-00000000 has no orders."),
+        (("undo", "--state", "Archived"), "No order matches the filter."),
         (("undo", "ord-1", "ord-2"), "There is no order ord-1 in roundsman"),
     ):
         result = operator.asks(*arguments)

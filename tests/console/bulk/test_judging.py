@@ -134,7 +134,7 @@ def test_a_step_that_may_go_to_several_agents_waits_only_where_all_are_held() ->
     )
     assert held_for(Eligible(), [hold("payment")]) is None
     assert hold_sentence(hold("mail")) == "mail is held by amy: moving"
-    assert hold_sentence(hold("mail", BREAKER)) == "mail has its circuit open: moving"
+    assert hold_sentence(hold("mail", BREAKER)) == "mail has an open circuit: moving"
 
 
 OPEN = (

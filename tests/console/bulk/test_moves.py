@@ -194,7 +194,7 @@ def test_silence_of_the_canary_stops_the_run() -> None:
         assert one.sent
     assert next_move(run, progress, NOW + 59_999) == WaitUntil(NOW + 60_000)
     assert next_move(run, progress, NOW + 60_000) == Stop(
-        "nothing was heard of the canary for 60 s: 5 still under way"
+        "the canary had no result for 60 s: 5 still in flight"
     )
 
 
@@ -209,7 +209,7 @@ def test_silence_at_the_end_finishes_the_run_and_in_its_midst_stops_it() -> None
     assert next_move(run, silent(sent(RunProgress(), run, 10)), NOW + 60_000) == Finish()
     run = a_run(selected=11, canary=0, at_once=10, patience=60_000)
     assert next_move(run, silent(sent(RunProgress(), run, 10)), NOW + 60_000) == Stop(
-        "nothing was heard of what is on its way for 60 s: 10 still under way"
+        "the orders in flight had no result for 60 s: 10 still in flight"
     )
 
 

@@ -42,7 +42,10 @@ _ASKED_TOO_MUCH = {
     "SlowDown",
     "TooManyRequestsException",
 }
-_NOT_AWS = "What answers is not AWS: is AWS_ENDPOINT_URL right, and no sign-in page in between?"
+_NOT_AWS = (
+    "The answer does not come from AWS. Check AWS_ENDPOINT_URL, and whether a sign-in page "
+    "intercepts requests."
+)
 
 
 class InspectorError(RoundsmanError):
@@ -95,19 +98,21 @@ def aws_sentence(error: ClientError | BotoCoreError) -> str:
     """Return an error of an AWS call as a sentence, with what to do about it if that is known."""
     match error:
         case SSOError() | TokenRetrievalError() | CredentialRetrievalError():
-            said = f"The AWS credentials cannot be had, or have expired: sign in again ({error})."
+            said = (
+                f"The AWS credentials are not available or have expired. Sign in again ({error})."
+            )
         case NoCredentialsError() | PartialCredentialsError():
-            said = "No AWS credentials are set: sign in, or set AWS_PROFILE."
+            said = "No AWS credentials are set. Sign in, or set AWS_PROFILE."
         case NoRegionError():
-            said = "No AWS region is set: set AWS_DEFAULT_REGION, or region in the profile."
+            said = "No AWS region is set. Set AWS_DEFAULT_REGION, or region in the profile."
         case ProfileNotFound():
-            said = f"{error}: set AWS_PROFILE to one that exists."
+            said = f"{error}. Set AWS_PROFILE to a profile that exists."
         case EndpointConnectionError() | ConnectTimeoutError() | ConnectionClosedError():
-            said = f"{error} Is the network there, and AWS_ENDPOINT_URL right?"
+            said = f"{error} Check the network and AWS_ENDPOINT_URL."
         case ClientError():
             said = _client_sentence(error)
         case _:
-            said = f"AWS cannot be asked: {error}"
+            said = f"Cannot call AWS: {error}"
     return said
 
 
@@ -116,11 +121,11 @@ def _client_sentence(error: ClientError) -> str:
     code, said = detail.get("Code", "unknown"), detail.get("Message", "")
     action = error.operation_name
     if code in _EXPIRED:
-        return "The AWS credentials have expired: sign in again."
+        return "The AWS credentials have expired. Sign in again."
     if code in _REFUSED:
         return f"AWS refused {action} with these credentials: {said or code}"
     if is_throttled(code):
-        return f"AWS is throttling {action}: try again in a moment."
+        return f"AWS is throttling {action}. Try again in a moment."
     return f"AWS answered {action} with {code}: {said}"
 
 

@@ -19,10 +19,10 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 
-GONE = "its task is over, and its retention too"
+GONE = "its task has ended, and its retention too"
 AGAIN = "it failed again after the run began"
 KNOWN_BY_ITSELF = (
-    "that a step happened is said of one order at a time: each has a result of its own"
+    "a step can be marked as done for one order at a time only: each has its own result"
 )
 
 

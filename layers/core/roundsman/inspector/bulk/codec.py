@@ -71,7 +71,7 @@ def read_run(text: str, run_id: str) -> Run:
             ),
         )
     except (ValueError, KeyError, InvalidMessage) as error:
-        raise UnreadableRecord(f"bulk#{run_id}", "Run", "is not of this version") from error
+        raise UnreadableRecord(f"bulk#{run_id}", "Run", "cannot be read by this version") from error
 
 
 def progress_text(progress: RunProgress) -> str:
@@ -114,7 +114,9 @@ def read_progress(text: str, run_id: str) -> RunProgress:
             news_at=_one(found["newsAt"], int),
         )
     except (ValueError, KeyError) as error:
-        raise UnreadableRecord(f"bulk#{run_id}", "Progress", "is not of this version") from error
+        raise UnreadableRecord(
+            f"bulk#{run_id}", "Progress", "cannot be read by this version"
+        ) from error
 
 
 def _sent(value: Json) -> InFlightOrder:

@@ -44,9 +44,10 @@ def choose(
     if not found:
         if _is_group(selection):
             raise NotFound(
-                f"No order stands in {selection.group}. Which groups there are: roundsman groups",
+                f"Failure group {selection.group} has no orders. List the groups with: "
+                "roundsman groups",
             )
-        raise NotFound("No order fits the filter. Look with: roundsman ls")
+        raise NotFound("No order matches the filter. List the tasks with: roundsman ls")
     return sorted(found, key=lambda order: (found[order], order))
 
 
@@ -72,9 +73,9 @@ def _found(stack: DeployedStack, selection: Selection, tell: Tell) -> list[tuple
             return found
         if looked > MOST_LOOKED_AT:
             raise InspectorError(
-                f"More than {MOST_LOOKED_AT} tasks were looked at: narrow the filter."
+                f"More than {MOST_LOOKED_AT} tasks were examined. Narrow the filter."
             )
-        tell(f"{looked} tasks looked at, {len(found)} orders found")
+        tell(f"{looked} tasks examined, {len(found)} orders found")
 
 
 def _is_group(selection: Selection) -> bool:
@@ -84,7 +85,7 @@ def _is_group(selection: Selection) -> bool:
 
 def _check_size(orders: int) -> None:
     if orders > MOST:
-        raise InspectorError(f"More than {MOST} orders are meant: narrow the filter.")
+        raise InspectorError(f"More than {MOST} orders match. Narrow the filter.")
 
 
 def check_bounded(selection: Selection, *, again: bool) -> None:
@@ -94,9 +95,9 @@ def check_bounded(selection: Selection, *, again: bool) -> None:
     """
     if selection.group is None and selection.state is None:
         hint = "--state Undone" if again else "--state Archived"
-        raise InvalidArgument(f"Many orders are meant by --group, or by --state: {hint}.")
+        raise InvalidArgument(f"To select many orders, give --group or --state: {hint}.")
     if selection.state is TaskState.COMPLETED:
-        raise InvalidArgument("What is Completed is settled: no command is heard there.")
+        raise InvalidArgument("A Completed task accepts no command.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +138,7 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
             if hold is not None:
                 said = hold_sentence(hold)
                 held = with_one(held, said, said, order)
-        tell(f"{first + len(part)} of {len(looked)} orders looked at")
+        tell(f"{first + len(part)} of {len(looked)} orders checked")
     return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held)
 
 
@@ -183,6 +184,6 @@ def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
         hold = held_for(found, holds) if isinstance(found, Eligible) else None
         if hold is not None:
             raise InspectorError(
-                f"{hold_sentence(hold)}: the orders would only wait for it. Nothing was sent; "
-                "--anyway sends them all the same."
+                f"{hold_sentence(hold)}, and the orders would wait for it. Nothing was sent; "
+                "to send them all the same, add --anyway."
             )

@@ -114,10 +114,10 @@ def _wait(run: Run, progress: RunProgress, now: int, room: int) -> NextMove:
         return WaitUntil(min([silent_from, *(one.look_at for one in progress.on_their_way)]))
     if progress.reached == run.selected:
         return Finish()
-    which = "the canary" if in_canary(run, progress) else "what is on its way"
+    which = "the canary" if in_canary(run, progress) else "the orders in flight"
     return Stop(
-        f"nothing was heard of {which} for {format_duration(run.terms.patience)}: "
-        f"{len(progress.on_their_way)} still under way"
+        f"{which} had no result for {format_duration(run.terms.patience)}: "
+        f"{len(progress.on_their_way)} still in flight"
     )
 
 

@@ -204,7 +204,7 @@ class BulkRunner:
             return ""
         holds = self.stack.holds.holds()
         found = next((hold for one in eligible if (hold := held_for(one, holds))), None)
-        return f"{hold_sentence(found)}; --anyway goes on all the same" if found else ""
+        return f"{hold_sentence(found)}; to send all the same, add --anyway" if found else ""
 
     def _post(self, tasks: Sequence[Task]) -> None:
         """Send the command to each of these tasks, at most 10. Raises TryAgain or CallRefused."""
@@ -232,7 +232,7 @@ class BulkRunner:
             if entry["SenderFault"] and not is_transient(entry["Code"]):
                 raise CallRefused(f"{doing}: {entry['Code']}", entry["Code"])
         if failed:
-            raise TryAgain(f"{doing}: {len(failed)} were not taken")
+            raise TryAgain(f"{doing}: SQS refused {len(failed)} of the messages")
 
     # --- checking ----------------------------------------------------------------------------
 
@@ -284,7 +284,7 @@ class BulkRunner:
     def _settle_gone(self, one: InFlightOrder) -> None:
         rows = self.stack.tasks.history(one.order)
         found = verdict_of_gone(self.record.run, one, rows)
-        words = ("gone", "it was undone, and its retention is over")
+        words = ("gone", "it was undone, and its retention has ended")
         self._now(settled(self.record.progress, one.order, found, words, self.clock()))
 
     def _is_to_send(self, one: InFlightOrder, task: Task) -> bool:
@@ -326,7 +326,7 @@ class BulkRunner:
         stored = self.bulks.save(wanted)
         if stored is None:
             raise InspectorError(
-                f"{self.record.run.id} is carried on by somebody else now; here nothing more is "
-                f"sent. Look with: roundsman bulk show {self.record.run.id}"
+                f"Another process now runs {self.record.run.id}; this one sends nothing more. "
+                f"See: roundsman bulk show {self.record.run.id}"
             )
         self.record = stored

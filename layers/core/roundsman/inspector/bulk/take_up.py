@@ -18,12 +18,12 @@ def find_run(bulks: DynamoBulks, run_id: str) -> StoredRun:
     """Return the run with this id. Raises NotFound."""
     if not _RUN.fullmatch(run_id):
         raise NotFound(
-            f"{inert(run_id[:50])!r} is no bulk run: it is b- and eight of 0-9 and a-f, as "
-            "roundsman bulk ls lists them.",
+            f"{inert(run_id[:50])!r} is not a bulk run id: b- and eight of 0-9 and a-f. List "
+            "the runs with: roundsman bulk ls",
         )
     record = bulks.load(run_id)
     if record is None:
-        raise NotFound(f"There is no bulk run {run_id}, or none any more.")
+        raise NotFound(f"There is no bulk run {run_id}, or it was removed after 90 days.")
     return record
 
 
@@ -51,7 +51,7 @@ def take_up(
         fresh=True,
     )
     if taken is None:
-        raise InspectorError(f"{record.run.id} was taken up by somebody else this moment.")
+        raise InspectorError(f"Another process has just resumed {record.run.id}.")
     return taken
 
 
@@ -59,9 +59,9 @@ def _check_free(record: StoredRun) -> None:
     """Raise InspectorError if another process executes the run or if the run is finished."""
     if is_carried_on(record, now()) and record.holder is not None:
         raise InspectorError(
-            f"{record.run.id} is carried on by {record.holder.by} on {record.holder.host}, last "
-            f"heard of at {second(record.saved_at)}. "
-            f"Stop it with: roundsman bulk stop {record.run.id}"
+            f"{record.holder.by} on {record.holder.host} already runs {record.run.id}; "
+            f"progress was last saved at {second(record.saved_at)}. Stop it with: roundsman "
+            f"bulk stop {record.run.id}"
         )
     if resume_command(record, now()) is None:
-        raise InspectorError(f"{record.run.id} is finished: nothing is left of it.")
+        raise InspectorError(f"{record.run.id} is finished: there is nothing to resume.")

@@ -50,8 +50,8 @@ class Verdict(StrEnum):
 
 
 _WORDS = {
-    Verdict.ACTS: "it would act",
-    Verdict.PASSED_OVER: "it would be passed over",
+    Verdict.ACTS: "it would take effect",
+    Verdict.PASSED_OVER: "it would be ignored",
     Verdict.REJECTED: "it would be rejected",
     Verdict.FAILS: "it would fail again",
 }
@@ -130,7 +130,7 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
     if stack.event_reader is None:
         read_object(body)
         return Judged(
-            _subject(body), Verdict.ACTS, "whether it would be accepted is not known here"
+            _subject(body), Verdict.ACTS, "this command cannot tell whether it would be accepted"
         )
     event = stack.event_reader(body, now, problem_of)
     if event.content_hash is None:
@@ -155,7 +155,7 @@ def _judge_order(stack: DeployedStack, event: AcceptedEvent) -> Judged:
         return Judged(what, Verdict.ACTS, "it would be accepted")
     if stored.content_hash != event.content_hash:
         raise InvalidMessage([TAKEN])
-    return Judged(what, Verdict.PASSED_OVER, "the same order is there already")
+    return Judged(what, Verdict.PASSED_OVER, "the same order is already stored")
 
 
 def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
@@ -169,7 +169,7 @@ def _judge_command(stack: DeployedStack, body: str, now: int) -> Judged:
     return Judged(what, verdict, f"the task is {task.state}")
 
 
-_GONE = "there is no such task (any more)"
+_GONE = "its task does not exist, or no longer exists"
 
 
 def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
@@ -186,9 +186,9 @@ def reply_matters(task: Task | None, reply: Reply) -> tuple[Verdict, str]:
     if record.process_state not in _OPEN or operation != reply.operation:
         return Verdict.PASSED_OVER, f"nothing waits for it: the step is {record.process_state}"
     if idempotency_key(task.task_id, reply.step, operation, record) != reply.idempotency_key:
-        return Verdict.PASSED_OVER, "the step has begun anew since"
+        return Verdict.PASSED_OVER, "the step has begun again since, under another key"
     if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
-        return Verdict.PASSED_OVER, "the attempt that it is about is over"
+        return Verdict.PASSED_OVER, "its attempt has ended"
     return Verdict.ACTS, f"the step is {record.process_state}"
 
 
@@ -198,10 +198,10 @@ def request_matters(task: Task | None, request: AgentRequest, now: int) -> tuple
     The verdict is ACTS or PASSED_OVER. `task` is None if it does not exist; `now` is epoch ms.
     """
     if request.complete_by <= now:
-        return Verdict.PASSED_OVER, "its time is over: the agent stays silent"
+        return Verdict.PASSED_OVER, "its complete-by has passed: the agent ignores it"
     if task is None or request.step not in task.steps:
         return Verdict.PASSED_OVER, _GONE
     record = task.step(request.step)
     if record.locked_by != request.lock:
-        return Verdict.PASSED_OVER, f"its attempt is over: the step is {record.process_state}"
+        return Verdict.PASSED_OVER, f"its attempt has ended: the step is {record.process_state}"
     return Verdict.ACTS, f"the step is {record.process_state}"

@@ -82,10 +82,10 @@ def find_dead_letter(stack: DeployedStack, asked: str) -> Dead:
         return found[0]
     if found:
         ids = ", ".join(dead.letter.message_id for dead in found[:5])
-        raise InvalidArgument(f"{inert(asked)} is the beginning of {len(found)} ids: {ids}.")
+        raise InvalidArgument(f"{inert(asked)} matches the beginning of {len(found)} ids: {ids}.")
     raise NotFound(
-        f"There is no dead letter {inert(asked[:80])!r} in {stack.name} (or somebody else is "
-        "looking at it: it is back within a minute)."
+        f"No dead letter {inert(asked[:80])!r} in {stack.name}, or another reader hides it: "
+        "if so, it is visible again within a minute."
     )
 
 
@@ -100,6 +100,6 @@ def delete_dead_letter(stack: DeployedStack, dead: Dead) -> None:
             if not ids:
                 return
     raise InspectorError(
-        f"{dead.letter.message_id} is hidden now, since somebody else looks at it: it was not "
-        "deleted. Try again in a minute."
+        f"{dead.letter.message_id} was not deleted: another reader hides it now. Try again in "
+        "a minute."
     )

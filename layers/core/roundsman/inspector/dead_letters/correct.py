@@ -26,7 +26,7 @@ def corrected(body: str, *, whole: str | None, sets: Sequence[str], removes: Seq
     the others, or if a correction cannot be made.
     """
     if whole is not None and (sets or removes):
-        raise InvalidArgument("Say either --body, or --set and --remove.")
+        raise InvalidArgument("Give either --body, or --set and --remove.")
     if whole is not None:
         return _whole(whole)
     if not sets and not removes:
@@ -35,7 +35,7 @@ def corrected(body: str, *, whole: str | None, sets: Sequence[str], removes: Seq
     for correction in sets:
         path, given, text = correction.partition("=")
         if not given:
-            raise InvalidArgument(f"--set {path} has no value: write --set path=value.")
+            raise InvalidArgument(f"--set {path} has no value. Write --set path=value.")
         _set(value, _keys(path), _value(text), path)
     for path in removes:
         _remove(value, _keys(path), path)
@@ -61,11 +61,11 @@ def _object(body: str) -> Json:
         value = parse_json(body)
     except ValueError as error:
         raise InvalidArgument(
-            f"The message is not JSON, so no field of it can be set: {error}. Replace it with "
-            "--body @file.",
+            f"The message is not JSON, so its fields cannot be changed: {error}. Replace it "
+            "with --body @file.",
         ) from error
     if not isinstance(value, dict):
-        raise InvalidArgument("The message is no JSON object: replace it with --body @file.")
+        raise InvalidArgument("The message is not a JSON object. Replace it with --body @file.")
     return value
 
 
@@ -80,8 +80,8 @@ def _value(text: str) -> Json:
 def _keys(path: str) -> list[Key]:
     if not _PATH.fullmatch(path):
         raise InvalidArgument(
-            f"{path!r} is no path: write it as in lines[0].quantity; what cannot be written so "
-            "is corrected with --body @file.",
+            f"{path!r} is not a path. Write a path as in lines[0].quantity, or replace the "
+            "body with --body @file.",
         )
     return [name or int(place) for name, place in _PART.findall(path)]
 
@@ -120,4 +120,4 @@ def _inner(value: Json, way: Sequence[Key], path: str, *, make: bool) -> Json:
 
 
 def _no_way(path: str) -> InspectorError:
-    return InvalidArgument(f"The message has no place {path}.")
+    return InvalidArgument(f"The message has no field {path}.")

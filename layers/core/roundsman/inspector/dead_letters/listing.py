@@ -11,7 +11,7 @@ from roundsman.inspector.documents.dead_letters import DeadLetterSummaryDocument
 from roundsman.model.instants import iso
 from roundsman.wire.dead_letters import ATTRIBUTE, DeadLetter, read_dead_letter
 
-NO_REASON = "the function ended before it could say why: crash, time-out or memory"
+NO_REASON = "the function ended before it could give a reason: crash, time-out or out of memory"
 CRASHES = '?"platform.runtimeDone" ?"Task timed out" ?"Runtime exited" ?"MemoryError"'
 """A filter pattern of CloudWatch Logs for functions that crashed, timed out or ran out of memory.
 

@@ -174,8 +174,8 @@ def find_letter(look: QueuePeek, asked: str, where: str) -> Letter:
         return found[0]
     if found and asked:
         ids = ", ".join(letter.message_id for letter in found[:5])
-        raise InvalidArgument(f"{inert(asked)} is the beginning of {len(found)} ids: {ids}.")
+        raise InvalidArgument(f"{inert(asked)} matches the beginning of {len(found)} ids: {ids}.")
     raise NotFound(
-        f"There is no message {inert(asked[:80])!r} in {where} (or somebody else is looking at "
-        f"it: it is back within a minute).",
+        f"No message {inert(asked[:80])!r} in {where}, or another reader hides it: if so, it "
+        "is visible again within a minute.",
     )

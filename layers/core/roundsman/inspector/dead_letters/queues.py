@@ -106,8 +106,8 @@ def counts(sqs: "SQSClient", url: str) -> Counts:
     if "RedrivePolicy" in found:
         name = url.rpartition("/")[2]
         raise InspectorError(
-            f"{name} has a dead-letter queue of its own, so to look into it would move messages "
-            "there: it is not looked into."
+            f"{name} has its own dead-letter queue, and reading it would move messages there. "
+            "It was not read."
         )
     return Counts(
         visible=int(found.get("ApproximateNumberOfMessages", "0")),
@@ -154,6 +154,6 @@ def find_source(stack: DeployedStack, asked: str) -> Source:
     if found is None:
         names = ", ".join(source.name for source in sources(stack))
         raise NotFound(
-            f"There is no queue {inert(asked[:80])!r} in {stack.name}; there are: {names}.",
+            f"No queue {inert(asked[:80])!r} in {stack.name}. The queues are {names}.",
         )
     return found

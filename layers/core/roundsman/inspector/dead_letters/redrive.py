@@ -133,7 +133,7 @@ def redrive(
     counts(stack.sqs, url)  # raises if a look could move messages
     longest = HIDDEN_FOR + int(wanted.limit * (1 / wanted.rate + EACH))
     with QueuePeek(stack.sqs, url, hidden_for=longest) as look:
-        with working("Judging what is dead"):
+        with working("Assessing the dead letters"):
             candidates, more = _candidates(stack, wanted, look)
         result = RedriveResult(wanted, candidates, more, wanted.dry and len(candidates) > 1)
         on_judged(candidates)
@@ -165,10 +165,10 @@ def _only(found: Sequence[Dead], asked: str, queue: str) -> Dead:
     if len(meant) == 1:
         return meant[0]
     if meant:
-        raise InvalidArgument(f"{inert(asked)} is the beginning of {len(meant)} ids.")
+        raise InvalidArgument(f"{inert(asked)} matches the beginning of {len(meant)} ids.")
     raise NotFound(
-        f"There is no dead letter {inert(asked[:80])!r} of {queue} (or somebody else is looking "
-        "at it: it is back within a minute).",
+        f"No dead letter {inert(asked[:80])!r} of {queue}, or another reader hides it: if so, "
+        "it is visible again within a minute.",
     )
 
 
@@ -190,12 +190,12 @@ def _send(
     except KeyboardInterrupt:
         return Interrupted(f"Interrupted {_how_far(sent)}")
     except (ClientError, BotoCoreError) as error:
-        return InspectorError(f"{aws_sentence(error)} Broken off {_how_far(sent)}")
+        return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
     return None
 
 
 def _how_far(sent: Sequence[str]) -> str:
-    return f"after {len(sent)}: the rest is where it was."
+    return f"after {len(sent)}. The others were not moved."
 
 
 def _send_one(stack: DeployedStack, source: Source, look: QueuePeek, letter: Letter) -> None:

@@ -43,7 +43,7 @@ def read_rejection(letter: Letter) -> Rejection:
         problems = fields.any("problems")
         fields.done()
     except InvalidMessage:
-        stranger = Problem("", "this was not put here by a function of the stack")
+        stranger = Problem("", "no function of the stack rejected this message")
         return Rejection(letter, "", (stranger,), letter.body)
     found = [
         Problem(str(one.get("path", "")), str(one.get("message", "")))

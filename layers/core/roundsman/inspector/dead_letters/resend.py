@@ -95,7 +95,9 @@ def _source_of(stack: DeployedStack, rejection: Rejection) -> Source:
         if source.physical == rejection.queue:
             return source
     came = rejection.queue or "no queue"
-    raise InspectorError(f"It came from {came}, which is none of {stack.name}'s: it was not sent.")
+    raise InspectorError(
+        f"The message came from {came}, which is not a queue of {stack.name}. It was not sent."
+    )
 
 
 @dataclass(slots=True)
@@ -140,7 +142,7 @@ def resend_all(
     counts(stack.sqs, url)  # raises if a look could move messages
     known = {source.physical: source for source in sources(stack)}
     with QueuePeek(stack.sqs, url, hidden_for=WHILE_ASKED) as look:
-        with working("Judging what was rejected"):
+        with working("Assessing the rejected messages"):
             letters = list(look.letters(limit + 1))
             judged = [
                 (one, judge(stack, known[one.queue], one.body, now()))
@@ -152,7 +154,10 @@ def resend_all(
         if takeable:
             many = "1 message" if len(takeable) == 1 else f"{len(takeable)} messages"
             stay = result.looked - len(takeable)
-            confirm(f"{many} would be taken now, {stay} rejected again. Send those?")
+            confirm(
+                f"{many} would be accepted now, {stay} rejected again. Send those that would be "
+                "accepted?"
+            )
         with working("Sending"):
             result.error = _send_all(stack, look, takeable, result.sent)
     return result
@@ -172,9 +177,9 @@ def _send_all(
     except KeyboardInterrupt:
         return Interrupted(f"Interrupted {_how_far(sent)}")
     except (ClientError, BotoCoreError) as error:
-        return InspectorError(f"{aws_sentence(error)} Broken off {_how_far(sent)}")
+        return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
     return None
 
 
 def _how_far(sent: Sequence[Resent]) -> str:
-    return f"after {len(sent)}: the rest is where it was."
+    return f"after {len(sent)}. The others were not moved."

@@ -24,7 +24,7 @@ def send_again(sqs: "SQSClient", url: str, body: str) -> str:
     text = wire_text(body)
     size = len(text.encode("utf-8", "surrogatepass"))
     if not text.strip() or size > MESSAGE_LIMIT:
-        raise InspectorError(f"The message has {size} bytes; SQS takes 1 to {MESSAGE_LIMIT}.")
+        raise InspectorError(f"The message has {size} bytes; SQS accepts 1 to {MESSAGE_LIMIT}.")
     return sqs.send_message(QueueUrl=url, MessageBody=text)["MessageId"]
 
 

@@ -19,159 +19,166 @@ class Entry:
 
 
 _CRITICAL, _WARNING, _NOTICE = Severity.CRITICAL, Severity.WARNING, Severity.NOTICE
-_FIX = "roundsman doctor --fix has the scheduler look at it."
+_FIX = "roundsman doctor --fix makes the scheduler inspect the task."
 
 CATALOG: Mapping[FindingKind, Entry] = {
     FindingKind.TASK_STUCK: Entry(
         _CRITICAL,
-        "Something about the task is overdue by more than two rounds, and no supervisor has moved "
-        "it on.",
+        "The task is overdue by more than two supervisor passes, and no supervisor has handled it.",
         _FIX,
     ),
     FindingKind.DUE_LATE: Entry(
         _WARNING,
-        "The task's entry in the due index is later than its record says: the supervisor would "
-        "find it too late. Nothing of Roundsman writes this.",
-        "roundsman doctor --fix moves the entry, unless the task has moved on by then.",
+        "The task's entry in the due index is later than its record requires, so the "
+        "supervisor would find it too late. Roundsman itself never writes this.",
+        "roundsman doctor --fix moves the entry, unless the task has changed by then.",
     ),
     FindingKind.OWED_UNSENT: Entry(
         _WARNING,
-        "A status or an alert that was decided minutes ago has not gone out.",
-        "Look for what refuses it (the AlertTopic, its key, the reply queue) in the scheduler's "
-        f"log. {_FIX}",
+        "A status or an alert that was decided minutes ago has not been sent.",
+        "Find in the scheduler's log what refuses it: the AlertTopic, its key, or the reply "
+        f"queue. {_FIX}",
     ),
     FindingKind.LANE_WRONG: Entry(
         _CRITICAL,
-        "The task stands in another lane of the due index than its record says, so no supervisor "
-        "watches it, or ls does not list it. Nothing of Roundsman writes this.",
-        "A person must put Lane and DueAt right, on the version seen; the evidence says which.",
+        "The task is in another lane of the due index than its record requires, so no "
+        "supervisor watches it, or ls does not list it. Roundsman itself never writes this.",
+        "Correct Lane and DueAt by hand, on the version seen; the evidence gives the values.",
     ),
     FindingKind.SETTLED_STAYS_OPEN: Entry(
         _WARNING,
-        "The task is over and owes nothing, and stands in its open lane still: each round looks at "
-        "it in vain, and it never expires. Nothing of Roundsman writes this.",
-        "A person must put Lane and DueAt right, on the version seen; the order itself is done.",
+        "The task has ended and has nothing to send, but is still in its open lane: each "
+        "supervisor pass inspects it for nothing, and it never expires. Roundsman itself "
+        "never writes this.",
+        "Correct Lane and DueAt by hand, on the version seen; the order itself is done.",
     ),
     FindingKind.RECORD_INCONSISTENT: Entry(
         _CRITICAL,
-        "The record has a shape that the machine never writes: somebody has changed it by hand, or "
-        "there is a defect.",
-        "Compare it with its history, and mend the item by hand.",
+        "The engine never writes a record like this: somebody changed it by hand, or there "
+        "is a defect.",
+        "Compare the record with its history, and correct the item by hand.",
     ),
     FindingKind.RECORD_UNREADABLE: Entry(
         _CRITICAL,
-        "The record is none that any version of Roundsman wrote; its task stands still.",
-        "Mend the item in the tasks table; the next round goes on with it.",
+        "No version of Roundsman wrote this record; its task does not continue.",
+        "Correct the item in the tasks table; the next supervisor pass continues the task.",
     ),
     FindingKind.RECORD_NEWER: Entry(
         _WARNING,
-        "A newer version of Roundsman wrote the record than this command line, or the functions, "
-        "can read. It is left alone.",
-        "Deploy the newer version, and look with a command line of that version.",
+        "The record was written by a newer version of Roundsman than this command line, or "
+        "the functions, can read. It is left unchanged.",
+        "Deploy the newer version, and use a command line of that version.",
     ),
     FindingKind.RECORD_TROUBLED: Entry(
         _CRITICAL,
-        "The supervisor could not handle the record and has put it off; its task stands still.",
-        "Read the supervisor's log line 'a record could not be handled', then deploy the code that "
-        "handles it or mend the item.",
+        (
+            "The supervisor could not handle the record and has postponed it; its task does not "
+            "continue."
+        ),
+        "Read the supervisor's log line 'a record could not be handled', then deploy code "
+        "that handles it, or correct the item.",
     ),
     FindingKind.PLAN_MISSING: Entry(
         _CRITICAL,
-        "Tasks name a plan that is not stored: they are archived when they are next looked at, and "
-        "cannot be resubmitted.",
+        "Tasks name a plan that is not stored. They are archived at their next inspection, "
+        "and cannot be resubmitted.",
         "Restore the row of the ControlTable from its backup, or submit one order of that "
         "workflow's version, which stores it again.",
     ),
     FindingKind.PLAN_UNREADABLE: Entry(
         _CRITICAL,
-        "A stored plan was altered: its tasks stand still.",
+        "A stored plan was changed; its tasks do not continue.",
         "Restore the row of the ControlTable from its backup.",
     ),
     FindingKind.CONTROL_UNREADABLE: Entry(
         _WARNING,
-        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such a "
-        "hold holds its agent; all else is passed over, and overwritten in time.",
-        "Release the agent of a hold, or hold it anew. What stays for an hour, remove by hand.",
+        "A hold, a mark, a failure group or a lease in the ControlTable cannot be read. Such "
+        "a hold still holds its agent; the others are ignored, and overwritten in time.",
+        (
+            "Release the agent of a hold, or hold it again. Remove by hand what is still there "
+            "after an hour."
+        ),
     ),
     FindingKind.AGENT_WITHOUT_QUEUE: Entry(
         _CRITICAL,
-        "A step is for an agent that the stack has no request queue for; its attempts fail.",
+        "The stack has no request queue for the agent of a step; the attempts of the step fail.",
         "Deploy the agent, with its queues among the outputs.",
     ),
     FindingKind.HELD_WITHOUT_HOLD: Entry(
         _WARNING,
-        "A step waits for its agent, long from now, though the agent takes work.",
-        f"{_FIX} It notices that nothing is held any more.",
+        "A step will wait for its agent for long, although the agent takes work.",
+        f"{_FIX} The scheduler then finds that the agent is no longer held.",
     ),
     FindingKind.UNGROUPED: Entry(
         _NOTICE,
-        "The task needs a person and stands in no failure group, so no group's alert counts it. It "
-        "was archived before there were groups.",
-        "Look at it by itself.",
+        "The task needs a person and is in no failure group, so no group's alert counts it. "
+        "It was archived before failure groups existed.",
+        "Handle the task by itself.",
     ),
     FindingKind.GROUP_NOT_OPEN: Entry(
         _WARNING,
-        "Tasks that need a person are in a failure group that is not open: nobody is told of them "
-        "any more.",
-        "Look at one of them, and act on all of the group.",
+        "Tasks that need a person are in a failure group that is not open: nobody is alerted "
+        "about them any more.",
+        "Examine one of them, then act on the whole group.",
     ),
     FindingKind.ORDER_WITHOUT_TASK: Entry(
         _WARNING,
-        "An order is stored and has no task, though it is younger than the retention of any other. "
-        "Unless its event asked for a shorter one, the task was deleted, or a table was restored "
-        "without the other: both are written at once.",
-        "Ask the application what became of it. Restore the task's item from the tasks table's "
-        "backup, or send the order under a new id.",
+        "An order is stored without a task, although it is younger than the retention of any "
+        "other. Both are written in one transaction. Unless its event set a shorter "
+        "retention, the task was deleted, or one table was restored without the other.",
+        "Find out from the application what became of the order. Restore the task's item "
+        "from the backup of the tasks table, or send the order under a new id.",
     ),
     FindingKind.TASK_WITHOUT_ORDER: Entry(
         _CRITICAL,
-        "A task has no order row, so none of its requests can be made.",
-        "Restore the row from the orders table's backup.",
+        "A task has no order row, so none of its requests can be sent.",
+        "Restore the row from the backup of the orders table.",
     ),
     FindingKind.SUPERVISOR_LATE: Entry(
         _CRITICAL,
-        "No supervisor has been through these shards for more than two rounds: nothing overdue is "
+        "No supervisor has visited these shards for more than two passes: nothing overdue is "
         "recovered there.",
-        "Look at the schedule, and at the supervisor's errors and log.",
+        "Check the schedule, and the supervisor's errors and log.",
     ),
     FindingKind.LEASE_ABANDONED: Entry(
         _WARNING,
-        "A supervisor died while it held these shards, and no other has taken them since.",
-        "As with supervisor-late; the next round that runs takes them.",
+        "A supervisor ended while it held these shards, and no other has taken them since.",
+        "Proceed as for supervisor-late; the next supervisor pass takes the shards.",
     ),
     FindingKind.SHARDS_BEYOND: Entry(
         _NOTICE,
-        "Open tasks stand in shards beyond the stack's DueShards, which was lowered. Supervisors "
-        "visit them only since the row of the leases remembers that there were more.",
-        "Keep that row; or raise DueShards again until these tasks are over.",
+        "Open tasks are in shards beyond the stack's DueShards, which was lowered. "
+        "Supervisors visit these shards only because the row of the leases records that "
+        "there were more.",
+        "Keep that row, or raise DueShards again until these tasks have ended.",
     ),
     FindingKind.BULK_ABANDONED: Entry(
         _WARNING,
-        "A run over many orders is neither finished nor stopped, and nobody carries it on.",
-        "Look at it with roundsman bulk show; carry it on, or know that the rest was not done.",
+        "A bulk run is neither finished nor stopped, and no process runs it.",
+        "See roundsman bulk show. Resume the run; otherwise its other orders are not handled.",
     ),
     FindingKind.DEAD_LETTERS: Entry(
         _WARNING,
-        "Messages were received as often as allowed and never handled. No task depends on one: the "
-        "supervisor starts again what was lost; an order event that was never taken is lost until "
-        "it is sent again.",
-        "Read them, mend the cause, and send them again.",
+        "Messages were received as often as allowed and never handled. No task depends on "
+        "one: the supervisor starts again what was lost. An order event that was never "
+        "accepted is lost until it is sent again.",
+        "Read them, correct the cause, and send them again.",
     ),
     FindingKind.REJECTED: Entry(
         _NOTICE,
-        "Messages that can never be handled as they are were put aside, each with its reason.",
-        "Read them; correct and resend what should have been good.",
+        "Messages that can never be handled were rejected, each with its reason.",
+        "Read them; correct and resend those that should have been valid.",
     ),
     FindingKind.QUEUE_MISSING: Entry(
         _CRITICAL,
-        "A queue of the stack is not there.",
+        "A queue of the stack does not exist.",
         "Deploy the stack again.",
     ),
     FindingKind.QUEUE_UNREAD: Entry(
         _CRITICAL,
         "No function reads this queue: its event source mapping is missing or disabled.",
-        "Enable the mapping, unless somebody has stopped it on purpose; deploy where it is "
-        "missing.",
+        "Enable the mapping, unless somebody disabled it on purpose. If it is missing, "
+        "deploy the stack again.",
     ),
     FindingKind.QUEUE_BEHIND: Entry(
         _WARNING,
@@ -180,40 +187,43 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.QUEUE_DELAYS: Entry(
         _WARNING,
-        "The queue delays every message, which nothing counts on: complete-bys pass meanwhile.",
+        (
+            "The queue delays every message. Roundsman does not allow for this: complete-bys may "
+            "pass meanwhile."
+        ),
         "Set the queue's DelaySeconds to 0.",
     ),
     FindingKind.NO_REDRIVE: Entry(
         _CRITICAL,
-        "The queue has no dead-letter queue: a message that breaks its function comes again and "
-        "again until it is dropped, unseen.",
-        "Deploy the stack again, which puts the redrive policy back.",
+        "The queue has no dead-letter queue: a message that makes its function fail is "
+        "delivered repeatedly until SQS drops it, unseen.",
+        "Deploy the stack again, which restores the redrive policy.",
     ),
     FindingKind.REDRIVE_TOO_SOON: Entry(
         _WARNING,
-        "A message goes to the dead-letter queue after its first failure, however slight.",
+        "A message goes to the dead-letter queue after its first failure of any kind.",
         "Deploy the stack with MaxReceiveCount of 2 or more.",
     ),
     FindingKind.VISIBILITY_TOO_SHORT: Entry(
         _CRITICAL,
-        "A message comes again while its function may still be at it.",
+        "A message is delivered again while its function may still be handling it.",
         "Raise the queue's visibility timeout to six times the function's timeout.",
     ),
     FindingKind.VISIBILITY_SHORT: Entry(
         _NOTICE,
-        "The visibility timeout is less than six times the function's timeout: messages may be "
-        "counted as failed that were only throttled.",
+        "The visibility timeout is less than six times the function's timeout, so messages "
+        "that were only throttled may count as failed.",
         "Raise the stack's parameter for it, or lower the function's timeout.",
     ),
     FindingKind.RETENTION_TOO_SHORT: Entry(
         _CRITICAL,
-        "Messages are dropped before they could be handled or seen.",
-        "Deploy the stack again, or shorten what they wait for.",
+        "SQS drops messages before they can be handled or seen.",
+        "Deploy the stack again, or shorten the time that the messages wait.",
     ),
     FindingKind.TIMEOUT_TOO_SHORT: Entry(
         _WARNING,
-        "The agent's function ends before a step's complete-by, so calls that may still succeed "
-        "are cut off.",
+        "The agent's function ends before a step's complete-by, so it interrupts calls that "
+        "might still succeed.",
         "Raise the function's timeout, and its queues' visibility timeout with it.",
     ),
     FindingKind.FUNCTION_NOT_READY: Entry(
@@ -224,54 +234,57 @@ CATALOG: Mapping[FindingKind, Entry] = {
     FindingKind.FUNCTION_STOPPED: Entry(
         _CRITICAL,
         "The function's reserved concurrency is 0: it is never called.",
-        "Remove the reservation, unless somebody has stopped it on purpose.",
+        "Remove the reservation, unless somebody set it on purpose.",
     ),
     FindingKind.FUNCTION_THROTTLED: Entry(
         _WARNING,
-        "Lambda refused calls of the function: the account's concurrency, or its reservation, is "
-        "used up.",
-        "Lower the concurrency of other functions, or have the account's limit raised.",
+        "Lambda refused calls of the function: the concurrency of the account, or the "
+        "function's reservation, is used up.",
+        "Lower the concurrency of other functions, or request a higher limit for the account.",
     ),
     FindingKind.SCHEDULE_DISABLED: Entry(
         _CRITICAL,
-        "A schedule of the stack is disabled or gone: without the supervisor's nothing overdue is "
-        "recovered.",
-        "Enable it, unless somebody has stopped it on purpose.",
+        "A schedule of the stack is disabled or missing. Without the supervisor's schedule, "
+        "nothing overdue is recovered.",
+        "Enable it, unless somebody disabled it on purpose.",
     ),
     FindingKind.TABLE_NOT_READY: Entry(
         _CRITICAL,
-        "A table, or an index of it, cannot be used (yet).",
-        "Wait while it is being created; otherwise deploy the stack again.",
+        "A table, or one of its indexes, cannot be used, or not yet.",
+        "Wait if it is being created; otherwise deploy the stack again.",
     ),
     FindingKind.TTL_OFF: Entry(
         _WARNING,
-        "Nothing removes what is past its retention; readers treat it as gone all the same.",
+        "Nothing removes rows whose retention has ended; readers still treat them as removed.",
         "Deploy the stack again, or enable TTL on ExpiresAt.",
     ),
     FindingKind.RECOVERY_OFF: Entry(
         _WARNING,
-        "The table cannot be restored to an earlier moment, though the stack says that it can.",
+        (
+            "The table cannot be restored to an earlier time, although a parameter of the stack "
+            "enables this."
+        ),
         "Deploy the stack again, or enable point-in-time recovery.",
     ),
     FindingKind.ALARM_MISSING: Entry(
         _WARNING,
-        "An alarm of the stack is not there: what it watches fails in silence.",
+        "An alarm of the stack does not exist: nobody is alerted when what it watches fails.",
         "Deploy the stack again.",
     ),
     FindingKind.ALARM_SILENT: Entry(
         _WARNING,
-        "An alarm's actions are disabled, or it has none: it rings where nobody hears it.",
+        "An alarm's actions are disabled, or it has none: it alerts nobody.",
         "Enable its actions.",
     ),
     FindingKind.ALARM_RINGS: Entry(
         _WARNING,
         "An alarm is in ALARM.",
-        "docs/runbook/index.md has the page for each alarm.",
+        "See the page for the alarm, listed in docs/runbook/index.md.",
     ),
     FindingKind.ALERTS_UNHEARD: Entry(
         _CRITICAL,
-        "Nobody has confirmed a subscription to the AlertTopic: alerts and alarms reach no one.",
-        "Subscribe to it, or confirm the subscription that waits.",
+        "The AlertTopic has no confirmed subscription: alerts and alarms reach nobody.",
+        "Subscribe to it, or confirm the pending subscription.",
     ),
 }
 """The entry of every kind."""

@@ -61,13 +61,13 @@ def look_deep(stack: DeployedStack, facts: StackFacts, rate: int, looking: Looki
             )
             found.shortest = _shortest(found.shortest, there)
             found.rows += len(page)
-            looking.tell(f"{found.rows} rows looked at")
+            looking.tell(f"{found.rows} rows read")
     with looking.at("the rows of the orders table"):
         for page in _pages(client, stack.output("OrdersTableName"), "OrderID, CreatedAt", rate):
             at = replace(facts, now=now(), tasks=(), shortest_retention=found.shortest)
             found.findings += findings_of_tasks(replace(at, orphans=_orphans(client, stack, page)))
             found.rows += len(page)
-            looking.tell(f"{found.rows} rows looked at")
+            looking.tell(f"{found.rows} rows read")
     return found
 
 

@@ -25,7 +25,7 @@ class InspectRepair:
     @property
     def does(self) -> str:
         """The repair in words."""
-        return "have the scheduler inspect it"
+        return "make the scheduler inspect it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rearm:
     @property
     def does(self) -> str:
         """The repair in words."""
-        return f"move its due entry, if it is still at version {self.task.version}"
+        return f"move its due entry, if the task is still at version {self.task.version}"
 
 
 Fix: TypeAlias = InspectRepair | Rearm

@@ -41,10 +41,10 @@ class Gathered:
 def gather(stack: DeployedStack, limit: int, looking: Looking) -> Gathered:
     """Read all facts, with the first `limit` tasks of the open and of the archived lane."""
     at = now()
-    looking.tell("looking at the stack")
+    looking.tell("reading the stack")
     resources = find_resources(stack, looking)
     functions, mappings = find_functions(stack, looking)
-    looking.tell("looking at the queues")
+    looking.tell("reading the queues")
     by_url = {url: name for name, url in resources.of(QUEUE).items()}
     queues = find_queues(stack, by_url, looking)
     functions, queues.work = with_metrics(functions, queues.work, at, looking)

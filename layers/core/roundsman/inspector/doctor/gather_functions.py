@@ -54,7 +54,7 @@ def _function(client: "LambdaClient", name: str, physical: str, looking: Looking
     except ClientError as error:
         if error.response["Error"].get("Code") != "ResourceNotFoundException":
             raise
-        return FunctionFact(name, physical, 0, "Failed", "Failed", "it is not there")
+        return FunctionFact(name, physical, 0, "Failed", "Failed", "it does not exist")
     reserved = None
     with looking.at(f"the concurrency of {name}"):
         reserved = client.get_function_concurrency(FunctionName=physical).get(

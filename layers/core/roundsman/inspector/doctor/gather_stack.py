@@ -74,7 +74,7 @@ def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking)
     except ClientError as error:
         if error.response["Error"].get("Code") != "ResourceNotFoundException":
             raise
-        return TableFact(name, physical, "not there")
+        return TableFact(name, physical, "missing")
     ttl = recovery = None
     with looking.at(f"the TTL of {name}"):
         answer = client.describe_time_to_live(TableName=physical)["TimeToLiveDescription"]
@@ -88,7 +88,7 @@ def _table(client: "DynamoDBClient", name: str, physical: str, looking: Looking)
         for index in said.get("GlobalSecondaryIndexes", [])
     }
     if name == "TasksTable":
-        indexes.setdefault(DUE, "not there")
+        indexes.setdefault(DUE, "missing")
     return TableFact(name, physical, said.get("TableStatus", "ACTIVE"), indexes, ttl, recovery)
 
 

@@ -58,7 +58,7 @@ def walk(stack: DeployedStack, shards: int, limit: int, now: int, looking: Looki
                     found.by_shard.update(shard for shard, _ in part[:left])
                 found.tasks += read_tasks(client, stack, [e.task_id for _, e in part[:left]], now)
                 found.entries[lane] += len(part[:left])
-                looking.tell(f"{found.entries[lane]} {lane} tasks looked at")
+                looking.tell(f"{found.entries[lane]} {lane} tasks read")
     return found
 
 

@@ -25,7 +25,7 @@ def put_aside(facts: StackFacts) -> Iterator[Finding]:
                 source.dead_letters_to == queue.arn and source.url == facts.submission_queue
                 for source in facts.work_queues
             )
-            evidence = _messages(number) + (": orders that were never taken" if lost else "")
+            evidence = _messages(number) + (": orders that were never accepted" if lost else "")
             yield Finding(FindingKind.DEAD_LETTERS, queue.name, evidence, "roundsman dlq ls")
     rejected = facts.rejected_queue
     if rejected is not None and (number := rejected.waiting + rejected.in_flight):
@@ -37,7 +37,7 @@ def put_aside(facts: StackFacts) -> Iterator[Finding]:
 def missing(facts: StackFacts) -> Iterator[Finding]:
     """Find queues that the stack's outputs name and that do not exist."""
     for name in facts.missing_queues:
-        yield Finding(FindingKind.QUEUE_MISSING, name, "is not there")
+        yield Finding(FindingKind.QUEUE_MISSING, name, "does not exist")
 
 
 def readers(facts: StackFacts) -> Iterator[Finding]:
@@ -77,7 +77,9 @@ def delays(facts: StackFacts) -> Iterator[Finding]:
     for queue in facts.work_queues:
         if queue.delay:
             command = _set(queue, "DelaySeconds", 0)
-            yield Finding(FindingKind.QUEUE_DELAYS, queue.name, f"by {queue.delay} s", command)
+            yield Finding(
+                FindingKind.QUEUE_DELAYS, queue.name, f"delayed by {queue.delay} s", command
+            )
 
 
 def redrives(facts: StackFacts) -> Iterator[Finding]:
@@ -94,7 +96,8 @@ def visibilities(facts: StackFacts) -> Iterator[Finding]:
     """Find queues whose visibility timeout is too short for the timeout of their function."""
     for queue, function in _read_by(facts):
         evidence = (
-            f"visible again after {queue.visibility} s; {function.name} has {function.timeout} s"
+            f"visible again after {queue.visibility} s; the timeout of {function.name} is "
+            f"{function.timeout} s"
         )
         if queue.visibility <= function.timeout:
             command = _set(queue, "VisibilityTimeout", TIMES_THE_TIMEOUT * function.timeout)

@@ -47,7 +47,7 @@ def _rearm(stack: DeployedStack, finding: Finding, fix: Rearm) -> Repair:
         saved = stack.tasks.rearm(fix.task, fix.at)
     except RoundsmanError as problem:
         return Repair(finding, str(problem))
-    moved_on = "the task has moved on since it was looked at"
+    moved_on = "the task has changed since it was read"
     return Repair(finding, moved_on if isinstance(saved, Superseded) else None)
 
 

@@ -30,11 +30,11 @@ def supervisors(facts: StackFacts) -> Iterator[Finding]:
         return
     last = max(visits[shard] for shard in late)
     seen = (
-        f"last at {when(last)}, {format_duration(facts.now - last)} ago"
+        f"last visited at {when(last)}, {format_duration(facts.now - last)} ago"
         if last
         else "never visited"
     )
-    evidence = f"{seen}; a round is {format_duration(facts.interval)}"
+    evidence = f"{seen}; a pass runs every {format_duration(facts.interval)}"
     yield Finding(FindingKind.SUPERVISOR_LATE, f"shard {spans(late)}", evidence)
 
 
@@ -75,8 +75,8 @@ def bulk_runs(facts: StackFacts) -> Iterator[Finding]:
         quiet = facts.now - run.saved_at
         if quiet > BULK_QUIET_FOR:
             evidence = (
-                f"{run.reached} of {run.selected} orders reached; carried on by {run.by}, "
-                f"silent for {format_duration(quiet)}"
+                f"{run.reached} of {run.selected} orders reached; run by {run.by}, no "
+                f"progress saved for {format_duration(quiet)}"
             )
             command = f"roundsman bulk resume {run.name}"
             yield Finding(FindingKind.BULK_ABANDONED, run.name, evidence, command)
@@ -113,7 +113,7 @@ def timeouts(facts: StackFacts) -> Iterator[Finding]:
     for agent, (within, name) in sorted(longest.items()):
         for one in _functions_of(facts, agent):
             if one.timeout * SECOND <= within:
-                evidence = f"ends after {one.timeout} s; {name} has {format_duration(within)}"
+                evidence = f"ends after {one.timeout} s; {name} may take {format_duration(within)}"
                 yield Finding(FindingKind.TIMEOUT_TOO_SHORT, one.name, evidence)
 
 
@@ -127,7 +127,7 @@ def schedules(facts: StackFacts) -> Iterator[Finding]:
     """Find schedules that are disabled or do not exist."""
     for one in facts.schedules:
         if one.state != "ENABLED":
-            evidence = "is not there" if one.state is None else f"is {one.state}"
+            evidence = "does not exist" if one.state is None else f"is {one.state}"
             yield Finding(FindingKind.SCHEDULE_DISABLED, one.name, evidence)
 
 
@@ -163,7 +163,7 @@ def alarms(facts: StackFacts) -> Iterator[Finding]:
     """Find alarms that do not exist, have no enabled actions, or are in the state ALARM."""
     for one in facts.alarms:
         if one.state is None:
-            yield Finding(FindingKind.ALARM_MISSING, one.name, "is not there")
+            yield Finding(FindingKind.ALARM_MISSING, one.name, "does not exist")
             continue
         if not one.enabled or not one.actions:
             evidence = "its actions are disabled" if one.actions else "it has no actions"
@@ -179,7 +179,7 @@ def topic(facts: StackFacts) -> Iterator[Finding]:
     """Find an AlertTopic without a confirmed subscription."""
     if facts.topic is not None and not facts.topic.confirmed:
         pending = facts.topic.pending
-        waiting = f"{pending} to be confirmed" if pending else "no subscription"
+        waiting = f"{pending} not confirmed" if pending else "no subscription"
         command = (
             None
             if pending

@@ -154,7 +154,7 @@ def unreadable(facts: StackFacts) -> Iterator[Finding]:
             yield Finding(kind, seen.task_id, seen.problem)
         elif seen.trouble and seen.task is not None and not settled(seen.task):
             times = "once" if seen.trouble == 1 else f"{seen.trouble} times"
-            evidence = f"failed {times}; looked at again at {when(seen.task.due_at)}"
+            evidence = f"failed {times}; next tried at {when(seen.task.due_at)}"
             yield Finding(FindingKind.RECORD_TROUBLED, seen.task_id, evidence, _show(seen.task))
 
 
@@ -256,9 +256,8 @@ def orphans(facts: StackFacts) -> Iterator[Finding]:
         age = facts.now - order.created_at
         if shortest is not None and age < shortest:
             evidence = (
-                f"stored at {when(order.created_at)}, {format_duration(age)} ago; "
-                "no task is kept for less "
-                f"than {format_duration(shortest)}"
+                f"stored at {when(order.created_at)}, {format_duration(age)} ago; every task "
+                f"is kept for at least {format_duration(shortest)}"
             )
             command = f"roundsman show {order.order_id}"
             yield Finding(FindingKind.ORDER_WITHOUT_TASK, order.order_id, evidence, command)

@@ -101,11 +101,11 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
     operation = operation_of(record)
     key = idempotency_key(task.task_id, reply.step, operation, record)
     if record.process_state not in _OPEN or operation != reply.operation:
-        return f"nothing waits for it, the step is {record.process_state}"
+        return f"no step waits for it; the step is {record.process_state}"
     if key != reply.idempotency_key:
-        return "the step has begun anew since, under another key"
+        return "the step has begun again since, under another key"
     if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
-        return "the attempt that it is about is over"
+        return "its attempt has ended"
     return None
 
 
@@ -115,19 +115,19 @@ def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float
     try:
         stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
     except HTTPClientError as error:
-        lost = f"{aws_sentence(error)} The answer may have been sent. Look with: {look}"
+        lost = f"{aws_sentence(error)} The answer may have been sent. See: {look}"
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
-        return replace(told, sentence=f"The answer to {name} is sent. Look with: {look}")
+        return replace(told, sentence=f"The answer to {name} is sent. See: {look}")
     after = _wait(stack, task, reply.step, wait)
     if after is None:
         sentence = (
-            f"The answer to {name} is sent, but the scheduler has not taken it in {wait:g} s. "
-            f"Giving it again is harmless. Look with: {look}"
+            f"The answer to {name} is sent, but the scheduler has not accepted it within "
+            f"{wait:g} s. Sending it again is harmless. See: {look}"
         )
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     state = after.step(reply.step).process_state
-    sentence = f"Done: {name} is answered; the step is {state}."
+    sentence = f"The scheduler accepted the answer to {name}; the step is {state}."
     return replace(told, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
 
 
@@ -160,6 +160,6 @@ def _reply_queue(stack: DeployedStack, agent: str) -> str:
     url = reply_queue_of(stack.outputs, agent)
     if url is None:
         raise InspectorError(
-            f"The stack {stack.name} has no reply queue of the agent {inert(agent)}."
+            f"The stack {stack.name} has no reply queue for the agent {inert(agent)}."
         )
     return url

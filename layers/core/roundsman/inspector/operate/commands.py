@@ -162,7 +162,7 @@ def _problem(task: Task, event: OperatorEvent) -> str | None:
     if not isinstance(event, Resolve) or event.result is None:
         return None
     if operation_of(task.step(event.step)) == UNDO:
-        return f"{event.step} is at its undo, and an undo has no result"
+        return f"{event.step} is being undone, and an undo has no result"
     return None
 
 
@@ -177,15 +177,17 @@ def _send_and_wait(
     try:
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
-        lost = f"{aws_sentence(error)} {kind} may have been sent all the same. Look with: {look}"
+        lost = (
+            f"{aws_sentence(error)} The command {kind} may have been sent all the same. See: {look}"
+        )
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
-        return replace(told, sentence=f"{kind} of {task.task_id} is sent. Look with: {look}")
+        return replace(told, sentence=f"{kind} of {task.task_id} is sent. See: {look}")
     row = _answer(stack, task.task_id, asked.command_id, wait)
     if row is None:
         sentence = (
-            f"{kind} of {task.task_id} is sent, but the scheduler has not answered in {wait:g} s. "
-            f"It acts once, whenever it is read. Look with: {look}"
+            f"{kind} of {task.task_id} is sent: no answer from the scheduler within {wait:g} "
+            f"s. The command takes effect once, when the scheduler reads it. See: {look}"
         )
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     refused = row.kind == REFUSED_ROW

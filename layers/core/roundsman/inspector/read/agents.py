@@ -53,7 +53,7 @@ def find_agent(stack: DeployedStack, name: str) -> AgentNow:
     if found is None:
         known = ", ".join(agent.name for agent in agents) or "none"
         raise NotFound(
-            f"There is no agent {inert(name[:50])!r} in {stack.name}; there are: {known}.",
+            f"No agent {inert(name[:50])!r} in {stack.name}. The agents are {known}.",
         )
     return found
 

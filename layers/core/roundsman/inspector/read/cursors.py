@@ -53,15 +53,15 @@ def read_cursor(cursor: str, mark: str) -> tuple[int, Place]:
             place = Place(rank, at, task_id)
         case _:
             raise InvalidArgument(
-                "--after wants a cursor as the page before has printed it, whole."
+                "--after requires a whole cursor, as the previous page printed it."
             )
     if of != mark:
         raise InvalidArgument(
-            "That cursor is of another filter or stack: say the same filter that it was printed "
-            "with, or begin anew without --after.",
+            "This cursor belongs to another filter or stack. Repeat the filter that printed "
+            "it, or leave out --after.",
         )
     if cursor_of(of, as_of, place) != cursor:
-        raise InvalidArgument("--after is not as it was printed.")
+        raise InvalidArgument("The cursor of --after was changed since it was printed.")
     return as_of, place
 
 

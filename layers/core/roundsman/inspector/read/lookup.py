@@ -18,8 +18,8 @@ def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
     """
     if not TASK_ID.fullmatch(order_id):
         raise NotFound(
-            f"There is no order {inert(order_id[:130])!r}: an order's id is 1 to 128 of A-Z, a-z, "
-            "0-9 and . _ ~ -",
+            f"There is no order {inert(order_id[:130])!r}: an order id is 1 to 128 of A-Z, "
+            "a-z, 0-9 and . _ ~ -",
         )
     task = stack.tasks.load(order_id, now())
     if task is None:
@@ -37,10 +37,10 @@ def _why_not(stack: DeployedStack, order_id: str) -> str:
     row = stack.tasks.order(order_id)
     if row is None:
         return (
-            f"There is no order {order_id} in {stack.name}; "
-            "was its event rejected, or is it still in the SubmissionQueue?"
+            f"There is no order {order_id} in {stack.name}. Its event may have been rejected, "
+            "or still be in the SubmissionQueue."
         )
     return (
-        f"Order {order_id} was stored at {iso(row.created_at)}; its task is over, and "
-        "its retention too."
+        f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
+        "retention too."
     )

@@ -46,7 +46,9 @@ class DeployedStack:
     def output(self, name: str) -> str:
         """Return the value of an output. Raises InspectorError if the stack has no such output."""
         if name not in self.outputs:
-            raise InspectorError(f"The stack {self.name} has no output {name}: is it Roundsman's?")
+            raise InspectorError(
+                f"The stack {self.name} has no output {name}. Check that it is a Roundsman stack."
+            )
         return self.outputs[name]
 
     @property
@@ -163,8 +165,8 @@ def find_stack(name: str | None, event_reader: EventReader | None = None) -> Dep
     found = describe_stack(client, wanted)
     if found is None:
         raise InspectorError(
-            f"There is no stack {wanted} in this account and region {client.meta.region_name}: "
-            "deploy it, or name another with --stack."
+            f"There is no stack {wanted} in this account and region "
+            f"{client.meta.region_name}. Deploy it, or name another with --stack."
         )
     stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), event_reader)
     _check_whole(stack, found.status)
@@ -185,11 +187,13 @@ def _check_whole(stack: DeployedStack, status: str) -> None:
         return
     it = f"The stack {stack.name} is {status}"
     if status in _COMES:
-        raise InspectorError(f"{it}: wait until its deployment is done.")
+        raise InspectorError(f"{it}. Wait until the deployment is done.")
     if status == _GOES:
         raise InspectorError(f"{it}: it is being deleted.")
     if status in _FAILED:
-        raise InspectorError(f"{it}: it was never deployed; its events say why. Deploy it anew.")
+        raise InspectorError(
+            f"{it}: it was never deployed. Read the reason in its events, then deploy it again."
+        )
     stack.output("TasksTableName")
 
 
@@ -213,7 +217,7 @@ def _configured_name() -> str:
         path = folder / "samconfig.toml"
         if path.is_file():
             return _stack_name(path)
-    raise InspectorError("There is no samconfig.toml here: name the stack with --stack.")
+    raise InspectorError("There is no samconfig.toml here. Name the stack with --stack.")
 
 
 def _stack_name(path: Path) -> str:
@@ -225,4 +229,4 @@ def _stack_name(path: Path) -> str:
         found = default.get(section, {}).get("parameters", {}).get("stack_name")
         if isinstance(found, str) and found:
             return found
-    raise InspectorError(f"{path.name} names no stack_name: name the stack with --stack.")
+    raise InspectorError(f"{path.name} sets no stack_name. Name the stack with --stack.")

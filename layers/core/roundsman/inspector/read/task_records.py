@@ -168,5 +168,5 @@ class Records:
                 if not wanted:
                     break
                 if barren == _TRIES:
-                    raise TryAgain("reading tasks: the table has no capacity to spare")
+                    raise TryAgain("reading tasks: the table has no free capacity")
                 pause(_FIRST_PAUSE * 2**barren)

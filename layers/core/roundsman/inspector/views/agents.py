@@ -34,12 +34,12 @@ def hold_words(hold: Hold) -> str:
     """Return the reason for the hold, to follow the agent's name: `is held by amy: maintenance`."""
     if hold.kind == OPERATOR:
         return f"is held by {hold.by}: {hold.reason}"
-    return f"has its circuit open: {hold.reason}"
+    return f"has an open circuit: {hold.reason}"
 
 
 def circuit_sentence(circuit: Hold) -> str:
     """Return a sentence about an open circuit."""
     return (
         f"The circuit of {circuit.agent} is open, until {second(circuit.until)} at least "
-        f"({circuit.reason}); only a call that succeeds closes it."
+        f"({circuit.reason}). Only a successful call closes it."
     )

@@ -83,8 +83,8 @@ def diagnose(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     if not facts.order_stored:
         return Diagnosis(
             "no_order_row",
-            f"{task.task_id} cannot go on: its row is missing in the orders table, and no request "
-            "can be made without it.",
+            f"{task.task_id} cannot continue: its row is missing in the orders table, and no "
+            "request can be sent without it.",
             tuple(_about(task, facts)),
             "roundsman doctor",
         )
@@ -110,14 +110,14 @@ def missing(order_id: str, row: OrderRow | None, stack: str) -> MissingTask:
     if row is None:
         return MissingTask(
             "unknown",
-            f"There is no order {order_id} in {stack}; "
-            "was its event rejected, or is it still in the SubmissionQueue?",
+            f"There is no order {order_id} in {stack}. Its event may have been rejected, or "
+            "still be in the SubmissionQueue.",
             "roundsman rejected ls",
         )
     return MissingTask(
         "gone",
-        f"Order {order_id} was stored at {iso(row.created_at)}; its task is over, and "
-        "its retention too.",
+        f"Order {order_id} was stored at {iso(row.created_at)}; its task has ended, and its "
+        "retention too.",
     )
 
 
@@ -125,8 +125,8 @@ def unreadable(order_id: str, problem: str) -> Diagnosis:
     """Return the diagnosis of a task whose record exists but cannot be read by this code."""
     return Diagnosis(
         "unreadable",
-        f"{order_id} cannot go on with this code: {problem}.",
-        ("its due entry is moved on, from a minute up to fifteen, until some code can read it",),
+        f"This code cannot continue {order_id}: {problem}.",
+        ("the supervisor postpones it, by 1 to 15 minutes each time, until some code can read it",),
         "roundsman doctor",
     )
 
@@ -142,8 +142,8 @@ def _of_ended(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     kept = (f"kept until {second(task.expires_at)}",) if task.expires_at is not None else ()
     return Diagnosis(
         "ended",
-        f"{task.task_id} waits for nothing: it is {task.state} since {second(ended)}"
-        f" ({_ago(ended, facts)}){why}.",
+        f"{task.task_id} waits for nothing: {task.state} since {second(ended)} "
+        f"({_ago(ended, facts)}){why}.",
         (*_undo_ledger(task, plan), *kept),
         f"roundsman resubmit {task.task_id} --again {REASON}" if again else None,
     )
@@ -155,8 +155,8 @@ def _owed(task: Task, facts: TaskFacts) -> Diagnosis:
     overdue = task.due_at + facts.late < facts.at
     return Diagnosis(
         "owed",
-        f"{task.task_id} is {task.state}, but {names} owed since {_ago(first.at, facts)} is not "
-        f"known to be sent; the supervisor sends it {_when(task.due_at, facts)}.",
+        f"{task.task_id} is {task.state}, but {names}, decided {_ago(first.at, facts)}, is "
+        f"not known to be sent; the supervisor sends it {_when(task.due_at, facts)}.",
         tuple(_about(task, facts)),
         "roundsman doctor" if overdue or not facts.supervised() else None,
     )
@@ -164,7 +164,7 @@ def _owed(task: Task, facts: TaskFacts) -> Diagnosis:
 
 def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     failed = in_state(task, plan, ProcessState.UNDO_ERROR)
-    why = task.ending.why if task.ending else "it is not said why"
+    why = task.ending.why if task.ending else "no reason is stored"
     if failed:
         errors = {name: task.step(name).error for name in failed}
         said = "; ".join(f"{e.type}: {e.message}" for e in errors.values() if e) or why
@@ -173,8 +173,8 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     since = task.ended_at if task.ended_at is not None else facts.at
     return Diagnosis(
         "archived",
-        f"{task.task_id} waits for a person since {second(since)} ({_ago(since, facts)}): {why}.",
-        (*_undo_ledger(task, plan), "mend the cause first; its keys are kept"),
+        f"{task.task_id} needs a person since {second(since)} ({_ago(since, facts)}): {why}.",
+        (*_undo_ledger(task, plan), "correct the cause first; its keys are kept"),
         f"roundsman resubmit {task.task_id} {REASON}",
         step,
     )
@@ -193,8 +193,8 @@ def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
 def _without_plan(task: Task, facts: TaskFacts) -> Diagnosis:
     return Diagnosis(
         "no_plan",
-        f"{task.task_id} cannot go on: its plan {task.plan[:12]} is not stored, so it is archived "
-        f"when it is next looked at, {_when(task.due_at, facts)}.",
+        f"{task.task_id} cannot continue: its plan {task.plan[:12]} is not stored, so it is "
+        f"archived at its next inspection, {_when(task.due_at, facts)}.",
         tuple(_about(task, facts)),
         "roundsman doctor",
     )
@@ -204,7 +204,7 @@ def _scheduled(task: Task, facts: TaskFacts) -> Diagnosis:
     if task.start_at > facts.at:
         return Diagnosis(
             "scheduled",
-            f"{task.task_id} waits for its time: it starts {_when(task.start_at, facts)}.",
+            f"{task.task_id} waits for its start time, {_when(task.start_at, facts)}.",
             tuple(_about(task, facts)),
             f"roundsman run {task.task_id} {REASON}",
         )
@@ -220,7 +220,7 @@ def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
         if task.step(name).process_state is ProcessState.PENDING
         and all(task.step(before).process_state in _OVER for before in step.after)
     ]
-    what = f" {span(ready)}" if ready and not task.ending else " what is next"
+    what = f" {span(ready)}" if ready and not task.ending else " the next steps"
     behind = ""
     if facts.to_scheduler is not None:
         count = facts.to_scheduler
@@ -230,7 +230,7 @@ def _ready(task: Task, plan: Plan, facts: TaskFacts) -> Diagnosis:
         return _late(task, "pending_late", sentence, task.due_at, facts)
     return Diagnosis(
         "pending",
-        f"{sentence}; where the message is lost, the supervisor sends another "
+        f"{sentence}; if the message is lost, the supervisor sends another "
         f"{_when(task.due_at, facts)}.",
         tuple(_about(task, facts)),
         "roundsman stats",
@@ -244,7 +244,7 @@ _OVER = (ProcessState.PROCESSED, ProcessState.SKIPPED)
 def _of_step(task: Task, waits: Sequence[StepWait], facts: TaskFacts) -> Diagnosis:
     first, *rest = waits
     alike = [wait.step for wait in rest if wait.case == first.case]
-    more = f" (and alike for {span(alike)})" if alike else ""
+    more = f" (and the same for {span(alike)})" if alike else ""
     sentence = f"{task.task_id} waits for {first.what}{more}"
     others: dict[str, StepWait] = {}
     for wait in rest:
@@ -267,27 +267,26 @@ def _late(
     """Diagnose a task that is overdue since `since`: a supervisor handles it, or is itself late."""
     by = since + facts.late
     if facts.at <= by and facts.supervised():
-        said = f"a supervisor sees to it in its next pass, by {second(by)}"
+        said = f"a supervisor handles it in its next pass, by {second(by)}"
         return Diagnosis(case, f"{sentence}; {said}.", tuple(_about(task, facts)))
     if facts.supervised():
-        said = "a supervisor has been by since and has not seen to it"
+        said = "a supervisor pass since then has not handled it"
     else:
-        said = "no supervisor has seen to it: there is none at work"
+        said = "no supervisor has handled it: none is running"
     return Diagnosis(case, f"{sentence}; {said}.", tuple(_about(task, facts)), "roundsman doctor")
 
 
 def _about(task: Task, facts: TaskFacts) -> Iterator[str]:
     """The evidence that is given for every open task."""
     if task.ending is not None:
-        yield f"it goes no further: {task.ending.why}"
+        yield f"no further steps start: {task.ending.why}"
     yield f"it must be complete {_when(task.complete_by, facts)}"
     yield f"its due entry is for {second(task.due_at)} ({_passed(task.due_at, facts)})"
     if facts.visited_at is None:
-        yield f"no supervisor has ever been through its shard, {task.shard}"
+        yield f"no supervisor has ever visited its shard, {task.shard}"
     else:
         yield (
-            f"a supervisor was last through its shard, {task.shard}, "
-            f"{_ago(facts.visited_at, facts)}"
+            f"a supervisor last visited its shard, {task.shard}, {_ago(facts.visited_at, facts)}"
         )
 
 

@@ -75,7 +75,7 @@ def of_groups(groups: Iterable[Group]) -> list[StandingAlert]:
         at = f"{group.workflow}, {group.step}" if group.step != NO_STEP else group.workflow
         why = ": ".join(text for text in (group.error_type, group.message) if text)
         how = group.how.replace("_", " ")
-        gone = "; its members are gone" if group.clear_since is not None else ""
+        gone = "; its orders are no longer in it" if group.clear_since is not None else ""
         found.append(
             StandingAlert(
                 "group",
@@ -145,7 +145,7 @@ def of_rejected(count: int) -> list[StandingAlert]:
     if not count:
         return []
     many = "1 message was" if count == 1 else f"{count} messages were"
-    sentence = f"{many} put aside as never to be handled"
+    sentence = f"{many} rejected: no redelivery can succeed"
     look = "roundsman rejected ls"
     return [StandingAlert("rejected", "RejectedQueue", "warning", sentence, look, count=count)]
 
@@ -157,7 +157,10 @@ def of_dead_letters(counts: Mapping[str, int]) -> list[StandingAlert]:
             "dead_letters",
             queue,
             "error",
-            f"{'1 message' if count == 1 else f'{count} messages'} of {queue} failed each delivery",
+            (
+                f"{'1 message' if count == 1 else f'{count} messages'} of {queue} failed every "
+                "delivery"
+            ),
             f"roundsman dlq ls {queue}",
             count=count,
         )

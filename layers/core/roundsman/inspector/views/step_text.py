@@ -14,8 +14,8 @@ from roundsman.model.task import AfterUndo, Effect, StepRecord, Task, item_place
 _LONGEST_SPAN = 40  # characters; a longer span shows the number of items instead
 
 _NEXT = {
-    AfterUndo.SKIPPED: "then skipped, as one of those that may fail",
-    AfterUndo.NEXT_AGENT: "then begun at the next agent",
+    AfterUndo.SKIPPED: "then skipped, as one of the items that may fail",
+    AfterUndo.NEXT_AGENT: "then sent to the next agent",
     AfterUndo.NEW_KEY: "then begun under a new key",
 }
 
@@ -41,9 +41,9 @@ def _facts(
     if record.waiting and record.complete_by is not None:
         yield f"waits for a callback until {second(record.complete_by)}"
     elif record.under_way and record.heard_at is not None:
-        yield f"last heard of {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
+        yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
-        yield f"not heard of yet{_again(record)}"
+        yield f"no heartbeat yet{_again(record)}"
     if record.uncounted_timeouts:
         times = (
             "1 time-out"
@@ -56,7 +56,7 @@ def _facts(
     if record.refused:
         yield "failed, and it is proven that it had no effect"
     if record.extra:
-        yield f"given {format_duration(record.extra)} more, from its next attempt on"
+        yield f"{format_duration(record.extra)} more time, from its next attempt on"
     if record.uncounted_calls:
         calls = "1 call" if record.uncounted_calls == 1 else f"{record.uncounted_calls} calls"
         yield f"{calls} in a row found its service down, not counted"
@@ -77,13 +77,13 @@ def _held(record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: 
     why = f" ({record.error.message})" if record.error else ""
     if record.not_before is None or record.not_before <= at:
         return f"{since}{why}"
-    return f"{since}{why}; it looks again by itself at {clock_time(record.not_before)}"
+    return f"{since}{why}; the next check is at {clock_time(record.not_before)}"
 
 
 def _again(record: StepRecord) -> str:
     if record.heartbeat_by is None:
         return ""
-    return f"; overdue unless it is heard of by {clock_time(record.heartbeat_by)}"
+    return f"; overdue without a heartbeat by {clock_time(record.heartbeat_by)}"
 
 
 def agent_words(record: StepRecord, step: StepPlan | None) -> str:

@@ -79,7 +79,7 @@ class _View:
             f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
         )
         if record.waiting:
-            what = f"an answer from outside to {name}, a callback of {agent}{until}"
+            what = f"a callback for {name} (agent {agent}){until}"
             answer = "roundsman answer TOKEN --result '...'"
             return StepWait("callback", name, agent, what, tuple(evidence), answer)
         if self._unread(record, agent):
@@ -112,7 +112,7 @@ class _View:
         found = [hold for hold in self.holds if hold.agent in named and hold.until > self.at]
         found.sort(key=lambda hold: hold.kind != OPERATOR)
         if not found:
-            what = f"its next look at {_agent(record, step)}, which takes work again, for {of}"
+            what = f"the next check of {_agent(record, step)}, which takes work again, for {of}"
             if record.not_before is not None and record.not_before <= self.at:
                 late = record.not_before
                 return StepWait("held", name, _agent(record, step), what, (since,), None, late)
@@ -120,7 +120,12 @@ class _View:
         hold = found[0]
         what = f"{hold.agent}, which {hold_words(hold)}, until {second(hold.until)}, for {of}"
         others = (f"{one.agent} {hold_words(one)}" for one in found[1:])
-        evidence = (since, *looks, *others, "no attempt is counted, and its time is moved")
+        evidence = (
+            since,
+            *looks,
+            *others,
+            "no attempt is counted, and its complete-by moves with the wait",
+        )
         if hold.kind == OPERATOR:
             release = f"roundsman release {hold.agent}"
             return StepWait("held", name, hold.agent, what, evidence, release)
@@ -146,9 +151,10 @@ class _View:
             if record.failure_count:
                 what = f"attempt {record.failure_count + 1} of the undo of {name}, {until}"
             else:
-                what = f"the undo of {name}, {until}, when no request of it can act any more"
+                why = "when no request of it can take effect any more"
+                what = f"the undo of {name}, {until}, {why}"
             return StepWait("undo_waits", name, agent, what, evidence)
-        what = f"the undo of {name}, after those of the steps that came after it"
+        what = f"the undo of {name}, after the undo of the steps that followed it"
         return StepWait("undo_waits", name, agent, what, evidence)
 
     def _unread(self, record: StepRecord, agent: str) -> bool:
@@ -161,11 +167,11 @@ class _View:
     def _lag(self, agent: str) -> Iterator[str]:
         view = self.agents.get(f"{agent}/{self.task.priority}")
         if view is not None and view.lag > 0:
-            yield f"{agent} reads what was sent {format_duration(view.lag)} ago"
+            yield f"{agent} now reads requests that were sent {format_duration(view.lag)} ago"
 
     def _heard(self, record: StepRecord) -> Iterator[str]:
         if record.heard_at is not None:
-            yield f"last heard of {format_duration(max(0, self.at - record.heard_at))} ago"
+            yield f"last heartbeat {format_duration(max(0, self.at - record.heard_at))} ago"
 
 
 def _agent(record: StepRecord, step: StepPlan | None) -> str:
@@ -179,4 +185,4 @@ def _last_error(record: StepRecord) -> Iterator[str]:
 
 def _looks_again(record: StepRecord, at: int) -> Iterator[str]:
     if record.not_before is not None and record.not_before > at:
-        yield f"it looks again by itself at {clock_time(record.not_before)}"
+        yield f"the next check is at {clock_time(record.not_before)}"

@@ -28,15 +28,16 @@ SUBMITTED, TIME_COME, STARTED, HEARD, FINISHED, SKIPPED, ENDED = (
 """The kinds of entries that come from the record. Entries from the history have the rows' kinds."""
 
 NO_HISTORY = (
-    "A healthy order has no history: of each step the record has the start of its last attempt and "
-    "its end, not when its request was read or its answer was taken."
+    "A healthy order has no history. For each step, the record has the start and the end of "
+    "the last attempt, not when the request was read or the reply accepted."
 )
 ONLY_THE_LAST = (
-    "Of each step the record has only the start of its last attempt; the history has the attempts "
-    "that failed before, not when they began."
+    "For each step, the record has only the start of the last attempt; the history has the "
+    "earlier failed attempts, but not when they began."
 )
 NO_STARTS_BEFORE_UNDO = (
-    "Of a step whose undo was begun, the record has the undo's start in place of its own."
+    "For a step whose undo has begun, the record has the start of the undo instead of the "
+    "start of the step."
 )
 
 
@@ -95,7 +96,7 @@ def _beginnings(task: Task) -> Iterator[Happening]:
     tenant = f" for {task.tenant}" if task.tenant else ""
     yield Happening(task.created_at, SUBMITTED, f"{task.workflow}, {task.priority}{tenant}")
     if task.start_at > task.created_at:
-        yield Happening(task.start_at, TIME_COME, "it may start from here on")
+        yield Happening(task.start_at, TIME_COME, "the task may start")
 
 
 def _of_step(
@@ -106,11 +107,13 @@ def _of_step(
     if record.started_at is not None:
         step = plan.steps.get(name) if plan else None
         agent = agent_words(record, step) or record.agent or (step.agent if step else "its agent")
-        what = "its undo was sent to" if undoes else "its request was sent to"
+        what = "undo request sent to" if undoes else "request sent to"
         said = f"{name}: {what} {agent}"
         yield Happening(record.started_at, STARTED, said, name, _attempt(record))
     if record.under_way and record.heard_at is not None:
-        said = f"{name}: {'waits for a callback' if record.waiting else 'it shows progress'}"
+        said = (
+            f"{name}: {'waits for a callback' if record.waiting else 'the agent reported progress'}"
+        )
         yield Happening(record.heard_at, HEARD, said, name, _attempt(record))
     if record.finished_at is not None and not _is_told(name, record.finished_at, history):
         what, said = _finish(record)

@@ -34,7 +34,7 @@ def why(stack: DeployedStack, order: str) -> tuple[Task | None, Diagnosis]:
     row = stack.tasks.order(order)
     if task is None:
         found = missing(order, row, stack.name)
-        look = f" Look with: {found.next}" if found.next else ""
+        look = f" See: {found.next}" if found.next else ""
         raise NotFound(f"{found.sentence}{look}")
     try:
         plan = plan_of(stack, task)
