@@ -15,7 +15,7 @@ REPORTS := .cache/reports
 # How many orders of random stories `make verify` runs. To try it in little, it takes fewer of them,
 # TEST_ARGS for pytest, MUTANTS="--only NAME" and ENGINE_MUTANTS="--only MODULE"; such a run is no
 # proof, and is written nowhere.
-SOAK_ORDERS ?= 100000
+SOAK_ORDERS ?= 50000
 BEHIND := nice -n 15
 # Each part of `make verify` leaves here what it counted; all passed, docs/verified.json says so.
 VERIFY := $(REPORTS)/verify
@@ -24,7 +24,7 @@ JUNIT := -o junit_family=xunit1 --junit-xml
 # A crash at each call is one test that takes minutes, and more on a busy machine.
 PATIENT := -o faulthandler_timeout=7200
 VERIFIED := $(BIN)/python -m tools.verified
-SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 100000,$(SOAK_ORDERS)),SOAK_ORDERS) \
+SMALLER := $(strip $(if $(strip $(TEST_ARGS)),TEST_ARGS) $(if $(filter-out 50000,$(SOAK_ORDERS)),SOAK_ORDERS) \
 	$(if $(strip $(MUTANTS)),MUTANTS) $(if $(strip $(ENGINE_MUTANTS)),ENGINE_MUTANTS))
 
 # pip's own environment and user settings stay in force (mirrors, certificates); only its chatter goes.
