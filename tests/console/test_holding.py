@@ -331,7 +331,7 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
     with at_each_call("sqs.SendMessage", refuse):
         result = operator.types("release", "payment")
     assert result.exit_code == 0
-    assert result.stdout.startswith("Done: payment is released")
+    assert result.stdout.startswith("payment is released")
     assert "Any other task that waits continues by itself within 5 min." in result.stdout
     assert "Not all waiting tasks are woken: sending a message to" in result.stderr
     assert holds_of(operator.world).holds() == []

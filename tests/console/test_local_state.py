@@ -151,7 +151,7 @@ def test_one_whose_bringing_up_was_killed_is_cleared_away_with_its_emulator(
 def test_one_that_is_being_brought_up_is_not_disturbed(tmp_path: Path) -> None:
     instances = Instances(tmp_path)
     instances.claim(4510)
-    with pytest.raises(ConsoleError, match="being brought up on port 4510 already"):
+    with pytest.raises(ConsoleError, match="is already starting a local AWS on port 4510"):
         instances.claim(4510)
 
 

@@ -95,7 +95,7 @@ def test_two_run_side_by_side_with_builds_of_their_own(project: Path) -> None:
 
 def test_a_second_on_the_same_port_is_refused_and_the_first_lives_on(project: Path) -> None:
     with up(project, Tools()) as local:
-        with pytest.raises(ConsoleError, match=f"runs on port {local.record.port} already"):
+        with pytest.raises(ConsoleError, match=f"already runs on port {local.record.port}"):
             up(project, Tools(), port=local.record.port)
         assert is_healthy(local.record)
 
@@ -141,7 +141,9 @@ def test_a_failed_deployment_without_a_stack_says_sams_error(project: Path) -> N
 
 def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: Path) -> None:
     said = "Collecting x\nERROR: No matching distribution found for x\n"
-    with pytest.raises(ConsoleError, match="pip said: ERROR: No matching distribution found for x"):
+    with pytest.raises(
+        ConsoleError, match="Output of pip: ERROR: No matching distribution found for x"
+    ):
         up(project, Tools(failing={"pip": said}))
     assert_nothing_is_left(project)
     tools = Tools()
@@ -152,7 +154,7 @@ def test_a_failed_installation_says_pips_last_line_and_is_tried_again(project: P
 def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
     said = "The virtual environment was not created: ensurepip is not available"
     with pytest.raises(
-        ConsoleError, match=r"python3-venv for it\. It said: The virtual environment"
+        ConsoleError, match=r"python3-venv for it\. Output: The virtual environment"
     ):
         up(project, Tools(failing={"venv": said}))
     assert_nothing_is_left(project)
@@ -160,7 +162,7 @@ def test_a_python_without_venv_is_one_sentence(project: Path) -> None:
 
 def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: Path) -> None:
     tools = Tools(emulator_start="sys.exit('no room left')")
-    with pytest.raises(ConsoleError, match="The emulator ended as it started: no room left"):
+    with pytest.raises(ConsoleError, match="The emulator ended during its start: no room left"):
         up(project, tools)
     assert_nothing_is_left(project)
 

@@ -69,7 +69,9 @@ def test_what_cannot_be_sent_is_a_sentence(world: Stack, tmp_path: Path) -> None
     assert "cannot be read: Is a directory" in sentence(roundsman("submit", str(tmp_path)))
     assert "is not UTF-8 text" in sentence(roundsman("submit", str(binary)))
     assert sentence(roundsman("submit", "-")).startswith("Standard input is empty")
-    assert "SQS takes 1048576" in sentence(roundsman("submit", "-", typed="x" * 1_048_577))
+    assert "SQS accepts at most 1048576" in sentence(
+        roundsman("submit", "-", typed="x" * 1_048_577)
+    )
 
 
 def test_tasks_are_listed_by_state_and_those_that_need_a_person_come_first(world: Stack) -> None:
