@@ -132,7 +132,9 @@ STORES = (
         file="layers/core/roundsman/supervisor/shard_leases.py",
         old=("        if lease.held_by_another(self._owner, now):\n            return False\n"),
         new="",
-        tests=("tests/unit/supervisor/test_shard_leases.py::test_what_another_is_in_is_left_to_it",),
+        tests=(
+            "tests/unit/supervisor/test_shard_leases.py::test_what_another_is_in_is_left_to_it",
+        ),
         why="supervisors ignore each other",
     ),
     Mutant(
