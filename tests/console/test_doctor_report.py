@@ -54,8 +54,7 @@ def test_what_could_not_be_looked_at_is_no_clean_bill_of_health() -> None:
     assert not refused.well
     assert printed(refused) == [
         "not checked: alarms: AWS refused it.",
-        "Checked 7 open and 0 archived tasks. Nothing is wrong in what could be",
-        "checked.",
+        "Checked 7 open and 0 archived tasks. Nothing is wrong in what could be checked.",
     ]
     lacking = Report(LOOKED, (), [Unseen("alarms", "the stack lists none", lacking=True)])
     assert lacking.well

@@ -179,7 +179,7 @@ PARTIAL = {"alerts", "doctor", "export"}
     ("answer", "said"),
     [
         (refuse, "AWS refused ThatCall with these credentials: User: arn:aws:iam::1:user/amy is"),
-        (throttle, "AWS is throttling ThatCall: try again in a moment"),
+        (throttle, "AWS is throttling ThatCall. Try again in a moment"),
     ],
 )
 def test_where_the_tables_and_queues_say_no_each_verb_tells_which_call(
