@@ -87,8 +87,9 @@ def test_no_rule_raises_whatever_a_resource_has_in_place_of_a_property(
     }
     for name in forms.values():
         for *above, last in paths(mapping_of(resources[name])["Properties"]):
-            template = deepcopy(other.template)
-            mapping = part(mapping_of(part(template, "Resources")[name]), "Properties")
+            changed = mapping_of(deepcopy(resources[name]))
+            template = {**other.template, "Resources": {**resources, name: changed}}
+            mapping = part(changed, "Properties")
             for key in above:
                 mapping = part(mapping, key)
             mapping[last] = value
