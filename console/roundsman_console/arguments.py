@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from roundsman.inspector.operate.commands import LONGEST_EXTENSION
+from roundsman.inspector.operate.commands import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
 
@@ -19,8 +19,6 @@ StackOption = Annotated[
     typer.Option("--stack", help="The stack's name; the one in samconfig.toml by default."),
 ]
 
-LONGEST_REASON = 500  # characters; the reason is stored in the task's record and shown in lists
-LONGEST_NAME = 100
 
 _UNITS = {"d": 86_400, "h": 3_600, "m": 60, "s": 1}
 _DURATION = re.compile(r"(?:(\d{1,8})d)?(?:(\d{1,8})h)?(?:(\d{1,8})m)?(?:(\d{1,8})s)?", re.ASCII)

@@ -14,7 +14,8 @@ from roundsman.inspector import (
     TaskState,
     sentence_of,
 )
-from tests.console.operators import DECLINED, Operator, in_retry
+from roundsman.inspector.dead_letters.resend import resend_all
+from tests.console.operators import DECLINED, Operator, in_retry, let_go_is_seen_at_once
 from tests.moto.orders import order
 
 
@@ -140,3 +141,43 @@ def test_every_error_has_a_sentence() -> None:
     caused.__cause__ = NoCredentialsError()
     assert sentence_of(caused).startswith("No AWS credentials are set")
     assert sentence_of(caused).endswith("(reading tasks: NoCredentialsError).")
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 9, 7 * 24 * 3600 + 1, 1_800_000])
+def test_a_hold_outside_its_limits_is_refused(inspector: Inspector, seconds: int) -> None:
+    with pytest.raises(InvalidArgument, match="A hold lasts 10 to 604800 seconds"):
+        inspector.hold("payment", seconds, by="amy", reason="try")
+    assert not any(agent.holds for agent in inspector.agents())
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "said"),
+    [
+        ("", "try", "by is empty"),
+        ("amy", " ", "reason is empty"),
+        ("a" * 101, "try", "by has 101 characters"),
+        ("amy", "x" * 501, "reason has 501 characters"),
+    ],
+)
+def test_a_command_needs_a_sender_and_a_reason(
+    inspector: Inspector, by: str, reason: str, said: str
+) -> None:
+    with pytest.raises(InvalidArgument, match=said):
+        inspector.undo("ord-1", by=by, reason=reason)
+    with pytest.raises(InvalidArgument, match=said):
+        inspector.hold("payment", 60, by=by, reason=reason)
+
+
+def test_without_an_event_reader_no_rejected_event_is_sent_again(operator: Operator) -> None:
+    world = operator.world
+    world.send("SubmissionQueue", '{"orderId": "ord-1"}')
+    world.run()
+    stack = Inspector.of_stack("roundsman").stack
+    asked: list[str] = []
+    with let_go_is_seen_at_once(world):
+        result = resend_all(stack, 10, confirm=asked.append)
+    assert (result.looked, result.sent, result.left, asked) == (1, [], 1, [])
+    with let_go_is_seen_at_once(world):
+        refused = operator.types("rejected", "resend", "--all", "--yes")
+    assert refused.exit_code == 0
+    assert "0 sent, 1 left" in refused.stdout

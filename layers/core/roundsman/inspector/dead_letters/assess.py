@@ -10,6 +10,7 @@ from enum import StrEnum
 from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
 from roundsman.inspector.dead_letters.queues import MessageKind, Source
+from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.event_reader import AcceptedEvent
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.events import Outcome
@@ -97,6 +98,8 @@ def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
         return Judged(f"no {source.kind}", Verdict.REJECTED, f"{first}{also}", invalid.problems)
     except UnreadableRecord as error:
         return Judged(f"{source.kind} of {error.record}", Verdict.FAILS, str(error))
+    except InspectorError:  # the stack lacks an output
+        raise
     except RoundsmanError as error:
         return Judged(f"{source.kind}", Verdict.FAILS, str(error))
 

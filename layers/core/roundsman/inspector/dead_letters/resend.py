@@ -9,7 +9,7 @@ from roundsman.aws.clock import now
 from roundsman.inspector.dead_letters.assess import Judged, Verdict, judge, order_of
 from roundsman.inspector.dead_letters.correct import corrected
 from roundsman.inspector.dead_letters.peek import WHILE_ASKED, QueuePeek
-from roundsman.inspector.dead_letters.queues import Source, counts, sources
+from roundsman.inspector.dead_letters.queues import MessageKind, Source, counts, sources
 from roundsman.inspector.dead_letters.rejections import Rejection, problem_documents, read_rejection
 from roundsman.inspector.dead_letters.send import send_again
 from roundsman.inspector.documents.dead_letters import ResendDocument, ResentDocument
@@ -64,9 +64,12 @@ def resend(
     `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
     again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
     in between, it is in both queues, and takes effect once. Raises InspectorError if the message
-    did not come from a queue of this stack, and InvalidArgument if a correction cannot be made.
+    did not come from a queue of this stack, or if it is an event and the stack has no event reader
+    (unless `anyway` is set), and InvalidArgument if a correction cannot be made.
     """
     source = _source_of(stack, rejection)
+    if not anyway:
+        _check_readable(stack, source)
     body = corrected(rejection.body, whole=whole, sets=sets or (), removes=removes or ())
     judged = judge(stack, source, body, now())
     if judged.verdict is Verdict.REJECTED and not anyway:
@@ -74,6 +77,18 @@ def resend(
     new_id = send_again(stack.sqs, source.url, body)
     look.delete(rejection.letter)
     return Resent(rejection, source, body, judged, new_id)
+
+
+def _is_readable(stack: DeployedStack, source: Source) -> bool:
+    """Whether it can be known here if the queue's function would accept a message."""
+    return source.kind is not MessageKind.ORDER or stack.event_reader is not None
+
+
+def _check_readable(stack: DeployedStack, source: Source) -> None:
+    if not _is_readable(stack, source):
+        raise InspectorError(
+            "Whether submission would accept the event is not known without an event reader."
+        )
 
 
 def resent_document(tried: Sequence[Resent], *, left: int) -> ResendDocument:
@@ -135,8 +150,9 @@ def resend_all(
 ) -> ResendResult:
     """Send every message that would now be accepted without corrections.
 
-    At most `limit` messages are read. `confirm` is called with a question before the first message
-    is sent; it raises an exception to send nothing.
+    At most `limit` messages are read. Events are left if the stack has no event reader. `confirm`
+    is called with a question before the first message is sent; it raises an exception to send
+    nothing.
     """
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # raises if a look could move messages
@@ -147,7 +163,7 @@ def resend_all(
             judged = [
                 (one, judge(stack, known[one.queue], one.body, now()))
                 for one in map(read_rejection, letters[:limit])
-                if one.queue in known
+                if one.queue in known and _is_readable(stack, known[one.queue])
             ]
         takeable = [one for one, said in judged if said.verdict is not Verdict.REJECTED]
         result = ResendResult(looked=len(letters[:limit]), more=len(letters) > limit)

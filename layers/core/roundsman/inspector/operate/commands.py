@@ -17,7 +17,7 @@ from roundsman.engine.machine import decide
 from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import CommandDocument
-from roundsman.inspector.errors import InspectorError, Unconfirmed, aws_sentence
+from roundsman.inspector.errors import InspectorError, InvalidArgument, Unconfirmed, aws_sentence
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
@@ -37,6 +37,12 @@ from roundsman.wire.limits import wire_text
 
 LONGEST_EXTENSION = wire_commands.LONGEST_EXTENSION
 """The maximum number of seconds by which one command `extend` moves a time."""
+
+LONGEST_REASON = 500
+"""Characters; the reason is stored in the task's record and shown in lists."""
+
+LONGEST_NAME = 100
+"""Characters."""
 
 REFUSED_ROW = "refused"
 
@@ -105,10 +111,12 @@ def send_command(
     """Check and send the command, and wait at most `wait` seconds for its outcome.
 
     `confirm` is called with the question of `spec`, if it has one, before the command is sent; it
-    raises an exception to send nothing. If `wait` is 0, the outcome is SENT. Raises NotFound if
+    raises an exception to send nothing. If `wait` is 0, the outcome is SENT. Raises InvalidArgument
+    if `by` or `reason` is empty or too long, NotFound if
     there is no such task, InspectorError if the workflow has no such step, and Unconfirmed if the
     outcome of a sent command cannot be read.
     """
+    check_sender(by, reason)
     task, plan = find_task(stack, spec.order)
     _check_names(plan, spec.steps)
     event = spec.event(CommandSource(f"c-{secrets.token_hex(8)}", by, reason, task.version))
@@ -118,6 +126,15 @@ def send_command(
     if spec.question is not None and confirm is not None:
         confirm(spec.question(task))
     return _send_and_wait(stack, task, event, wait)
+
+
+def check_sender(by: str, reason: str) -> None:
+    """Raise InvalidArgument if the name of the sender or the reason is empty or too long."""
+    for what, text, most in (("by", by, LONGEST_NAME), ("reason", reason, LONGEST_REASON)):
+        if not text.strip():
+            raise InvalidArgument(f"{what} is empty.")
+        if len(text) > most:
+            raise InvalidArgument(f"{what} has {len(text)} characters; at most {most} are allowed.")
 
 
 def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:

@@ -14,7 +14,8 @@ from roundsman.inspector.documents.agents import (
     AgentReleasedDocument,
     HoldDocument,
 )
-from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.errors import InspectorError, InvalidArgument
+from roundsman.inspector.operate.commands import check_sender
 from roundsman.inspector.operate.hold_alerts import tell_held, tell_released
 from roundsman.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
 from roundsman.inspector.read.agents import AgentNow, find_agent
@@ -96,8 +97,14 @@ def hold_agent(
 ) -> HoldResult:
     """Put the agent on hold for `seconds` from now, and alert the other operators.
 
-    Raises TryAgain or CallRefused if the hold cannot be stored.
+    Raises InvalidArgument if `seconds` is not from SHORTEST_HOLD to LONGEST_HOLD, or if the name or
+    the reason is empty or too long; TryAgain or CallRefused if the hold cannot be stored.
     """
+    if not SHORTEST_HOLD <= seconds <= LONGEST_HOLD:
+        raise InvalidArgument(
+            f"A hold lasts {SHORTEST_HOLD} to {LONGEST_HOLD} seconds, not {seconds}."
+        )
+    check_sender(by, reason)
     at = now()
     hold = Hold(agent.name, OPERATOR, at, at + seconds * SECOND, wire_text(reason), wire_text(by))
     stack.holds.hold(hold)
@@ -140,6 +147,8 @@ def wake_after(
 
     try:
         return wake(stack, release.agent.name, first, tell), None
+    except InspectorError:
+        raise
     except (RoundsmanError, KeyboardInterrupt) as error:
         return reached, str(error)
 
