@@ -98,6 +98,7 @@ SHAPES: dict[str, list[Step]] = {
 WAYS = ("done", "unavailable", "answer lost", "refused")
 
 
+@pytest.mark.verify
 @pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("asked", ["nothing", "undo", "cancel"])
 def test_every_way_that_two_steps_can_go_with_a_copy_of_each_request_delivered_last(
