@@ -7,7 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from roundsman.agents.callbacks import callback_token
-from roundsman.client import Client, ClientError
+from roundsman.client import Client, InvalidCall
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.errors import PermanentError
@@ -94,7 +94,7 @@ def test_an_application_answers_with_the_client(operator: Operator) -> None:
 def test_an_application_reports_a_failure_with_the_client(operator: Operator) -> None:
     token = waits_for_approval(operator)
     client = Client.of_stack("roundsman")
-    with pytest.raises(ClientError, match="The result cannot be sent"):
+    with pytest.raises(InvalidCall, match="The result cannot be sent"):
         client.answer(token, "x" * 100_000)
     client.fail(token, PermanentError("Refused", "by the approver"))
     operator.world.run()
@@ -108,7 +108,7 @@ def test_an_answer_to_an_agent_that_the_stack_does_not_have_is_refused(operator:
     token = waits_for_approval(operator)
     outputs = dict(operator.world.stack.outputs)
     del outputs["PaymentReplyQueueUrl"]
-    with pytest.raises(ClientError, match="no reply queue of the agent 'payment'"):
+    with pytest.raises(InvalidCall, match="no reply queue of the agent 'payment'"):
         Client(outputs).answer(token, {})
 
 

@@ -2,11 +2,12 @@
 
 from typing import cast
 
+import boto3
 import pytest
 
-from roundsman.client import CallRefused, Client, ClientError, OrderStatus, TryAgain
+from roundsman.client import CallRefused, Client, InvalidCall, OrderStatus, TryAgain
 from roundsman.errors import InvalidToken, PermanentError
-from roundsman.model.json import Json
+from roundsman.model.json import Json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.testing.stack import AwsFault, InjectedFault, Stack
 from tests.moto.orders import ALL_EFFECTS, order
@@ -65,21 +66,50 @@ def test_the_reason_of_a_failure_is_told(world: Stack, client: Client) -> None:
         ({"orderId": 7}, "orderId must be"),
         ({"orderId": "ord-1", "at": object()}, "is not JSON"),
         ({"orderId": "ord-1", "total": float("nan")}, "is not JSON"),
-        ({"orderId": "ord-1", "note": "x" * 1_048_576}, "SQS takes"),
+        ({"orderId": "ord-1", "note": "x" * 1_048_576}, "SQS accepts"),
     ],
 )
 def test_an_event_that_cannot_be_sent_is_refused_before_anything_is_sent(
     world: Stack, client: Client, event: dict[str, Json], said: str
 ) -> None:
-    with pytest.raises(ClientError, match=said):
+    with pytest.raises(InvalidCall, match=said):
         client.submit(event)
     assert not world.bodies(world.stack.outputs["SubmissionQueueUrl"])
 
 
+def test_an_event_may_contain_characters_that_sqs_refuses(world: Stack, client: Client) -> None:
+    client.submit(event("ord-1") | {"note": "\uffff"})
+    (body,) = world.bodies(world.stack.outputs["SubmissionQueueUrl"])
+    assert "\uffff" not in body
+    assert parse_json(body) == event("ord-1") | {"note": "\uffff"}
+
+
+def test_a_reason_that_submission_would_reject_is_refused(world: Stack, client: Client) -> None:
+    client.cancel("ord-1", reason="x" * 500)
+    with pytest.raises(InvalidCall, match="The reason has 501 characters; it may have at most 500"):
+        client.cancel("ord-1", reason="x" * 501)
+    assert len(world.bodies(world.stack.outputs["SubmissionQueueUrl"])) == 1
+
+
+def test_a_configuration_that_boto3_refuses_is_an_error_of_the_client(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    outputs = {"SubmissionQueueUrl": "https://queue", "TasksTableName": "tasks"}
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "nowhere")
+    for call in (lambda: Client.of_stack("s"), lambda: Client(outputs).status("ord-1")):
+        with pytest.raises(InvalidCall, match="Invalid endpoint"):
+            call()
+    monkeypatch.delenv("AWS_ENDPOINT_URL")
+    monkeypatch.setenv("AWS_PROFILE", "no-such-profile")
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)
+    with pytest.raises(CallRefused, match="ProfileNotFound"):
+        Client(outputs).cancel("ord-1")
+
+
 def test_a_status_or_a_cancellation_of_no_order_id_is_refused(client: Client) -> None:
-    with pytest.raises(ClientError, match="orderId must be"):
+    with pytest.raises(InvalidCall, match="orderId must be"):
         client.status("")
-    with pytest.raises(ClientError, match="orderId must be"):
+    with pytest.raises(InvalidCall, match="orderId must be"):
         client.cancel("no spaces")
 
 
@@ -92,14 +122,14 @@ def test_a_text_that_is_no_token_answers_nothing(client: Client) -> None:
 
 def test_a_stack_that_does_not_exist_is_named(client: Client) -> None:
     assert client.outputs
-    with pytest.raises(ClientError, match="There is no stack elsewhere"):
+    with pytest.raises(InvalidCall, match="There is no stack elsewhere"):
         Client.of_stack("elsewhere")
 
 
 def test_an_output_that_is_missing_is_named() -> None:
-    with pytest.raises(ClientError, match="has no output SubmissionQueueUrl"):
+    with pytest.raises(InvalidCall, match="outputs have no SubmissionQueueUrl"):
         Client({}).submit({"orderId": "ord-1"})
-    with pytest.raises(ClientError, match="has no output TasksTableName"):
+    with pytest.raises(InvalidCall, match="outputs have no TasksTableName"):
         Client({}).status("ord-1")
 
 

@@ -6,10 +6,11 @@
 
 The client sends messages to the stack's queues, and reads its tables; it stores nothing itself.
 What it needs is the right to send to the SubmissionQueue (to submit and cancel), to send to an
-agent's reply queue (to answer), and to read TasksTable and OrdersTable (for a status).
+agent's reply queue (to answer), and to read TasksTable (for a status).
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,7 +22,16 @@ from roundsman.aws.clock import now
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.errors import aws_errors
 from roundsman.aws.outputs import describe_stack, reply_queue_of
-from roundsman.errors import CallRefused, PermanentError, RoundsmanError, TransientError, TryAgain
+from roundsman.errors import (
+    CallRefused,
+    InvalidToken,
+    PermanentError,
+    RoundsmanError,
+    SchemaTooNew,
+    TransientError,
+    TryAgain,
+    UnreadableRecord,
+)
 from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
@@ -31,11 +41,27 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_sqs import SQSClient
 
-__all__ = ["CallRefused", "Client", "ClientError", "OrderStatus", "TryAgain"]
+__all__ = [
+    "CallRefused",
+    "Client",
+    "InvalidCall",
+    "InvalidToken",
+    "OrderStatus",
+    "PermanentError",
+    "SchemaTooNew",
+    "TransientError",
+    "TryAgain",
+    "UnreadableRecord",
+]
+
+LONGEST_REASON = 500  # characters of a cancellation's reason
 
 
-class ClientError(RoundsmanError):
-    """A call that cannot be made as asked: the message says why. Nothing was sent."""
+class InvalidCall(RoundsmanError):
+    """A call that cannot be made with these arguments or this configuration. Nothing was sent.
+
+    The message says why.
+    """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,13 +110,13 @@ class Client:
     def of_stack(cls, name: str) -> "Client":
         """Return a client of the stack with this name, in the account and region in force.
 
-        Raises ClientError if there is no such stack, and TryAgain or CallRefused if CloudFormation
+        Raises InvalidCall if there is no such stack, and TryAgain or CallRefused if CloudFormation
         cannot be asked.
         """
-        with aws_errors(f"reading the outputs of {name}"):
+        with _aws_errors(f"reading the outputs of {name}"):
             found = describe_stack(boto3.client("cloudformation", config=CONFIG), name)
         if found is None:
-            raise ClientError(f"There is no stack {name} in this account and region.")
+            raise InvalidCall(f"There is no stack {name} in this account and region.")
         return cls(found.outputs)
 
     def submit(self, event: Mapping[str, Json]) -> str:
@@ -98,28 +124,28 @@ class Client:
 
         The event is described in docs/reference/messages.md. Submission validates it: an event that
         is invalid for its workflow goes to the RejectedQueue. An event that is sent twice is
-        submitted once. Raises ClientError if the event has no usable `orderId`, is not JSON or is
+        submitted once. Raises InvalidCall if the event has no usable `orderId`, is not JSON or is
         too large for SQS; TryAgain if it may not have been sent; CallRefused if AWS refuses it.
         """
-        order_id = event.get("orderId")
-        if not isinstance(order_id, str) or not TASK_ID.fullmatch(order_id):
-            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        order_id = _checked_id(event.get("orderId"))
         try:
             body = canonical_json(event)
             parse_json(body)
         except (TypeError, ValueError, RecursionError) as error:
-            raise ClientError(f"The event of {order_id} is not JSON: {error}.") from error
-        self.submit_text(body)
+            raise InvalidCall(
+                f"The event of {order_id} is not JSON: {str(error).rstrip('.')}."
+            ) from error
+        self.submit_text(wire_text(body))
         return order_id
 
     def submit_text(self, body: str) -> str:
         """Send a text to the SubmissionQueue as it is, and return the message id.
 
-        Raises as `submit`, and ClientError for a text that is empty or too large for SQS.
+        Raises as `submit`, and InvalidCall for a text that is empty or too large for SQS.
         """
         size = len(body.encode("utf-8", "surrogatepass"))
         if not body.strip() or size > MESSAGE_LIMIT:
-            raise ClientError(f"The event has {size} bytes; SQS takes 1 to {MESSAGE_LIMIT}.")
+            raise InvalidCall(f"The event has {size} bytes; SQS accepts 1 to {MESSAGE_LIMIT}.")
         return self._send(self._output("SubmissionQueueUrl"), body, "sending the order event")
 
     def cancel(self, order_id: str, *, reason: str = "", undo: bool = True) -> None:
@@ -127,10 +153,13 @@ class Client:
 
         If `undo` is true, every effect that may have happened is undone first. The reason (at most
         500 characters) is shown in the task's history, so it must not name a customer. Raises
-        ClientError if the order id is invalid, TryAgain and CallRefused.
+        InvalidCall if the order id is invalid or the reason is too long, TryAgain and CallRefused.
         """
-        if not TASK_ID.fullmatch(order_id):
-            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        _checked_id(order_id)
+        if len(reason) > LONGEST_REASON:
+            raise InvalidCall(
+                f"The reason has {len(reason)} characters; it may have at most {LONGEST_REASON}."
+            )
         asked: dict[str, Json] = {"undo": undo} | ({"reason": reason} if reason else {})
         body = canonical_json({"orderId": order_id, "cancel": asked})
         self._send(self._output("SubmissionQueueUrl"), wire_text(body), "sending the cancellation")
@@ -138,20 +167,20 @@ class Client:
     def answer(self, token: str, result: Json = None) -> None:
         """Answer a callback: the step that waits for it is done, with this result.
 
-        Answering twice is harmless. Raises InvalidToken, ClientError if the result is not JSON or
+        Answering twice is harmless. Raises InvalidToken, InvalidCall if the result is not JSON or
         the stack has no such agent, TryAgain and CallRefused.
         """
         try:
             body = succeeded_reply(token, result, clock=now)
         except ValueError as error:
-            raise ClientError(f"The result cannot be sent: {error}.") from error
+            raise InvalidCall(f"The result cannot be sent: {str(error).rstrip('.')}.") from error
         self._reply(body)
 
     def fail(self, token: str, error: PermanentError | TransientError) -> None:
         """Answer a callback: the step that waits for it has failed.
 
         After a PermanentError the step fails for good; after a TransientError it is retried.
-        Raises InvalidToken, ClientError if the stack has no such agent, TryAgain and CallRefused.
+        Raises InvalidToken, InvalidCall if the stack has no such agent, TryAgain and CallRefused.
         """
         self._reply(failed_reply(token, error, clock=now))
 
@@ -159,11 +188,11 @@ class Client:
         """Return the state of the order; None if it has no task.
 
         An order has no task until submission has read its event, if its event was rejected, and
-        after its retention is over. Raises ClientError if the order id is invalid, TryAgain,
-        CallRefused, and UnreadableRecord if this release cannot read the record.
+        after its retention is over. Raises InvalidCall if the order id is invalid, TryAgain,
+        CallRefused, SchemaTooNew if a newer release wrote the record, and UnreadableRecord if it is
+        not a task.
         """
-        if not TASK_ID.fullmatch(order_id):
-            raise ClientError("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        _checked_id(order_id)
         task = self._store().load(order_id, now())
         if task is None:
             return None
@@ -183,18 +212,19 @@ class Client:
         agent = read_reply(body).agent
         queue = reply_queue_of(self.outputs, agent)
         if queue is None:
-            raise ClientError(f"The stack has no reply queue of the agent {agent[:50]!r}.")
+            raise InvalidCall(f"The stack has no reply queue of the agent {agent[:50]!r}.")
         self._send(queue, wire_text(body), "sending the answer")
 
     def _send(self, queue: str, body: str, doing: str) -> str:
-        if self._sqs is None:
-            self._sqs = boto3.client("sqs", config=CONFIG)
-        with aws_errors(doing):
+        with _aws_errors(doing):
+            if self._sqs is None:
+                self._sqs = boto3.client("sqs", config=CONFIG)
             return self._sqs.send_message(QueueUrl=queue, MessageBody=body)["MessageId"]
 
     def _store(self) -> DynamoStore:
         if self._dynamodb is None:
-            self._dynamodb = boto3.client("dynamodb", config=CONFIG)
+            with _aws_errors("connecting to DynamoDB"):
+                self._dynamodb = boto3.client("dynamodb", config=CONFIG)
         return DynamoStore(
             self._dynamodb,
             tasks_table=self._output("TasksTableName"),
@@ -206,4 +236,26 @@ class Client:
         try:
             return self.outputs[name]
         except KeyError:
-            raise ClientError(f"The stack has no output {name}: is it Roundsman's?") from None
+            raise InvalidCall(
+                f"The outputs have no {name}. Are they the outputs of a stack of Roundsman?"
+            ) from None
+
+
+def _checked_id(order_id: object) -> str:
+    """Return the order id. Raises InvalidCall if it is not one."""
+    if not isinstance(order_id, str) or not TASK_ID.fullmatch(order_id):
+        raise InvalidCall("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+    return order_id
+
+
+@contextmanager
+def _aws_errors(doing: str) -> Iterator[None]:
+    """Translate errors as `aws_errors`, and an invalid endpoint or region to InvalidCall.
+
+    boto3 raises ValueError for an endpoint that is not a URL.
+    """
+    with aws_errors(doing):
+        try:
+            yield
+        except ValueError as error:
+            raise InvalidCall(f"{doing}: {str(error).rstrip('.')}.") from error

@@ -91,7 +91,7 @@ def _caused(error: RoundsmanError) -> str:
         case ResponseParserError():
             return f"{_NOT_AWS.removesuffix('.')} ({error})."
         case _:
-            return f"{error}."
+            return f"{str(error).removesuffix('.')}."
 
 
 def aws_sentence(error: ClientError | BotoCoreError) -> str:
