@@ -135,7 +135,7 @@ class Client:
             raise InvalidCall(
                 f"The event of {order_id} is not JSON: {str(error).rstrip('.')}."
             ) from error
-        self.submit_text(wire_text(body))
+        self.submit_text(body)
         return order_id
 
     def submit_text(self, body: str) -> str:
