@@ -7,26 +7,21 @@ from itertools import pairwise
 import pytest
 
 from roundsman.errors import InvalidMessage
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.testing.remote_services.fault_rules import read_rules
 from roundsman_console.demo.scenario import CASES, DemoOrder, fault_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
-from workflows.cancel import CancelEvent
-from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 
-def read(event: str) -> OrderEvent | CancelEvent:
-    return read_event(
-        sent_of(event).body,
-        now=1_700_000_000_000,
-        workflows=WORKFLOWS,
-        reply_queue_problem=lambda _: None,
-    )
+def read(event: str) -> NewOrder | CancelAsked:
+    return EventReader(WORKFLOWS).read(sent_of(event).body, 1_700_000_000_000, lambda _: None)
 
 
-def order(event: str) -> OrderEvent:
+def order(event: str) -> NewOrder:
     found = read(event)
-    assert isinstance(found, OrderEvent)
+    assert isinstance(found, NewOrder)
     return found
 
 
@@ -41,12 +36,12 @@ def test_each_file_holds_the_order_that_its_case_names(case: DemoOrder) -> None:
 
 @pytest.mark.parametrize("case", [c for c in CASES if c.makes_a_task], ids=lambda case: case.event)
 def test_the_orders_that_make_a_task_are_valid(case: DemoOrder) -> None:
-    assert order(case.event).workflow.name == "order_fulfilment"
+    assert order(case.event).plan.workflow == "order_fulfilment"
 
 
 def test_the_cancellation_takes_back_an_order_that_still_waits() -> None:
     cancel = read("cancel.json")
-    assert isinstance(cancel, CancelEvent)
+    assert isinstance(cancel, CancelAsked)
     later = order("later.json")
     assert cancel.order_id == later.order_id
     # Long enough to be cancelled in, and shorter than what the demo takes anyway: the Start that

@@ -5,8 +5,8 @@ import json
 
 from roundsman.errors import RejectedOrder
 from roundsman.model.json import Json
-from workflows.cancel import CancelEvent
-from workflows.orders import OrderEvent, read_event
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import CancelAsked, NewOrder
 from workflows.registry import WORKFLOWS
 
 NOW = 1_790_000_000_000  # 2026-09-21T14:13:20Z
@@ -56,16 +56,19 @@ def reply_queue_problem(url: str) -> str | None:
     return None if url == REPLY_QUEUE else "is not a reply queue of this stack"
 
 
-def read_any(event: object) -> OrderEvent | CancelEvent:
+EVENTS = EventReader(WORKFLOWS)
+
+
+def read_any(event: object) -> NewOrder | CancelAsked:
     """Read an event given as JSON, or as the text that it is."""
     body = event if isinstance(event, str) else json.dumps(event)
-    return read_event(body, now=NOW, workflows=WORKFLOWS, reply_queue_problem=reply_queue_problem)
+    return EVENTS.read(body, NOW, reply_queue_problem)
 
 
-def read(event: object) -> OrderEvent:
+def read(event: object) -> NewOrder:
     """Read an event that must be an order, if it is anything."""
     found = read_any(event)
-    assert isinstance(found, OrderEvent)
+    assert isinstance(found, NewOrder)
     return found
 
 

@@ -4,7 +4,6 @@ from datetime import timedelta
 
 import pytest
 
-from functions.submission.app import read
 from roundsman.agents.agent import Agent
 from roundsman.agents.request import StepRequest
 from roundsman.aws.dynamodb.codec import task_item
@@ -78,7 +77,7 @@ STRANGE_IDS = ["ord/1", "ord\n1", "ord 1", "or\u010f-1", "\u6ce8\u6587", "", "a"
 def test_an_order_whose_id_fits_in_no_header_or_subject_is_put_aside_with_the_reason(
     order_id: str,
 ) -> None:
-    world = World(order_fulfilment, read=read)
+    world = World(order_fulfilment)
     world.submit(changed("orderId", order_id))
     world.run()
     [aside] = world.post.put_aside

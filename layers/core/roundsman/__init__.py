@@ -16,10 +16,13 @@ if TYPE_CHECKING:
     from roundsman.errors import (
         Busy,
         DefinitionError,
+        InvalidInput,
         PermanentError,
+        Problem,
         RoundsmanError,
         TransientError,
     )
+    from roundsman.model.input_types import Items, Masked, Pattern, Range, Text, read_input
     from roundsman.model.json import Json
     from roundsman.model.workflow import (
         Archive,
@@ -41,17 +44,25 @@ _HOMES = {
     "DefinitionError": "roundsman.errors",
     "DidNotHappen": "roundsman.agents.outcomes",
     "Happened": "roundsman.agents.outcomes",
+    "InvalidInput": "roundsman.errors",
+    "Items": "roundsman.model.input_types",
     "Json": "roundsman.model.json",
+    "Masked": "roundsman.model.input_types",
+    "Pattern": "roundsman.model.input_types",
     "PermanentError": "roundsman.errors",
     "Priority": "roundsman.model.workflow",
+    "Problem": "roundsman.errors",
+    "Range": "roundsman.model.input_types",
     "Retry": "roundsman.model.workflow",
     "RoundsmanError": "roundsman.errors",
     "Step": "roundsman.model.workflow",
     "StepRequest": "roundsman.agents.request",
+    "Text": "roundsman.model.input_types",
     "TransientError": "roundsman.errors",
     "Undo": "roundsman.model.workflow",
     "Wait": "roundsman.model.workflow",
     "Workflow": "roundsman.model.workflow",
+    "read_input": "roundsman.model.input_types",
 }
 
 __all__ = [
@@ -63,17 +74,25 @@ __all__ = [
     "DefinitionError",
     "DidNotHappen",
     "Happened",
+    "InvalidInput",
+    "Items",
     "Json",
+    "Masked",
+    "Pattern",
     "PermanentError",
     "Priority",
+    "Problem",
+    "Range",
     "Retry",
     "RoundsmanError",
     "Step",
     "StepRequest",
+    "Text",
     "TransientError",
     "Undo",
     "Wait",
     "Workflow",
+    "read_input",
 ]
 
 __getattr__ = names_from(__name__, _HOMES)

@@ -81,6 +81,14 @@ class InvalidMessage(RoundsmanError):
         self.problems = tuple(problems)
 
 
+class InvalidInput(InvalidMessage):
+    """An input that its workflow does not accept, with all of its problems.
+
+    Raised by the function of a workflow's `input`, or by `__post_init__` of a dataclass. The
+    problems must not quote a value.
+    """
+
+
 class RejectedOrder(InvalidMessage):
     """An order event that is rejected.
 

@@ -3,6 +3,7 @@
 from datetime import timedelta
 
 from roundsman import Archive, Compensation, Priority, Retry, Step, Undo, Workflow
+from workflows.order import with_total
 
 reserve_stock = Step(
     name="reserve_stock",
@@ -35,6 +36,7 @@ send_confirmation = Step(
 
 order_fulfilment = Workflow(
     name="order_fulfilment",
+    input=with_total,
     steps=(reserve_stock, charge_card, create_shipment, send_confirmation),
     complete_within=timedelta(hours=2),
     on_failure=Undo(),

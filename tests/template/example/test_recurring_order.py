@@ -6,9 +6,10 @@ import re
 import pytest
 
 from roundsman.errors import RejectedOrder
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import NewOrder
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.template.rules.reading import allowed_to, of_type, reference, statements
-from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 PLACEHOLDER = "<aws.scheduler.scheduled-time>"
@@ -36,11 +37,9 @@ def allows(document: Document, parameter: str, value: str) -> bool:
     return len(value) <= most and bool(re.fullmatch(str(found["AllowedPattern"]), value))
 
 
-def submitted(body: str) -> OrderEvent:
-    event = read_event(
-        body, now=1_800_000_000_000, workflows=WORKFLOWS, reply_queue_problem=lambda _: None
-    )
-    assert isinstance(event, OrderEvent)
+def submitted(body: str) -> NewOrder:
+    event = EventReader(WORKFLOWS).read(body, 1_800_000_000_000, lambda _: None)
+    assert isinstance(event, NewOrder)
     return event
 
 

@@ -5,7 +5,6 @@ from collections.abc import Iterator
 
 import pytest
 
-from functions.submission.app import read
 from roundsman import Agent
 from roundsman.testing import TaskState, World
 from roundsman.testing.remote_services import RemoteServices
@@ -35,7 +34,7 @@ def agents() -> list[Agent]:
 
 
 def test_the_example_runs_as_it_is_deployed(services: RemoteServices) -> None:
-    world = World(order_fulfilment, agents=agents(), read=read)
+    world = World(order_fulfilment, agents=agents())
     order_id = world.submit(order("ord-1001"))  # type: ignore[arg-type]  # a test's own shorthand
     world.run()
     assert world.task(order_id).state is TaskState.COMPLETED
@@ -43,7 +42,7 @@ def test_the_example_runs_as_it_is_deployed(services: RemoteServices) -> None:
 
 
 def test_the_example_undoes_at_its_services_what_it_did(services: RemoteServices) -> None:
-    world = World(order_fulfilment, agents=agents(), read=read)
+    world = World(order_fulfilment, agents=agents())
     world.on("create_shipment").refuses("AddressUndeliverable")
     order_id = world.submit(order("ord-1001"))  # type: ignore[arg-type]
     world.run()
@@ -56,7 +55,7 @@ def test_the_example_undoes_at_its_services_what_it_did(services: RemoteServices
 def test_an_answer_that_is_lost_is_asked_for_with_the_example_s_own_probe(
     services: RemoteServices,
 ) -> None:
-    world = World(order_fulfilment, agents=agents(), read=read)
+    world = World(order_fulfilment, agents=agents())
     world.on("charge_card").loses_answer()
     order_id = world.submit(order("ord-1001"))  # type: ignore[arg-type]
     world.run()
@@ -65,7 +64,7 @@ def test_an_answer_that_is_lost_is_asked_for_with_the_example_s_own_probe(
 
 
 def test_an_event_that_the_example_refuses_is_put_aside_with_every_reason() -> None:
-    world = World(order_fulfilment, read=read)
+    world = World(order_fulfilment)
     world.submit({"orderId": "ord-1", "currency": "euro"})
     world.run()
     with pytest.raises(LookupError, match=r"ord-1 was never taken; put aside: .*currency"):
@@ -73,7 +72,7 @@ def test_an_event_that_the_example_refuses_is_put_aside_with_every_reason() -> N
 
 
 def test_an_event_says_its_wishes_itself() -> None:
-    world = World(order_fulfilment, read=read)
+    world = World(order_fulfilment)
     with pytest.raises(ValueError, match="the event itself says the workflow and the wishes"):
         world.submit({"orderId": "ord-1"}, workflow="order_fulfilment")
     event = order("ord-1", workflow="order_fulfilment", retention=60)

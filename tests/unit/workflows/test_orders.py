@@ -25,7 +25,7 @@ def test_a_good_order_is_read_with_its_exact_total() -> None:
 
     assert order.order_id == "ord-1001"
     assert order.content == {**GOOD, "total": "59.70"}
-    assert order.workflow.name == "order_fulfilment"
+    assert order.plan.workflow == "order_fulfilment"
 
 
 def test_the_content_hash_is_of_the_event_without_processing() -> None:

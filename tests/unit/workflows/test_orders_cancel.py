@@ -5,7 +5,7 @@ import json
 import pytest
 
 from tests.support.orders_samples import GOOD, REPLY_QUEUE, changed, problems, read_any, rejected
-from workflows.cancel import CancelEvent
+from roundsman.submission.submission import CancelAsked
 
 
 def cancel(wish: object) -> dict[str, object]:
@@ -28,7 +28,7 @@ def test_an_order_is_cancelled_and_undone_unless_told_otherwise(
 ) -> None:
     found = read_any(cancel(wish))
 
-    assert found == CancelEvent(order_id="ord-1001", undo=undo, reason=reason)
+    assert found == CancelAsked("ord-1001", undo, reason)
 
 
 @pytest.mark.parametrize(

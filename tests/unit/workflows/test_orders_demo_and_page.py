@@ -6,26 +6,23 @@ from pathlib import Path
 
 import pytest
 
+from roundsman.model.input_types import field_names
 from roundsman.model.json import parse_json
+from roundsman.submission.events import CancelEvent, CancelFields
+from roundsman.submission.processing import ProcessingFields
+from roundsman.submission.submission import CancelAsked
 from roundsman.testing.remote_services.fault_rules import read_rules
 from tests.support.orders_samples import read, read_any, rejected
-from workflows.cancel import CancelEvent, CancelSchema, WishSchema
-from workflows.orders import AddressSchema, LineSchema, OrderSchema
-from workflows.processing import ProcessingSchema
+from workflows.order import Address, Line, NewOrder as OrderFields
 
 ROOT = Path(__file__).resolve().parents[3]
 EVENTS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "events").glob("*.json")}
 PAGE = (ROOT / "docs" / "reference" / "messages.md").read_text(encoding="utf-8")
 README = (ROOT / "events" / "README.md").read_text(encoding="utf-8")
-SCHEMAS = (
-    OrderSchema(),
-    LineSchema(),
-    AddressSchema(),
-    ProcessingSchema(),
-    CancelSchema(),
-    WishSchema(),
-)
-FIELDS = [name for schema in SCHEMAS for name in schema.fields]
+FIELDS = [
+    *(name for kind in (OrderFields, Line, Address) for name in field_names(kind)),
+    *(name for kind in (ProcessingFields, CancelEvent, CancelFields) for name in field_names(kind)),
+]
 
 
 def json_block(page: str) -> str:
@@ -72,7 +69,7 @@ def test_the_conflicting_order_takes_the_good_orders_id_for_other_content() -> N
 def test_the_cancellation_cancels_an_order_of_the_demo() -> None:
     found = read_any(EVENTS["cancel.json"])
 
-    assert isinstance(found, CancelEvent)
+    assert isinstance(found, CancelAsked)
     assert found.undo
     assert found.order_id == read(EVENTS["later.json"]).order_id
 

@@ -3,12 +3,15 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
+from roundsman.model.input_types import read_input
 from roundsman.model.json import Json
 from roundsman.model.task import item_place
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +50,14 @@ class StepRequest:
     """When the attempt must end (epoch ms); see `time_left`."""
     clock: Clock = field(repr=False, compare=False)
     show_progress: Callable[[str], None] = field(repr=False, compare=False)
+
+    def input_as(self, kind: type[T]) -> T:
+        """Return the order as a TypedDict or a dataclass.
+
+        Fields that the type does not have are left out. Raises InvalidInput if the order does not
+        have the type, which happens only if the type has changed since the order was accepted.
+        """
+        return read_input(kind, self.input, open_to_more=True)
 
     def time_left(self) -> timedelta:
         """The time left for the work; zero when it is over.

@@ -33,6 +33,8 @@ OF_A_PART = frozenset(
 """Node types in which only the first operand is evaluated over the whole data; the other operands
 are evaluated over the value of the first one."""
 
+VARIABLES = frozenset({"input", "results"})
+
 ORDERINGS = frozenset({"lt", "lte", "gt", "gte"})
 
 JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
@@ -67,6 +69,12 @@ def compile_condition(where: str, expression: object) -> None:
         raise DefinitionError(f"{refused}: {first_line}") from error
     for problem in _misuses(parsed):
         raise DefinitionError(f"{refused}: {problem}")
+    for path in sorted(_paths_read(parsed)):
+        if path[0] not in VARIABLES:
+            raise DefinitionError(
+                f"{where} reads {path[0]!r}, which does not exist: {expression!r}; there are input "
+                "and results"
+            )
 
 
 def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
@@ -144,27 +152,43 @@ def _amount(value: object) -> Decimal | None:
     return amount if amount.is_finite() else None
 
 
+def paths_read(expression: str) -> frozenset[tuple[str, ...]]:
+    """Return the paths of field names that the expression reads: `("input", "total")`.
+
+    Finds only paths that the text of the expression contains and that begin at the whole data. What
+    is read within a list or an object that the expression selects is not found.
+    """
+    return frozenset(_paths_read(_compiled(expression).parsed))
+
+
 def steps_read(expression: str) -> frozenset[str]:
-    """Return the names of the steps whose results the expression reads.
+    """Return the names of the steps whose results the expression reads, such as `results.quote`."""
+    return frozenset(
+        path[1] for path in paths_read(expression) if path[0] == "results" and len(path) > 1
+    )
 
-    Finds only names that the text of the expression contains, such as `results.quote`.
-    """
-    return frozenset(_steps_read(_compiled(expression).parsed))
 
-
-def _steps_read(node: Node) -> Iterator[str]:
-    """Yield `quote` for each `results.quote`, if `results` is a field of the whole data.
-
-    A field `results` of some other value is not a reference to a step.
-    """
+def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
+    """Yield each path of field names that is evaluated over the whole data."""
+    if path := _path(node):
+        yield path
+        return
     children = [child for child in _children(node) if isinstance(child, Mapping)]
     kind = node.get("type")
-    if kind == "subexpression" and [c.get("type") for c in children[:2]] == ["field", "field"]:
-        if children[0].get("value") == "results":
-            yield str(children[1].get("value"))
-    elif kind != "expref":
+    if kind != "expref":
         for child in children[:1] if kind in OF_A_PART else children:
-            yield from _steps_read(child)
+            yield from _paths_read(child)
+
+
+def _path(node: Node) -> tuple[str, ...]:
+    """The names of `input.customer.name`; empty for any other expression."""
+    if node.get("type") == "field":
+        return (str(node.get("value")),)
+    children = [child for child in _children(node) if isinstance(child, Mapping)]
+    if node.get("type") != "subexpression" or len(children) != 2:
+        return ()
+    begin, end = map(_path, children)
+    return (*begin, *end) if begin and len(end) == 1 else ()
 
 
 def _misuses(node: Node) -> Iterator[str]:

@@ -46,7 +46,7 @@ def parse_json(text: str) -> Json:
         )
     except RecursionError as error:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels") from error
-    if text.count("[") + text.count("{") > MAX_DEPTH and _levels(value) > MAX_DEPTH:
+    if text.count("[") + text.count("{") > MAX_DEPTH and levels(value) > MAX_DEPTH:
         raise ValueError(f"nested deeper than {MAX_DEPTH} levels")
     return value
 
@@ -62,14 +62,6 @@ def _finite(text: str) -> float:
     return number
 
 
-def _levels(value: Json) -> int:
-    levels, containers = 0, _containers([value])
-    while containers:
-        levels += 1
-        containers = [inner for found in containers for inner in _containers(found)]
-    return levels
-
-
 def _containers(items: Iterable[Json]) -> list[Iterable[Json]]:
     """Return the arrays and the values of the objects among the items."""
     found = (item.values() if isinstance(item, Mapping) else item for item in items)
@@ -82,6 +74,15 @@ def _object(pairs: list[tuple[str, Json]]) -> dict[str, Json]:
         twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
         raise ValueError(f"the key {twice[:64]!r} appears twice in one object")
     return found
+
+
+def levels(value: Json) -> int:
+    """Return how deep the value is nested: 0 for a text, 1 for a list of texts."""
+    count, containers = 0, _containers([value])
+    while containers:
+        count += 1
+        containers = [inner for found in containers for inner in _containers(found)]
+    return count
 
 
 def size_in_bytes(value: Json) -> int:

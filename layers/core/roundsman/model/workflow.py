@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
 from graphlib import CycleError, TopologicalSorter
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import (
@@ -22,7 +22,10 @@ from roundsman.model.checks import (
     check_tuple,
     check_type,
 )
-from roundsman.model.expressions import compile_condition, steps_read
+from roundsman.model.expressions import compile_condition, paths_read, steps_read
+
+if TYPE_CHECKING:
+    from roundsman.model.input_types import InputFunction
 
 MOST_STEPS = 100  # a task is one item of at most 400 KB, and each decision reads all of it
 DEFAULT_RESULT_LIMIT = 4 * 1024
@@ -240,6 +243,9 @@ class Workflow:
     """How long a task is kept after it ended. Zero, as in asynq: it is removed at once. An archived
     task is kept until a person handles it."""
     priority: Priority = Priority.NORMAL
+    input: "type[object] | InputFunction | None" = field(default=None, repr=False)
+    """What an order must be: a TypedDict, a dataclass, or a function that returns the valid input
+    or raises InvalidInput (see `roundsman.model.input_types`). None: any JSON object."""
     point_of_no_return: Step | None = None
     """Once this step is Processed, a failure always archives the task, whatever the strategy says.
     None: the workflow has no such point."""
@@ -260,6 +266,27 @@ class Workflow:
         point = self.point_of_no_return
         if point is not None and point not in self.steps:
             raise DefinitionError(f"{where}: point_of_no_return must be one of its steps")
+        if self.input is not None:
+            self._check_input(where)
+
+    def _check_input(self, where: str) -> None:
+        # Only an application with typed input loads the module.
+        from roundsman.model.input_types import ENGINE_FIELDS, check_input, has_path, stored_type
+
+        check_input(f"{where}: input", self.input)
+        kind = stored_type(self.input)
+        if kind is None:
+            return
+        for step in self.steps:
+            for what, expression in (("when", step.when), ("for_each", step.for_each)):
+                for root, *path in sorted(paths_read(expression)) if expression else ():
+                    if root != "input" or (path and path[0] in ENGINE_FIELDS):
+                        continue
+                    if not has_path(kind, path):
+                        raise DefinitionError(
+                            f"{where}: {what} of step {step.name!r} reads "
+                            f"input.{'.'.join(path)}, which the input type does not have"
+                        )
 
     def _check_steps(self, where: str) -> None:
         if isinstance(self.steps, list):  # the dataclass is frozen
@@ -304,6 +331,12 @@ class Workflow:
         for step in self.steps:
             if step.for_each is not None:
                 _check_read(where, step, steps_read(step.for_each), listed)
+            for name in sorted(steps_read(step.when) if step.when else ()):
+                if name not in listed:
+                    raise DefinitionError(
+                        f"{where}: when of step {step.name!r} reads the result of {name!r}, which "
+                        "no step is named"
+                    )
 
 
 def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:

@@ -31,10 +31,11 @@ class NewOrder:
     """A validated order: what to store, and how to process it."""
 
     order_id: str
-    content: Json
-    """The order's JSON without `processing`."""
+    content: Json = field(repr=False)  # contains customer data, which must not appear in logs
+    """The order's id and its valid input."""
     content_hash: str
-    """Identifies the event: the same id with another hash is another order."""
+    """Identifies the event: the same id with another hash is another order. It does not depend on
+    key order, white space or `processing`."""
     plan: Plan
     options: ProcessingOptions
 

@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from roundsman import Agent, Workflow
     from roundsman.testing import Faults, Mishaps, World
     from roundsman.testing.stack import Clock, Services, Stack
-    from roundsman.testing.world.application import ReadEvent
 
 INI = "roundsman_template"
 SERVICES_OF_THE_EXAMPLE = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
@@ -50,7 +49,6 @@ class MakeWorld(Protocol):
         supervisors: int = 1,
         interval: timedelta = timedelta(minutes=1),
         skew: "Mapping[str, timedelta] | None" = None,
-        read: "ReadEvent | None" = None,
     ) -> "World":
         """Make a world that runs this workflow, with a stand-in for each agent that is not given.
 
@@ -74,7 +72,6 @@ def roundsman_world() -> MakeWorld:
         supervisors: int = 1,
         interval: timedelta = timedelta(minutes=1),
         skew: "Mapping[str, timedelta] | None" = None,
-        read: "ReadEvent | None" = None,
     ) -> "World":
         from roundsman.testing import Mishaps, World
 
@@ -87,7 +84,6 @@ def roundsman_world() -> MakeWorld:
             supervisors=supervisors,
             interval=interval,
             skew=skew,
-            read=read,
         )
 
     return make

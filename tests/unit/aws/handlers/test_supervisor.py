@@ -52,7 +52,7 @@ def tick(faults: Faults, monkeypatch: pytest.MonkeyPatch) -> Shells:
     )
     monkeypatch.setattr(supervisor, "supervisor_parts", lambda _: parts)
     monkeypatch.setattr(supervisor, "now", shells.clock)
-    supervisor.supervisor_handler(SETTINGS)(MINUTE)
+    supervisor.tick_handler(SETTINGS)(MINUTE)
     return shells
 
 

@@ -3,11 +3,12 @@
 import random
 import secrets
 from collections.abc import Callable
+from functools import cache
 
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, scheduler_parts
-from roundsman.aws.observability import count, count_by_workflow, log_keys, logger
+from roundsman.aws.observability import count, count_by_workflow, log_keys, logger, observed
 from roundsman.aws.settings import SchedulerSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
@@ -17,8 +18,23 @@ from roundsman.wire.commands import read_command
 from roundsman.wire.messages import read_reply
 
 
+def scheduler_handler() -> Callable[[dict[str, object], object], object]:
+    """Return the entry point of the Lambda function. Its first call reads the environment.
+
+    It handles a batch of commands or replies, and returns a partial batch response that lists the
+    messages to deliver again.
+    """
+    made = cache(lambda: batch_handler(SchedulerSettings.from_env()))
+
+    @observed
+    def handler(event: dict[str, object], _context: object) -> object:
+        return made()(event)
+
+    return handler
+
+
 @ends_the_start
-def scheduler_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
+def batch_handler(settings: SchedulerSettings) -> Callable[[dict[str, object]], object]:
     """Create the handler of batches from the SchedulerQueue and the agents' reply queues."""
     parts = scheduler_parts(settings)
     scheduler = Scheduler(

@@ -1,30 +1,43 @@
-"""The Lambda function of submission; the application defines what an order is (`ReadEvent`)."""
+"""The Lambda function of submission: stores an order and its task for each order event."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import cache
 
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, submission_parts
-from roundsman.aws.observability import count, log_keys, logger
+from roundsman.aws.observability import count, log_keys, logger, observed
 from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.errors import RejectedOrder, TryAgain
+from roundsman.model.workflow import Workflow
+from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission
 from roundsman.wire.messages import rejected_status_body
 
-ReadEvent = Callable[[str, int, Callable[[str], str | None]], NewOrder | CancelAsked]
-"""Parses an event's body into an order or a cancellation.
+def submission_handler(
+    workflows: Mapping[str, Workflow],
+) -> Callable[[dict[str, object], object], object]:
+    """Return the entry point of the Lambda function. Its first call reads the environment.
 
-Its arguments are the body, the current time (epoch ms), and a function that takes the URL of a
-reply queue and returns what is wrong with it, or None. Raises RejectedOrder, or another
-InvalidMessage, if the body is neither an order nor a cancellation."""
+    It handles a batch of order events and cancel events, and returns a partial batch response that
+    lists the messages to deliver again. `workflows` are those that an order may run, by name; an
+    order that names none runs the first.
+    """
+    made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
+
+    @observed
+    def handler(event: dict[str, object], _context: object) -> object:
+        return made()(event)
+
+    return handler
 
 
 @ends_the_start
-def submission_handler(
-    settings: SubmissionSettings, read: ReadEvent
+def batch_handler(
+    settings: SubmissionSettings, events: EventReader
 ) -> Callable[[dict[str, object]], object]:
     """Create the handler of batches from the SubmissionQueue."""
     parts = submission_parts(settings)
@@ -41,7 +54,7 @@ def submission_handler(
 
     def handle(message: Message) -> None:
         try:
-            asked = read(message.body, now(), problem_of)
+            asked = events.read(message.body, now(), problem_of)
             with log_keys(task_id=asked.order_id):
                 if isinstance(asked, NewOrder):
                     _submit(asked)

@@ -3,11 +3,13 @@
 import random
 import secrets
 from collections.abc import Callable
+from functools import cache
+from typing import Protocol
 
 from roundsman.aws.clock import now, sleep
 from roundsman.aws.cold_start import ends_the_start
 from roundsman.aws.handlers.wiring import report_owed, supervisor_parts
-from roundsman.aws.observability import count, log_keys, logger, measure, where
+from roundsman.aws.observability import count, log_keys, logger, measure, observed, where
 from roundsman.aws.settings import SupervisorSettings
 from roundsman.errors import CallRefused
 from roundsman.model.instants import MINUTE
@@ -17,8 +19,29 @@ MARGIN = 5_000
 """ms reserved at the end of an invocation, to finish the work that is under way."""
 
 
+class Context(Protocol):
+    """The part of Lambda's context object that the supervisor uses."""
+
+    def get_remaining_time_in_millis(self) -> int:
+        """The time left before Lambda ends this invocation, in ms."""
+
+
+def supervisor_handler() -> Callable[[object, Context], None]:
+    """Return the entry point of the Lambda function. Its first call reads the environment.
+
+    It makes the passes that belong to one tick of the timer.
+    """
+    made = cache(lambda: tick_handler(SupervisorSettings.from_env()))
+
+    @observed
+    def handler(_event: object, context: Context) -> None:
+        made()(context.get_remaining_time_in_millis())
+
+    return handler
+
+
 @ends_the_start
-def supervisor_handler(settings: SupervisorSettings) -> Callable[[int], None]:
+def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
     """Create the handler of timer ticks; its argument is the remaining time in ms.
 
     After its passes the handler raises CallRefused if AWS refused any of their calls. The

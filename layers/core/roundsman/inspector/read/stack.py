@@ -20,7 +20,6 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
 from roundsman.inspector.errors import InspectorError
-from roundsman.inspector.read.event_reader import EventReader
 from roundsman.inspector.read.task_records import Records
 from roundsman.ports import Member
 
@@ -40,7 +39,7 @@ class DeployedStack:
     name: str
     outputs: dict[str, str]
     parameters: dict[str, str]
-    event_reader: EventReader | None = None
+    events: EventReader | None = None
     """How the stack's submission reads an event; None if it is not known here."""
 
     def output(self, name: str) -> str:
@@ -156,7 +155,7 @@ class DeployedStack:
         return client
 
 
-def find_stack(name: str | None, event_reader: EventReader | None = None) -> DeployedStack:
+def find_stack(name: str | None, events: EventReader | None = None) -> DeployedStack:
     """Return the stack with this name; None selects the name in samconfig.toml.
 
     Raises InspectorError if there is no such stack, or if it is not a complete Roundsman stack.
@@ -168,7 +167,7 @@ def find_stack(name: str | None, event_reader: EventReader | None = None) -> Dep
             f"There is no stack {wanted} in this account and region "
             f"{client.meta.region_name}. Deploy it, or name another with --stack."
         )
-    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), event_reader)
+    stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), events)
     _check_whole(stack, found.status)
     return stack
 

@@ -29,7 +29,7 @@ from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
 from roundsman.testing.world.agents import all_agents
-from roundsman.testing.world.application import Application, ReadEvent
+from roundsman.testing.world.application import Application
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
@@ -67,8 +67,6 @@ class World:
     - `faults`: chosen failures of calls to AWS.
     - `supervisors`, `interval`: the number of supervisors, and the time between two passes.
     - `skew`: how far the clock of a part is ahead (`submission`, `scheduler`, `supervisor`).
-    - `read`: the function that reads events for submission, as in `functions/submission/app.py`.
-      Without it, any JSON object is an order.
     - `instances`: how many scheduler instances live on from message to message, with their caches,
       until their process dies. Without it, each message has a new instance.
     """
@@ -83,7 +81,6 @@ class World:
         supervisors: int = 1,
         interval: timedelta = timedelta(minutes=1),
         skew: Mapping[str, timedelta] | None = None,
-        read: ReadEvent | None = None,
         instances: int | None = None,
     ) -> None:
         """Raises ValueError if an argument is invalid.
@@ -99,7 +96,7 @@ class World:
         self.mishaps = mishaps
         self.instances = instances
         self.chance = Random(seed)  # noqa: S311  # must be repeatable
-        self._application = Application(workflows, read, self._send_order, self.clock)
+        self._application = Application(workflows, self._send_order, self.clock)
         self.workflows = self._application.workflows
         self.faults = faults or RandomFaults(self.chance, mishaps)
         self.services = RandomServices(self.chance, mishaps)
@@ -161,9 +158,9 @@ class World:
     ) -> str:
         """Send an order. Returns its id, which is generated if `order` has no `orderId`.
 
-        The order runs the first workflow of the world, unless `workflow` names another. In a world
-        with `read`, `order` is the event itself, which names the workflow and the options. A second
-        order with the same id is a repeated event; if its content differs, it is rejected.
+        `order` is an order event. It is accepted or rejected as by the deployed submission. It runs
+        the first workflow of the world, unless its `processing` or `workflow` names another. A
+        second order with the same id is a repeated event; if its content differs, it is rejected.
 
         Raises ValueError if the order cannot be sent.
         """

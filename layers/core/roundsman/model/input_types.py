@@ -1,0 +1,706 @@
+"""Input types: what a workflow's input must be, as a TypedDict or a dataclass.
+
+    class Line(TypedDict):
+        sku: Annotated[str, Text(128)]
+        quantity: Annotated[int, Range(1, 1_000_000)]
+
+    class Order(TypedDict):
+        lines: Annotated[list[Line], Items(200, least=1)]
+        currency: Annotated[str, Pattern("[A-Z]{3}", "three capital letters, such as EUR")]
+        paymentToken: Annotated[str, Text(512), Masked()]
+        note: NotRequired[Annotated[str, Text(2_000)]]
+
+    order_fulfilment = Workflow(name="order_fulfilment", input=Order, ...)
+
+The input is a JSON object with these fields and no others. All of its problems are found at once,
+each with its path (`lines[0].quantity`), and no problem quotes a value, since values may be
+secrets.
+
+Field types: `str`, `int`, `float`, `bool`, `None`, `Literal`, an Enum (by value), `list`, `tuple`,
+`Sequence`, `dict` and `Mapping` with text keys, `Json`, TypedDicts, dataclasses, and unions of
+these. Every size is bounded: a text has at most LONGEST_TEXT characters, a list or a mapping at
+most MOST_ITEMS items, unless the annotation says otherwise. The limits `Len`, `Ge`, `Gt`, `Le`,
+`Lt` and `Interval` of the package annotated-types are understood too.
+"""
+
+import json
+import re
+import types
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import MISSING, InitVar, dataclass, fields, is_dataclass
+from enum import Enum
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    Required,
+    TypeAlias,
+    TypeGuard,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
+
+from roundsman.errors import DefinitionError, InvalidInput, Problem
+from roundsman.model.json import Json, canonical_json, parse_json
+
+LONGEST_TEXT = 10_000  # characters of a text without a limit of its own
+MOST_ITEMS = 1_000  # items of a list, or fields of a mapping, without a limit of its own
+LONGEST_KEY = 128  # characters of a key of a mapping
+LONGEST_NAME = 64  # characters of a field's name that a problem quotes
+
+ENGINE_FIELDS = frozenset({"orderId", "processing", "cancel"})
+"""The fields of an order event that belong to the engine, so no input type may have them."""
+
+T = TypeVar("T")
+InputFunction: TypeAlias = Callable[..., object]
+"""A function of one parameter that returns the input to store, or raises InvalidInput.
+
+If its parameter is annotated with a TypedDict or a dataclass, the order is checked by it first, and
+the function gets the typed value. Otherwise it gets the JSON object. What it returns is a JSON
+object, a TypedDict or a dataclass."""
+
+Reader: TypeAlias = Callable[[object, str, list[Problem]], object]
+"""Converts a JSON value at a path, and appends its problems; the result is then meaningless."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+# Control characters and unpaired surrogates are not text. SQS also refuses U+FFFE and U+FFFF.
+_NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+_NOT_ONE_LINE = re.compile("[\t\n\r]")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """Limits a text to one line of 1 to `longest` characters that is not blank."""
+
+    longest: int
+
+
+@dataclass(frozen=True, slots=True)
+class Pattern:
+    """Limits a text to those that the regular expression matches as a whole.
+
+    `wanted` completes the sentence "must be ...".
+    """
+
+    regex: str
+    wanted: str
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """Limits a number to those from `least` to `most`."""
+
+    least: float
+    most: float
+
+
+@dataclass(frozen=True, slots=True)
+class Items:
+    """Limits a list or a mapping to between `least` and `most` items."""
+
+    most: int
+    least: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Masked:
+    """Marks a field whose value is never shown to an operator."""
+
+
+def read_input(kind: type[T], value: Mapping[str, Json], *, open_to_more: bool = False) -> T:
+    """Convert a JSON object to a TypedDict or dataclass.
+
+    Fields that the type does not have are left out if `open_to_more` is true. Raises InvalidInput
+    with all problems, and DefinitionError if the type cannot be checked.
+    """
+    problems: list[Problem] = []
+    found = _reader_of(kind, open_to_more)(value, "", problems)
+    if problems:
+        raise InvalidInput(problems)
+    return cast("T", found)
+
+
+def read_fields(
+    kind: type[object], value: Mapping[str, Json]
+) -> tuple[Mapping[str, object], list[Problem]]:
+    """Return the valid fields of a JSON object, and the problems of the others, ordered by path.
+
+    Raises DefinitionError if the type cannot be checked.
+    """
+    problems: list[Problem] = []
+    return _reader_of(kind, False).read_fields(value, "", problems), problems
+
+
+def check_input(where: str, given: object) -> None:
+    """Check the `input` of a workflow; `where` names it in messages.
+
+    Raises DefinitionError if it is not a TypedDict, a dataclass or a function, or if a field has a
+    type that cannot be checked or a name that belongs to the engine.
+    """
+    if not is_input_type(given) and (isinstance(given, type) or not callable(given)):
+        raise DefinitionError(
+            f"{where} must be a TypedDict, a dataclass or a function, not {given!r}"
+        )
+    try:
+        kinds = [given_type(given), stored_type(given)]
+        names = [name for kind in kinds if kind is not None for name in field_names(kind)]
+    except DefinitionError as error:
+        raise DefinitionError(f"{where}: {error}") from error
+    for name in names:
+        if name in ENGINE_FIELDS:
+            raise DefinitionError(f"{where}: the field {name} belongs to the engine; remove it")
+
+
+def given_type(given: object) -> type[object] | None:
+    """Return the type of an order as it is sent; None if the workflow's `input` does not tell.
+
+    For a function it is the annotation of its parameter.
+    """
+    if is_input_type(given) or not callable(given):
+        return cast("type[object] | None", given)
+    hints = [hint for name, hint in _annotations(given).items() if name != "return"]
+    return hints[0] if hints and is_input_type(hints[0]) else None
+
+
+def stored_type(given: object) -> type[object] | None:
+    """Return the type of an order as it is stored; None if the workflow's `input` does not tell.
+
+    For a function it is the annotation of its result.
+    """
+    if is_input_type(given) or not callable(given):
+        return cast("type[object] | None", given)
+    hint = _annotations(given).get("return")
+    return hint if is_input_type(hint) else None
+
+
+def valid_input(
+    given: object, value: Mapping[str, Json], *, beside: Sequence[str] = ()
+) -> Mapping[str, Json]:
+    """Return the input to store for a workflow whose `input` is `given`.
+
+    `beside` names fields of the same event that are read elsewhere: a message that lists the fields
+    lists them first. Raises InvalidInput with all problems, ordered by path, and TypeError or
+    ValueError if a function returned something that is not a JSON object.
+    """
+    if given is None:
+        return value
+    kind, found = given_type(given), cast("object", value)
+    if kind is not None:
+        problems: list[Problem] = []
+        found = _reader_of(kind, False)(value, "", problems, beside)
+        if problems:
+            raise InvalidInput(problems)
+    if is_input_type(given):
+        return value
+    stored = parse_json(canonical_json(_as_json(cast("InputFunction", given)(found))))
+    if not isinstance(stored, Mapping):
+        raise TypeError("the function of a workflow's input must return a JSON object")
+    return stored
+
+
+def _as_json(value: object) -> Json:
+    """Return the JSON of a value that was read: dataclasses and Enums become JSON again."""
+    if isinstance(value, Enum):
+        return cast("Json", value.value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _as_json(getattr(value, field.name)) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): _as_json(inner) for name, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_as_json(inner) for inner in value]
+    return cast("Json", value)
+
+
+def _annotations(function: object) -> Mapping[str, object]:
+    try:
+        return _hints(function)
+    except DefinitionError:
+        raise
+    except AttributeError:  # a callable object has no annotations of its own
+        return {}
+
+
+def field_names(kind: type[object]) -> tuple[str, ...]:
+    """Return the names of the fields of an input type, in their order.
+
+    Raises DefinitionError if the type cannot be checked.
+    """
+    return tuple(_reader_of(kind, False).fields)
+
+
+def masked_paths(kind: type[object]) -> frozenset[str]:
+    """Return the paths of the masked fields of an input type: `paymentToken`, `people[].passport`."""
+    return frozenset(_masked(kind, "", ()))
+
+
+def has_path(kind: object, path: Sequence[str]) -> bool:
+    """Whether a value of the input type may have a value at the path of field names.
+
+    True where the type does not tell: below `Json` or a list.
+    """
+    if not path:
+        return True
+    members = [_bare(member) for member in _members(_bare(kind))]
+    objects = [member for member in members if is_input_type(member)]
+    told = all(is_input_type(m) or m in (str, int, float, bool, type(None)) for m in members)
+    if not told:
+        return True
+    return any(
+        path[0] in hints and has_path(hints[path[0]], path[1:]) for hints in map(_hints, objects)
+    )
+
+
+def quoted_name(name: str) -> str:
+    """Return the name of a field as a part of a path: escaped, quoted and cut if it is unusual."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return json.dumps(f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else name)
+
+
+def is_input_type(kind: object) -> TypeGuard[type[object]]:
+    """Whether it is a TypedDict or a dataclass."""
+    return is_typeddict(kind) or (isinstance(kind, type) and is_dataclass(kind))
+
+
+def _hints(kind: object) -> Mapping[str, object]:
+    """The fields of a TypedDict or dataclass with their types."""
+    try:
+        hints: dict[str, object] = get_type_hints(
+            kind,
+            localns={"Json": object, "Sequence": Sequence, "Mapping": Mapping},
+            include_extras=True,
+        )
+    except (NameError, TypeError) as error:
+        name = getattr(kind, "__name__", repr(kind))
+        raise DefinitionError(f"the annotations of {name} cannot be evaluated: {error}") from error
+    return hints
+
+
+def _bare(kind: object) -> object:
+    """The type without Annotated, NotRequired and Required."""
+    while get_origin(kind) in (Annotated, NotRequired, Required):
+        kind = get_args(kind)[0]
+    return kind
+
+
+def _members(kind: object) -> tuple[object, ...]:
+    """The members of a union; the type itself if it is none."""
+    return get_args(kind) if get_origin(kind) in (Union, types.UnionType) else (kind,)
+
+
+def _masked(kind: object, path: str, above: tuple[object, ...]) -> Iterator[str]:
+    for name, annotation in _hints(kind).items():
+        here = f"{path}.{name}" if path else name
+        hint = annotation
+        while get_origin(hint) in (NotRequired, Required):
+            hint = get_args(hint)[0]
+        if get_origin(hint) is Annotated and any(isinstance(m, Masked) for m in get_args(hint)[1:]):
+            yield here
+            continue
+        for member in _members(_bare(hint)):
+            inner, place = _bare(member), here
+            while get_origin(inner) in (list, tuple, Sequence, _SEQUENCE) and get_args(inner):
+                inner, place = _bare(get_args(inner)[0]), f"{place}[]"
+            if is_input_type(inner) and inner not in above:
+                yield from _masked(inner, place, (*above, kind))
+
+
+_SEQUENCE = get_origin(Sequence[int])
+_MAPPING = get_origin(Mapping[str, int])
+_ANYTHING = (object, Any, "Json")
+
+
+_READERS: dict[tuple[object, bool], "_ObjectReader"] = {}
+
+
+def _reader_of(kind: type[object], open_to_more: bool) -> "_ObjectReader":
+    """The reader of an object type; made once."""
+    key = (kind, open_to_more)
+    if key not in _READERS:
+        if not is_input_type(kind):
+            raise DefinitionError(f"{kind!r} is not a TypedDict or a dataclass")
+        _READERS[key] = _object_reader(kind, open_to_more, {})
+    return _READERS[key]
+
+
+@dataclass(frozen=True, slots=True)
+class _Field:
+    read: Reader
+    required: bool
+
+
+class _ObjectReader:
+    """Reads a JSON object that has the declared fields and, unless it is open, no others."""
+
+    def __init__(self, kind: type[object], open_to_more: bool) -> None:
+        self.kind = kind
+        self.open_to_more = open_to_more
+        self.fields: dict[str, _Field] = {}
+
+    def __call__(
+        self, value: object, path: str, problems: list[Problem], beside: Sequence[str] = ()
+    ) -> object:
+        if not isinstance(value, Mapping):
+            return _refuse(problems, path, value, "an object")
+        before = len(problems)
+        found = self.read_fields(value, path, problems, beside)
+        if len(problems) > before or is_typeddict(self.kind):
+            return found
+        try:
+            return self.kind(**found)
+        except InvalidInput as error:
+            problems += [Problem(_joined(path, p.path), p.message) for p in error.problems]
+        except ValueError:
+            # The exception's own message may quote a value.
+            problems.append(Problem(path, f"is not a valid {self.kind.__name__}"))
+        return None
+
+    def read_fields(
+        self,
+        value: Mapping[str, object],
+        path: str,
+        problems: list[Problem],
+        beside: Sequence[str] = (),
+    ) -> dict[str, object]:
+        """Return the valid fields, and append the problems of the others."""
+        found: dict[str, object] = {}
+        for name in sorted({*value, *self.fields}):
+            here, before = _joined(path, quoted_name(name)), len(problems)
+            field = self.fields.get(name)
+            if field is None:
+                if not self.open_to_more:
+                    known = ", ".join([*beside, *self.fields])
+                    sentence = f"there is no such field; the fields here are {known}"
+                    problems.append(Problem(here, sentence))
+            elif name in value:
+                item = field.read(value[name], here, problems)
+                if len(problems) == before:
+                    found[name] = item
+            elif field.required:
+                problems.append(Problem(here, "missing"))
+        return found
+
+
+def _joined(path: str, rest: str) -> str:
+    return f"{path}.{rest}" if path and rest else path or rest
+
+
+def _object_reader(
+    kind: type[object], open_to_more: bool, known: dict[object, "_ObjectReader"]
+) -> _ObjectReader:
+    """The reader of an object type. `known` has the readers under way, since a type may be nested
+    in itself."""
+    if kind in known:
+        return known[kind]
+    reader = known[kind] = _ObjectReader(kind, open_to_more)
+    optional = _optional_names(kind)
+    for name, hint in _hints(kind).items():
+        if isinstance(hint, InitVar):
+            raise DefinitionError(f"{kind.__name__}.{name}: an InitVar cannot be read from JSON")
+        annotation, required = hint, name not in optional
+        while get_origin(annotation) in (NotRequired, Required):
+            required = get_origin(annotation) is Required
+            annotation = get_args(annotation)[0]
+        where = f"{kind.__name__}.{name}"
+        reader.fields[name] = _Field(
+            _value_reader(where, annotation, open_to_more, known), required
+        )
+    return reader
+
+
+def _optional_names(kind: type[object]) -> frozenset[str]:
+    if is_dataclass(kind):
+        for field in fields(kind):
+            if not field.init:
+                raise DefinitionError(
+                    f"{kind.__name__}.{field.name}: a field with init=False cannot be read from "
+                    "JSON"
+                )
+        return frozenset(
+            field.name
+            for field in fields(kind)
+            if field.default is not MISSING or field.default_factory is not MISSING
+        )
+    return cast("frozenset[str]", getattr(kind, "__optional_keys__", frozenset()))
+
+
+def _value_reader(
+    where: str, annotation: object, open_to_more: bool, known: dict[object, _ObjectReader]
+) -> Reader:
+    """The reader of a value of this type. Raises DefinitionError if the type cannot be checked."""
+    limits: list[object] = []
+    kind = annotation
+    while get_origin(kind) is Annotated:
+        kind, *more = get_args(kind)
+        limits += more
+    members = _members(kind)
+    if len(members) > 1:
+        if _is_any_json(kind):
+            return _read_anything
+        return _union_reader(where, members, limits, open_to_more, known)
+    if kind in _ANYTHING:
+        return _read_anything
+    if kind is None or kind is type(None):
+        return _read_null
+    if is_input_type(kind):
+        return _object_reader(kind, open_to_more, known)
+    origin, arguments = get_origin(kind) or kind, get_args(kind)
+    if origin is Literal:
+        return _choice_reader({_key(choice): choice for choice in arguments})
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return _choice_reader({_key(member.value): member for member in origin})
+    if origin is str:
+        return _text_reader(where, limits)
+    if origin in (int, float):
+        return _number_reader(where, origin is int, limits)
+    if origin is bool:
+        return _read_truth
+    if origin in (list, tuple, _SEQUENCE):
+        if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
+            arguments = arguments[:1]
+        if len(arguments) > 1:
+            raise DefinitionError(f"{where}: write tuple[{_named(arguments[0])}, ...]")
+        inner = _value_reader(where, arguments[0] if arguments else object, open_to_more, known)
+        return _list_reader(where, inner, tuple if origin is tuple else list, limits)
+    if origin in (dict, _MAPPING):
+        if arguments and arguments[0] is not str:
+            raise DefinitionError(f"{where}: the keys of a JSON object are str")
+        inner = _value_reader(where, arguments[1] if arguments else object, open_to_more, known)
+        return _mapping_reader(where, inner, limits)
+    raise DefinitionError(
+        f"{where}: a value of type {_named(kind)} cannot be checked; use str, int, float, bool, "
+        "Literal, an Enum, list, dict, Json, a TypedDict, a dataclass or a union of these"
+    )
+
+
+def _is_any_json(kind: object) -> bool:
+    """Whether it is the alias `Json`, evaluated with `object` in place of itself."""
+    members = {m if isinstance(m, type) else get_origin(m) for m in _members(kind)}
+    return {bool, int, float, str, type(None), _SEQUENCE, _MAPPING} <= members
+
+
+def _named(kind: object) -> str:
+    return getattr(kind, "__name__", None) or str(kind)
+
+
+def _refuse(problems: list[Problem], path: str, value: object, wanted: str) -> None:
+    problems.append(Problem(path, "must not be null" if value is None else f"must be {wanted}"))
+
+
+def _read_anything(value: object, _path: str, _problems: list[Problem]) -> object:
+    return value
+
+
+def _read_null(value: object, path: str, problems: list[Problem]) -> object:
+    if value is not None:
+        problems.append(Problem(path, "must be null"))
+    return None
+
+
+def _read_truth(value: object, path: str, problems: list[Problem]) -> object:
+    return value if isinstance(value, bool) else _refuse(problems, path, value, "true or false")
+
+
+def _key(choice: object) -> tuple[type, object]:
+    """The identity of a JSON value, in which true is not 1 and 1.0 is not 1."""
+    return type(choice), choice
+
+
+def _choice_reader(choices: Mapping[tuple[type, object], object]) -> Reader:
+    wanted = "one of " + ", ".join(json.dumps(choice) for _, choice in choices)
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        if isinstance(value, list | dict) or _key(value) not in choices:
+            return _refuse(problems, path, value, wanted)
+        return choices[_key(value)]
+
+    return read
+
+
+def _sizes(where: str, limits: Sequence[object], most: int) -> tuple[int, int]:
+    """The least and the greatest size that the limits allow; `most` without a limit."""
+    least, unlimited = 0, most
+    for limit in limits:
+        if isinstance(limit, Items):
+            least, most = limit.least, limit.most
+        else:
+            low, high = getattr(limit, "min_length", None), getattr(limit, "max_length", None)
+            least = max(least, low) if isinstance(low, int) else least
+            if isinstance(high, int):
+                most = high if most == unlimited else min(most, high)
+    if least > most:
+        raise DefinitionError(f"{where}: at least {least} and at most {most} items cannot be")
+    return least, most
+
+
+def _suits(where: str, limits: Sequence[object], kinds: tuple[type, ...], named: str) -> None:
+    """Check that the limits are of these kinds; those of other packages are not judged."""
+    for limit in limits:
+        if isinstance(limit, Text | Pattern | Range | Items) and not isinstance(limit, kinds):
+            raise DefinitionError(f"{where}: {type(limit).__name__} does not limit {named}")
+
+
+def _text_reader(where: str, limits: Sequence[object]) -> Reader:
+    _suits(where, limits, (Text, Pattern), "a text")
+    patterns = [limit for limit in limits if isinstance(limit, Pattern)]
+    texts = [limit for limit in limits if isinstance(limit, Text)]
+    least, most = _sizes(where, limits, LONGEST_TEXT)
+    most = min([most, *(limit.longest for limit in texts)]) if texts else most
+    try:
+        matches = [(re.compile(limit.regex).fullmatch, limit.wanted) for limit in patterns]
+    except re.error as error:
+        raise DefinitionError(f"{where}: Pattern: {error}") from error
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        if not isinstance(value, str):
+            return _refuse(problems, path, value, patterns[0].wanted if patterns else "text")
+        if (problem := _text_problem(value)) is not None:
+            problems.append(Problem(path, problem))
+        return value
+
+    def _text_problem(value: str) -> str | None:
+        for match, wanted in matches:
+            if not match(value):
+                return f"must be {wanted}"
+        if texts and not value.strip():
+            return "must not be blank"
+        if len(value) > most:
+            return f"has {len(value)} characters; at most {most} are allowed"
+        if len(value) < least:
+            return f"has {len(value)} characters; at least {least} are needed"
+        if _NOT_TEXT.search(value) or (texts and _NOT_ONE_LINE.search(value)):
+            return "must not contain control characters, unpaired surrogates, U+FFFE or U+FFFF"
+        return None
+
+    return read
+
+
+def _number_reader(where: str, whole: bool, limits: Sequence[object]) -> Reader:
+    _suits(where, limits, (Range,), "a number")
+    wanted = "a whole number" if whole else "a number"
+    ranges = [limit for limit in limits if isinstance(limit, Range)]
+    if ranges:
+        wanted += f" from {ranges[0].least} to {ranges[0].most}"
+    checks: list[tuple[Callable[[float], bool], str]] = []
+    for limit in limits:
+        for name, compare, words in _COMPARISONS:
+            bound = getattr(limit, name, None)
+            if isinstance(bound, int | float):
+                checks.append((_compared(compare, bound), f"must be {words} {bound}"))
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        kinds = int if whole else (int, float)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            return _refuse(problems, path, value, wanted)
+        number = cast("float", value)
+        if any(not limit.least <= number <= limit.most for limit in ranges):
+            return _refuse(problems, path, value, wanted)
+        for holds, problem in checks:
+            if not holds(number):
+                problems.append(Problem(path, problem))
+                return None
+        return value
+
+    return read
+
+
+_COMPARISONS: tuple[tuple[str, Callable[[float, float], bool], str], ...] = (
+    ("ge", lambda value, bound: value >= bound, "at least"),
+    ("gt", lambda value, bound: value > bound, "more than"),
+    ("le", lambda value, bound: value <= bound, "at most"),
+    ("lt", lambda value, bound: value < bound, "less than"),
+)
+
+
+def _compared(compare: Callable[[float, float], bool], bound: float) -> Callable[[float], bool]:
+    return lambda value: compare(value, bound)
+
+
+def _size_problem(size: int, least: int, most: int) -> str | None:
+    if size > most:
+        return f"has {size} items; at most {most} are allowed"
+    if size < least:
+        needed = f"has {size} items; at least {least} are needed"
+        return "must not be empty" if least == 1 else needed
+    return None
+
+
+def _list_reader(
+    where: str, inner: Reader, make: Callable[[list[object]], object], limits: Sequence[object]
+) -> Reader:
+    _suits(where, limits, (Items,), "a list")
+    least, most = _sizes(where, limits, MOST_ITEMS)
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        if not isinstance(value, list):
+            return _refuse(problems, path, value, "a list")
+        if (problem := _size_problem(len(value), least, most)) is not None:
+            problems.append(Problem(path, problem))
+            return None
+        return make([inner(item, f"{path}[{i}]", problems) for i, item in enumerate(value)])
+
+    return read
+
+
+def _mapping_reader(where: str, inner: Reader, limits: Sequence[object]) -> Reader:
+    _suits(where, limits, (Items,), "a mapping")
+    least, most = _sizes(where, limits, MOST_ITEMS)
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        if not isinstance(value, Mapping):
+            return _refuse(problems, path, value, "an object")
+        if (problem := _size_problem(len(value), least, most)) is not None:
+            problems.append(Problem(path, problem))
+            return None
+        found = {}
+        for name in sorted(value):
+            here = _joined(path, quoted_name(name))
+            if len(name) > LONGEST_KEY:
+                sentence = f"has a name of {len(name)} characters; at most {LONGEST_KEY} are allowed"
+                problems.append(Problem(here, sentence))
+            found[name] = inner(value[name], here, problems)
+        return found
+
+    return read
+
+
+def _union_reader(
+    where: str,
+    members: Sequence[object],
+    limits: Sequence[object],
+    open_to_more: bool,
+    known: dict[object, _ObjectReader],
+) -> Reader:
+    """A reader that takes the first member that fits.
+
+    If none fits, an object is judged by the only member that is an object type, if there is one.
+    """
+    present = [member for member in members if member is not type(None)]
+    nullable = len(present) < len(members)
+    annotated = [cast("object", Annotated[(m, *limits)]) if limits else m for m in present]
+    readers = [_value_reader(where, member, open_to_more, known) for member in annotated]
+    objects = [r for r in readers if isinstance(r, _ObjectReader)]
+    names = " or ".join(_named(_bare(member)) for member in present)
+
+    def read(value: object, path: str, problems: list[Problem]) -> object:
+        if value is None and nullable:
+            return None
+        if len(readers) == 1:
+            return readers[0](value, path, problems)
+        for reader in readers:
+            tried: list[Problem] = []
+            found = reader(value, path, tried)
+            if not tried:
+                return found
+        if isinstance(value, Mapping) and len(objects) == 1:
+            return objects[0](value, path, problems)
+        return _refuse(problems, path, value, names)
+
+    return read

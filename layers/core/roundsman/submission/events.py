@@ -1,0 +1,230 @@
+"""Reads the messages of the SubmissionQueue: order events and cancel events.
+
+In an order event, `orderId` and `processing` belong to the engine. Every other field is the
+workflow's input, and the workflow's input type says what it must be. A cancel event has `orderId`
+and `cancel`, and no other field.
+
+An event is accepted or rejected as a whole, and a rejection lists every problem. Unknown fields
+are rejected where the type is known: otherwise a typo in `processing` would be ignored silently,
+and the order would be processed differently from what the application asked for. No problem quotes
+a value, since a value may be a payment token or an address.
+"""
+
+from collections.abc import Callable, Mapping
+from functools import cache
+from typing import Annotated, Never, TypedDict, cast
+
+from roundsman.errors import InvalidInput, Problem, RejectedOrder
+from roundsman.model.input_types import (
+    Pattern,
+    Text,
+    field_names,
+    given_type,
+    read_fields,
+    valid_input,
+)
+from roundsman.model.json import Json, canonical_json, levels, parse_json, sha256
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.workflow import Workflow
+from roundsman.submission.processing import Processing, read_processing
+from roundsman.submission.submission import CancelAsked, NewOrder
+
+LARGEST_EVENT = 200 * 1024  # bytes; keeps order and task, with results, below 400 KB per item
+DEEPEST_EVENT = 20  # levels; a request contains the order some levels deep
+LONGEST_ID = 128
+LONGEST_REASON = 500
+MOST_PROBLEMS = 1_000  # keeps a rejection small enough to send
+
+ORDER_ID = "orderId"
+PROCESSING = "processing"
+CANCEL = "cancel"
+
+_OrderId = Annotated[
+    str, Pattern(rf"[A-Za-z0-9._~-]{{1,{LONGEST_ID}}}", "1 to 128 letters, digits or any of . _ ~ -")
+]
+
+
+class OrderIdField(TypedDict):
+    """The field that every event has."""
+
+    orderId: _OrderId
+
+
+class CancelFields(TypedDict, total=False):
+    """The `cancel` object. Both fields are optional; null means the same as absent."""
+
+    undo: bool | None
+    reason: Annotated[str, Text(LONGEST_REASON)] | None
+
+
+class CancelEvent(OrderIdField):
+    """A cancel event."""
+
+    cancel: CancelFields
+
+
+class EventReader:
+    """Reads events for the workflows of an application.
+
+    An order that names no workflow runs the first one.
+    """
+
+    def __init__(self, workflows: Mapping[str, Workflow]) -> None:
+        self._workflows = workflows
+        # Workflows do not change while a function runs.
+        self._plan: Callable[[str], Plan] = cache(lambda name: plan_of(workflows[name]))
+
+    def read(
+        self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
+    ) -> NewOrder | CancelAsked:
+        """Read the text of a message.
+
+        `now` is in epoch ms. `reply_queue_problem` takes the URL of a queue and returns None if
+        statuses may be sent to it, else a sentence with the reason. Raises RejectedOrder with all
+        problems.
+        """
+        event = _json_object(body)
+        too_large = _too_large(body) or _too_deep(event)
+        processing = read_processing(
+            event.get(PROCESSING),
+            now=now,
+            workflows=self._workflows,
+            reply_queue_problem=reply_queue_problem,
+        )
+        valid, problems = read_fields(
+            OrderIdField, {name: event[name] for name in (ORDER_ID,) if name in event}
+        )
+        order_id = cast("str | None", valid.get(ORDER_ID))
+        if CANCEL in event:
+            mixed = self._mixed(event, processing.workflow)
+            if not (too_large or mixed):
+                return _cancellation(event)
+            # The other problems of the order are irrelevant then.
+            _reject(too_large or [*mixed, *problems], order_id, processing)
+        given = {n: v for n, v in event.items() if n not in (ORDER_ID, PROCESSING)}
+        if too_large:
+            _reject(too_large, order_id, processing)
+        content, more = self._input(processing.workflow, given)
+        problems = sorted([*problems, *more], key=_by_field) + processing.problems
+        problems = problems or _not_text(event)
+        if order_id is not None and processing.run:
+            order_id = f"{order_id}-{processing.run}"
+            problems = problems or _too_long(order_id)
+        if problems or processing.workflow is None or order_id is None:
+            _reject(problems, order_id, processing)
+        return NewOrder(
+            order_id=order_id,
+            content={**content, ORDER_ID: order_id},
+            content_hash=sha256(canonical_json({**given, ORDER_ID: order_id})),
+            plan=self._plan(processing.workflow.name),
+            options=processing.options,
+        )
+
+    def _mixed(self, event: Mapping[str, Json], workflow: Workflow | None) -> list[Problem]:
+        """The problem of an event that has `cancel` and fields of an order; empty if none."""
+        kind = None if workflow is None else given_type(workflow.input)
+        others = set(event) - {ORDER_ID, CANCEL}
+        if kind is not None:
+            others &= {PROCESSING, *field_names(kind)}
+        if not others:
+            return []
+        sentence = (
+            "an order is sent and cancelled in two messages: only orderId may stand beside cancel"
+        )
+        return [Problem(CANCEL, sentence)]
+
+    def _input(
+        self, workflow: Workflow | None, given: Mapping[str, Json]
+    ) -> tuple[Mapping[str, Json], list[Problem]]:
+        """The valid input, and the problems of an invalid one.
+
+        An order with an unknown workflow is checked too if the application has only one.
+        """
+        if workflow is None and len(self._workflows) == 1:
+            (workflow,) = self._workflows.values()
+        if workflow is None:
+            return given, []
+        try:
+            return valid_input(workflow.input, given, beside=(ORDER_ID, PROCESSING)), []
+        except InvalidInput as error:
+            return given, [*error.problems]
+
+
+def _by_field(problem: Problem) -> str:
+    """Sorts by the field of the event and keeps the order within a field."""
+    return problem.path.partition(".")[0].partition("[")[0]
+
+
+def _cancellation(event: Mapping[str, Json]) -> CancelAsked:
+    valid, problems = read_fields(CancelEvent, event)
+    if problems:
+        order_id = cast("str | None", valid.get(ORDER_ID))
+        raise RejectedOrder(_shortened(problems), order_id=order_id)
+    cancel = cast("CancelFields", valid[CANCEL])
+    return CancelAsked(
+        cast("str", valid[ORDER_ID]), cancel.get("undo") is not False, cancel.get("reason") or ""
+    )
+
+
+def _reject(problems: list[Problem], order_id: str | None, processing: Processing) -> Never:
+    raise RejectedOrder(
+        _shortened(problems),
+        order_id=order_id,
+        reply_to=processing.options.reply_to,
+        correlation_id=processing.options.correlation_id,
+    )
+
+
+def _json_object(body: str) -> Mapping[str, Json]:
+    try:
+        value = parse_json(body)
+    except ValueError as error:
+        # The parser's message may quote a key of any length; it never quotes a value.
+        reason = str(error)
+        if len(reason) > 200:
+            reason = f"{reason[:100]}...{reason[-50:]}"
+        raise RejectedOrder([*_too_large(body), Problem("", f"not JSON: {reason}")]) from error
+    if not isinstance(value, Mapping):
+        raise RejectedOrder([*_too_large(body), Problem("", "must be an object")])
+    return value
+
+
+def _too_large(body: str) -> list[Problem]:
+    size = len(body.encode("utf-8", "surrogatepass"))
+    if size <= LARGEST_EVENT:
+        return []
+    return [Problem("", f"the event has {size} bytes; at most {LARGEST_EVENT} are allowed")]
+
+
+def _too_deep(event: Mapping[str, Json]) -> list[Problem]:
+    found = levels(event)
+    if found <= DEEPEST_EVENT:
+        return []
+    return [Problem("", f"the event is nested {found} levels; at most {DEEPEST_EVENT} are allowed")]
+
+
+def _not_text(event: Mapping[str, Json]) -> list[Problem]:
+    """The problem of an event with text that cannot be stored; empty if none."""
+    try:
+        canonical_json(event).encode()
+    except UnicodeEncodeError:
+        return [Problem("", "a text or a name has half of a surrogate pair")]
+    return []
+
+
+def _too_long(order_id: str) -> list[Problem]:
+    """The problem of an order id that is too long with the time of its run; empty if none."""
+    if len(order_id) <= LONGEST_ID:
+        return []
+    sentence = (
+        f"has {len(order_id)} characters with the time of its run; at most {LONGEST_ID} are allowed"
+    )
+    return [Problem(ORDER_ID, sentence)]
+
+
+def _shortened(problems: list[Problem]) -> list[Problem]:
+    """The first MOST_PROBLEMS problems, followed by one that says how many are left out."""
+    more = len(problems) - MOST_PROBLEMS
+    if more <= 0:
+        return problems
+    return [*problems[:MOST_PROBLEMS], Problem("", f"{more} more problems are not listed")]

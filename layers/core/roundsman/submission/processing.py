@@ -1,0 +1,177 @@
+"""The `processing` object of an order event: the application's options for this order."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Annotated, TypedDict, TypeVar
+
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.errors import Problem
+from roundsman.model.input_types import Pattern, Range, Text, read_fields
+from roundsman.model.instants import SECOND
+from roundsman.model.json import Json
+from roundsman.model.workflow import Priority, Workflow
+
+DAY = 86_400
+FARTHEST_AHEAD = 366 * DAY  # a later start is more likely a wrong unit than intended
+LONGEST_TASK = 366 * DAY
+LONGEST_RETENTION = 3_660 * DAY  # ten years, the longest common retention of accounting records
+LONGEST_URL = 512
+
+T = TypeVar("T")
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_INSTANT = (
+    r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?"
+    r"(Z|[+-][0-9]{2}:[0-9]{2})?"
+)
+_OFFSET = re.compile(r"(Z|[+-][0-9]{2}:[0-9]{2})$")
+_EXAMPLE = "2026-12-01T09:00:00Z or 2026-12-01T10:00:00+01:00"
+
+_Instant = Annotated[str, Pattern(_INSTANT, f"an instant such as {_EXAMPLE}")]
+
+
+class ProcessingFields(TypedDict, total=False):
+    """The fields of `processing`. All are optional; null means the same as absent."""
+
+    workflow: Annotated[str, Text(128)] | None
+    priority: Annotated[str, Pattern("|".join(Priority), " or ".join(Priority))] | None
+    processAt: _Instant | None
+    processIn: Annotated[int, Range(0, FARTHEST_AHEAD)] | None
+    retention: Annotated[int, Range(0, LONGEST_RETENTION)] | None
+    completeWithin: Annotated[int, Range(1, LONGEST_TASK)] | None
+    replyTo: Annotated[str, Text(LONGEST_URL)] | None
+    correlationId: Annotated[str, Text(128)] | None
+    # A schedule sends the same event each time; `run` distinguishes them (see `Processing.run`).
+    run: _Instant | None
+    # The tenant becomes the SQS message group id of the order's requests, so it is limited to the
+    # characters that SQS allows there.
+    tenant: (
+        Annotated[
+            str,
+            Pattern(r"[!-~]{1,128}", "1 to 128 ASCII letters, digits or punctuation, no spaces"),
+        ]
+        | None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Processing:
+    """The result of reading a `processing` object."""
+
+    workflow: Workflow | None
+    """None only if the workflow is unknown; `problems` then says so."""
+    options: ProcessingOptions
+    """The valid options, also if others are invalid, so that the rejection can be sent to the
+    reply queue that the event names."""
+    problems: list[Problem]
+    """All problems, with paths that begin with `processing`."""
+    run: str = ""
+    """The suffix of the order's id for one run of a schedule (`20261201T090000Z`); empty for an
+    order that no schedule sent. Two deliveries of one run therefore have the same order id."""
+
+
+def read_processing(
+    given: Json,
+    *,
+    now: int,
+    workflows: Mapping[str, Workflow],
+    reply_queue_problem: Callable[[str], str | None],
+) -> Processing:
+    """Read a `processing` object; None if the event has none.
+
+    The workflow must exist, the reply queue must be usable, and the start must not be too far
+    ahead. An event that names no workflow runs the first one. `now` is in epoch ms. Problems are
+    returned, not raised.
+    """
+    valid, problems = _fields(given)
+    instants: dict[str, int] = {}
+    for name in ("processAt", "run"):
+        if isinstance(text := valid.get(name), str):
+            found = _instant(text)
+            if isinstance(found, int):
+                instants[name] = found
+            else:
+                problems.append(Problem(f"processing.{name}", found))
+    if isinstance(given, Mapping) and all(
+        given.get(name) is not None for name in ("processAt", "processIn")
+    ):
+        problems.append(Problem("processing.processIn", "give processAt or processIn, not both"))
+    problems.sort(key=lambda problem: problem.path)
+    return _checked(valid, instants, problems, now, workflows, reply_queue_problem)
+
+
+def _fields(given: Json) -> tuple[Mapping[str, object], list[Problem]]:
+    if given is None:
+        return {}, []
+    if not isinstance(given, Mapping):
+        return {}, [Problem("processing", "must be an object")]
+    valid, problems = read_fields(ProcessingFields, given)
+    return valid, [Problem(f"processing.{problem.path}", problem.message) for problem in problems]
+
+
+def _checked(
+    valid: Mapping[str, object],
+    instants: Mapping[str, int],
+    problems: list[Problem],
+    now: int,
+    workflows: Mapping[str, Workflow],
+    reply_queue_problem: Callable[[str], str | None],
+) -> Processing:
+    """Check the valid fields against the stack and the time."""
+    name = _taken(valid, "workflow", str) or next(iter(workflows), "")
+    workflow = workflows.get(name)
+    if workflow is None:
+        known = ", ".join(sorted(workflows))
+        problems.append(Problem("processing.workflow", f"no such workflow; there are: {known}"))
+    reply_to = _taken(valid, "replyTo", str)
+    if reply_to is not None and (sentence := reply_queue_problem(reply_to)):
+        problems.append(Problem("processing.replyTo", sentence))
+        reply_to = None
+    wait = _taken(valid, "processIn", int)
+    start_at = instants.get("processAt")
+    if wait is not None:
+        start_at = now + wait * SECOND
+    elif start_at is not None:
+        start_at = max(start_at, now)
+    if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
+        sentence = f"is more than {FARTHEST_AHEAD // DAY} days ahead"
+        problems.append(Problem("processing.processAt", sentence))
+    options = ProcessingOptions(
+        start_at=start_at,
+        complete_within=_milliseconds(_taken(valid, "completeWithin", int)),
+        retain_for=_milliseconds(_taken(valid, "retention", int)),
+        priority=_taken(valid, "priority", str),
+        tenant=_taken(valid, "tenant", str),
+        reply_to=reply_to,
+        correlation_id=_taken(valid, "correlationId", str),
+    )
+    run = instants.get("run")
+    return Processing(workflow, options, problems, "" if run is None else _compact(run))
+
+
+def _instant(text: str) -> int | str:
+    """Convert an ISO 8601 instant with a UTC offset to epoch ms, or return what is wrong with it."""
+    if not _OFFSET.search(text):
+        return f"must say its offset from UTC, as in {_EXAMPLE}"
+    try:
+        moment = datetime.fromisoformat(text).astimezone(UTC)
+    except (ValueError, OverflowError):
+        return "is no instant that the calendar and the clock have"
+    return (moment - _EPOCH) // timedelta(milliseconds=1)
+
+
+def _compact(at: int) -> str:
+    """An instant (epoch ms) as text to the second, in characters that an order id may have."""
+    return f"{_EPOCH + timedelta(milliseconds=at):%Y%m%dT%H%M%SZ}"
+
+
+def _milliseconds(seconds: int | None) -> int | None:
+    return None if seconds is None else seconds * SECOND
+
+
+def _taken(valid: Mapping[str, object], name: str, kind: type[T]) -> T | None:
+    """The value of a valid field; None if it is absent, null or invalid."""
+    value = valid.get(name)
+    return value if isinstance(value, kind) else None
