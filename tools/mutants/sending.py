@@ -108,8 +108,8 @@ SENDING = (
     Mutant(
         name="a-dead-letter-is-there-before-its-message-is-gone",
         file="layers/core/roundsman/aws/sqs/dead_letters.py",
-        old='not sent to the dead-letter queue", extra=extra)\n            return False',
-        new='not sent to the dead-letter queue", extra=extra)\n            return True',
+        old='moves it without a reason", extra=extra)\n            return False',
+        new='moves it without a reason", extra=extra)\n            return True',
         tests=(
             "tests/unit/aws/sqs/test_dead_letters.py::test_what_cannot_be_put_there_is_left_for_sqs_to_move",
         ),

@@ -71,7 +71,7 @@ class DeadLetters:
             self._send(policy.url, record, self._letter(record, receives, error))
         except (TryAgain, CallRefused) as problem:
             extra = {**which, "why": str(problem)}
-            logger().warning("message not sent to the dead-letter queue", extra=extra)
+            logger().warning("dead letter not sent; SQS moves it without a reason", extra=extra)
             return False
         count("DeadLetters")
         logger().error("message sent to the dead-letter queue", extra=which)
