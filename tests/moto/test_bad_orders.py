@@ -56,7 +56,7 @@ WRONG_FIELDS = [
     bad(15, "lines", "must be a list", lines={"sku": "KB-101"}),
     bad(16, "shippingAddress", "must be an object", shippingAddress="1 Main St, Ghent"),
     bad(17, "paymentToken", "must not be null", paymentToken=None),
-    bad(18, "colour", "there is no such field", colour="blue"),
+    bad(18, "colour", "unknown field", colour="blue"),
     bad(19, "customerId", "unpaired surrogates", customerId="c-\ud800"),
 ]
 WRONG_LINES = [
