@@ -70,6 +70,7 @@ def mixed(event: Mapping[str, Json], order_fields: Mapping[str, object]) -> list
     if not (set(event) & set(order_fields)) - {"orderId"}:
         return []
     sentence = (
-        "an order is sent and cancelled in two messages: only orderId may stand beside cancel"
+        "a cancel message may have no order field except orderId; "
+        "send the order in a separate message"
     )
     return [Problem(CANCEL, sentence)]

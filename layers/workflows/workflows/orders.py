@@ -128,7 +128,7 @@ def _order(
         problems = problems or _too_long(order["orderId"])
     total = "" if problems else _total(cast("Sequence[_Line]", order["lines"]))
     if len(total.partition(".")[0]) > MOST_TOTAL_DIGITS:
-        sentence = f"come to a total of more than {MOST_TOTAL_DIGITS} digits before the point"
+        sentence = f"have a total of more than {MOST_TOTAL_DIGITS} digits before the decimal point"
         problems = [Problem("lines", sentence)]
     if problems or processing.workflow is None:
         raise RejectedOrder(

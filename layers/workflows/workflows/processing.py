@@ -37,11 +37,11 @@ def instant(value: object) -> int:
     if found is None:
         raise ValidationError(f"must be an instant such as {_EXAMPLE}")
     if found["offset"] is None:
-        raise ValidationError(f"must say its offset from UTC, as in {_EXAMPLE}")
+        raise ValidationError(f"must include its offset from UTC, as in {_EXAMPLE}")
     try:
         moment = datetime.fromisoformat(found[0])
     except ValueError as error:
-        raise ValidationError("is no instant that the calendar and the clock have") from error
+        raise ValidationError("is not a valid date and time") from error
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 
@@ -104,14 +104,16 @@ def read_processing(
     workflow = workflows.get(_taken(valid, "workflow", str) or DEFAULT_WORKFLOW)
     if workflow is None:
         known = ", ".join(sorted(workflows))
-        problems.append(Problem("processing.workflow", f"no such workflow; there are: {known}"))
+        problems.append(
+            Problem("processing.workflow", f"unknown workflow; the workflows are: {known}")
+        )
     reply_to = _taken(valid, "replyTo", str)
     if reply_to is not None and (sentence := reply_queue_problem(reply_to)):
         problems.append(Problem("processing.replyTo", sentence))
         reply_to = None
     start_at = _start_at(valid, now)
     if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
-        sentence = f"is more than {FARTHEST_AHEAD // DAY} days ahead"
+        sentence = f"is more than {FARTHEST_AHEAD // DAY} days in the future"
         problems.append(Problem("processing.processAt", sentence))
     options = ProcessingOptions(
         start_at=start_at,

@@ -22,7 +22,7 @@ LONGEST_NAME = 64
 T = TypeVar("T")
 
 _PRESENCE: ErrorMessages = {"required": "missing", "null": "must not be null"}
-_UNKNOWN = "there is no such field; the fields here are "
+_UNKNOWN = "unknown field; the fields of this object are "
 _PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 # Control characters and unpaired surrogates are not text. SQS also rejects U+FFFE and U+FFFF, so
