@@ -247,7 +247,7 @@ REPEATED = Configuration(plan=plan(briefly), repeats=1)
 
 WATCHED = Invariant.ALWAYS_DUE.value
 LATE = FINAL
-UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot make a Undoing task Undone"
+UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot change a task from Undoing to Undone"
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),

@@ -367,7 +367,7 @@ def test_a_circuit_that_opens_is_told_with_what_happens_and_what_to_do() -> None
 
 def test_a_circuit_that_closes_is_told_with_how_long_it_was_open() -> None:
     alert = breaker_closed_alert("payment", since=T0, now=T0 + 3 * MINUTE)
-    assert alert.sms == "payment answers again after 3 min; its steps go on by themselves"
+    assert alert.sms == "payment answers again after 3 min; its steps continue automatically"
     assert json.loads(alert.body)["openFor"] == 3 * MINUTE
 
 

@@ -48,14 +48,16 @@ def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) ->
     `opened_at` and `until` are epoch ms; from `until` on the breaker tries one call.
     """
     happens = (
-        "its steps are held: no attempt is counted, and their time stands still; one call is "
-        f"tried from {clock_time(until)} on, and work goes on by itself once one is answered"
+        "its steps are on hold: no attempt is counted, and the time of the hold is added to the "
+        "time of their tasks; "
+        f"from {clock_time(until)} on, one call is tried, and when a call is answered, the steps "
+        "continue automatically"
     )
     return agent_alert(
         "breaker_opened",
         agent,
         severity="error",
-        title=f"Roundsman: {agent} is held, its circuit is open",
+        title=f"Roundsman: {agent} is on hold, its circuit is open",
         summary=f"The circuit of {agent} is open: {why}; {happens}",
         fields={
             "reason": why,
@@ -81,9 +83,9 @@ def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
         agent,
         severity="info",
         title=f"Roundsman: {agent} answers again{lasted}",
-        summary=f"{agent} answers again{lasted}; its steps go on by themselves",
+        summary=f"{agent} answers again{lasted}; its steps continue automatically",
         fields={
-            "reason": f"a call was answered{lasted}; its steps go on by themselves",
+            "reason": f"a call was answered{lasted}; its steps continue automatically",
             "since": None if since is None else iso(since),
             "closedAt": iso(now),
             "openFor": None if since is None else now - since,
@@ -93,9 +95,9 @@ def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
 
 
 WHAT_FOR = {
-    "look": "To look",
+    "look": "To see the agents",
     "hold": "To stop calling the service for longer",
-    "release": "To let it take work again",
+    "release": "To end the hold",
 }
 
 
