@@ -170,9 +170,9 @@ def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
         *,
         after_undo: AfterUndo | None,
         error: StepError | None,
-        why: str,
+        then: str,
     ) -> None:
-        begin_undo(context, step, event, after_undo=after_undo, error=error, why=why)
+        begin_undo(context, step, event, after_undo=after_undo, error=error, then=then)
         undone(context, step)
 
     patch.setattr(attempts, "begin_undo", settled)
