@@ -82,8 +82,8 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
     assert told["outcome"] == "refused"
     assert told["commandId"] is not None
     assert result.stderr == (
-        "extend by ops refused: the task has changed since you looked "
-        f"(version {seen.version}, now {seen.version + 1}): look again.\n"
+        "extend by ops refused: the task has changed since it was read "
+        f"(version {seen.version}, now {seen.version + 1}): read it again.\n"
     )
     assert world.task("ord-1").complete_by == seen.complete_by
 

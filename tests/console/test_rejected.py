@@ -102,7 +102,7 @@ def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     file.write_text(json.dumps({**order("ord-2"), "customerId": "another"}))
     result = operator.types("rejected", "resend", message, "--body", f"@{file}")
     assert result.exit_code == 1
-    assert "taken: an order with this id and other content exists" in result.stderr
+    assert "already used: an order with this id and different content exists" in result.stderr
     file.write_text('{"orderId": "nobodys", "cancel": {}}')
     assert (
         "has no task" in operator.types("rejected", "resend", message, "--body", f"@{file}").stderr

@@ -154,7 +154,9 @@ def test_the_same_id_with_other_content_is_put_aside_and_the_first_order_stands(
     world.run()
     [rejected] = world.rejected()
     assert json.loads(rejected.text("body")) == changed
-    assert rejected["reason"] == ("orderId: taken: an order with this id and other content exists")
+    assert rejected["reason"] == (
+        "orderId: already used: an order with this id and different content exists"
+    )
     row = world.store.order("ord-1")
     assert row is not None
     assert isinstance(row.content, dict)

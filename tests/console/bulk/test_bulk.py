@@ -49,7 +49,7 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert_schema("resubmit", told)
     assert told["selected"] == 2
     assert told["eligible"] == {"orders": 1, "samples": ["ord-1"]}
-    why = "only a task that a failure has ended is resubmitted"
+    why = "only a task that ended with a failure can be resubmitted"
     assert told["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
     assert commands(operator) == []
     assert runs(operator) == []
@@ -237,7 +237,7 @@ def test_undone_orders_begin_all_over_together_only_where_again_is_said(
     cancelled = operator.asks("cancel", "--state", "Undone", "--go", "--json")
     assert document(cancelled)["refused"] == [
         {
-            "reason": "it is undone already",
+            "reason": "the task is already undone",
             "orders": 2,
             "samples": ["ord-1", "ord-2"],
         }

@@ -76,5 +76,5 @@ def test_something_that_is_no_step_is_refused(payment: Agent) -> None:
 
 
 def test_an_agent_has_a_plain_name() -> None:
-    with pytest.raises(DefinitionError, match="1 to 40 of a-z"):
+    with pytest.raises(DefinitionError, match="1 to 40 characters of a-z"):
         Agent("Payment Service")
