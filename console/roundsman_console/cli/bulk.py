@@ -106,9 +106,9 @@ def resume_command_(
     with sentences():
         name, why = read_name(by), read_reason(reason) if reason else ""
         found = find_stack(stack)
-        bulks = bulks_of(found)
-        record = find_run(bulks, run)
         clock = RunClock()
+        bulks = bulks_of(found, clock)
+        record = find_run(bulks, run)
         taken = take_up(bulks, record, clock(), holder(name), why)
         terms = replace(taken.run.terms, anyway=anyway or taken.run.terms.anyway)
         taken = replace(taken, run=replace(taken.run, terms=terms))

@@ -31,6 +31,7 @@ from roundsman.inspector.documents.dead_letters import (
     DeadLetterListDocument,
     DroppedDeadLetterDocument,
 )
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
 from roundsman_console.application import read_application_event
@@ -68,7 +69,7 @@ def dlq_ls_command(
 
     While the command reads, for some seconds, the listed messages are hidden from others.
 
-        Example: roundsman dlq ls
+    Example: roundsman dlq ls
     """
     with sentences():
         found = find_stack(stack, read_application_event)
@@ -162,12 +163,15 @@ def dlq_redrive_command(
         found = find_stack(stack, read_application_event)
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
-        result = redrive(
-            found,
-            wanted,
-            working=partial(working, quiet=as_json),
-            on_judged=(lambda _: None) if as_json else partial(_tell, source),
-        )
+        try:
+            result = redrive(
+                found,
+                wanted,
+                working=partial(working, quiet=as_json),
+                on_judged=(lambda _: None) if as_json else partial(_tell, source),
+            )
+        except Interrupted as interrupted:
+            result = interrupted.result
         if as_json:
             print(json.dumps(result.document()))
         else:

@@ -37,10 +37,14 @@ def doctor_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is stuck, lost, inconsistent or misconfigured. Example: roundsman doctor
+    """Find what is stuck, lost, inconsistent or misconfigured.
 
-    Exits 0 if nothing is wrong, and 1 if something was found or could not be checked.
-        With --fix it shows the safe repairs, asks, and makes them: roundsman doctor --fix
+    Exits 0 if nothing is wrong, and 1 if something was found or could not be checked. With --fix
+    it shows the safe repairs, asks, and makes them.
+
+    Example: roundsman doctor
+
+    Example: roundsman doctor --fix
     """
     with sentences():
         found = find_stack(stack)
