@@ -47,7 +47,7 @@ _CODES: dict[type[InspectorError], int] = {
 
 
 _HINTS: dict[type[InspectorError], str] = {
-    AgentOnHold: "To send to these orders all the same, add --anyway.",
+    AgentOnHold: "To send to these orders nevertheless, add --anyway.",
     InvalidCursor: "To begin with the first page, leave out --after.",
     StackNotFound: "Deploy it, or name another stack with --stack.",
     UncorrectableMessage: "Replace the whole message with --body @file.",

@@ -116,7 +116,7 @@ def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operato
         result = operator.asks("run", "ord-1", "--json")
     assert result.exit_code == 4
     assert document(result)["outcome"] == "unconfirmed"
-    assert "run may have been sent all the same" in result.stderr
+    assert "run may have been sent nevertheless" in result.stderr
 
 
 def test_an_outcome_that_may_not_be_read_is_told_as_not_confirmed(operator: Operator) -> None:
@@ -184,7 +184,7 @@ def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_ye
     for command in IRREVERSIBLE:
         result = operator.types(*command, "--reason", "told to")
         assert result.exit_code == 2
-        assert "No terminal to confirm at: add --yes. Nothing was sent." in result.stderr
+        assert "There is no terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
 
 

@@ -186,6 +186,19 @@ def test_a_command_needs_a_sender_and_a_reason(
         inspector.hold("payment", 60, by=by, reason=reason)
 
 
+@pytest.mark.parametrize(
+    ("by", "reason", "said"),
+    [("", "", "by is empty"), ("amy", "x" * 501, "reason has 501 characters")],
+)
+def test_a_release_needs_a_sender_and_no_reason(
+    inspector: Inspector, by: str, reason: str, said: str
+) -> None:
+    inspector.hold("payment", 60, by="amy", reason="try")
+    with pytest.raises(InvalidArgument, match=said):
+        inspector.release("payment", by=by, reason=reason)
+    assert inspector.release("payment", by="amy").reason == ""
+
+
 @pytest.mark.parametrize("seconds", [-1, 0, 30 * 24 * 3600 + 1])
 def test_an_extension_outside_its_limits_is_refused_before_any_call(
     inspector: Inspector, seconds: int

@@ -130,7 +130,8 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
     lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
     console.print(inert(f"{lead}{told.sentence}"), markup=False)
     if told.outcome is CommandOutcome.DONE:
-        console.print(f"{told.order} is {told.task.state.value if told.task else 'over'}.")
+        state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
+        console.print(f"{told.order} {state}.")
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
@@ -212,7 +213,7 @@ def code_of(record: StoredRun) -> int:
             complain(f"{kind} was interrupted. Resume it with: {resume_command(record, now())}")
             return INTERRUPTED
         case RunState.STOPPED:
-            anyway = " To send all the same, resume it with --anyway."
+            anyway = " To send nevertheless, resume it with --anyway."
             hint = anyway if record.why.endswith(WOULD_WAIT) else ""
             complain(f"{kind} was stopped: {record.why}.{hint}")
             return FAILED

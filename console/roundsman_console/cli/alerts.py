@@ -23,7 +23,9 @@ STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "
 
 
 def alerts_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most alerts to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Maximum number of alerts to show.")
+    ] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:

@@ -34,7 +34,9 @@ bulk_app = typer.Typer(
 
 @bulk_app.command("ls")
 def ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most runs to show.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Maximum number of runs to show.")
+    ] = 20,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:

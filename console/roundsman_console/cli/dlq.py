@@ -61,7 +61,7 @@ def dlq_ls_command(
     queue: Annotated[
         str | None, typer.Argument(help="Only the dead letters of this queue.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -92,7 +92,7 @@ def dlq_ls_command(
 def dlq_show_command(
     what: Annotated[str, typer.Argument(help="A message id, the beginning of one, or a queue.")],
     limit: Annotated[
-        int, typer.Option(min=1, max=MOST, help="With a queue: most messages to show.")
+        int, typer.Option(min=1, max=MOST, help="With a queue: maximum number of messages to show.")
     ] = 10,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -143,7 +143,7 @@ def dlq_redrive_command(
         str | None,
         typer.Option("--only", help="Only this message: its id, or the beginning of it."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 100,
     rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages per second.")] = 10.0,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also send messages that would fail again.")

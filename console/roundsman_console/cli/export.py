@@ -83,7 +83,7 @@ def export_command(
     group: GroupFilter = None,
     tag: TagFilter = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Most tasks to write; all by default.")
+        int | None, typer.Option(min=1, help="Maximum number of tasks to write; all by default.")
     ] = None,
     after: AfterCursor = None,
     stack: StackOption = None,

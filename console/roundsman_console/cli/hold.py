@@ -101,13 +101,13 @@ def release_command(
         else:
             _say(_woken_lines(woken, first))
         if lost is not None:
-            complain(f"Not all waiting tasks are woken: {lost}.")
+            complain(f"Not all waiting tasks were woken: {lost}.")
 
 
 def _warn(not_alerted: str | None) -> None:
     """Print a warning if the other operators were not alerted; the hold or release is done."""
     if not_alerted is not None:
-        complain(f"The other operators are not alerted: {not_alerted}.")
+        complain(f"The other operators were not alerted: {not_alerted}.")
 
 
 def _is_held(agent: AgentNow) -> str:

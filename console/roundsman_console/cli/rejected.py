@@ -48,7 +48,7 @@ from roundsman_console.render.dead_letters import (
 from roundsman_console.sanitize import plain
 
 WHERE = "the RejectedQueue"
-MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
+MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
 
 rejected_app = typer.Typer(
     help="Rejected messages, which can never be handled: list, read, correct, send again.",
@@ -58,7 +58,9 @@ rejected_app = typer.Typer(
 
 @rejected_app.command("ls")
 def rejected_ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most messages to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Maximum number of messages to show.")
+    ] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -103,7 +105,7 @@ def rejected_show_command(
 @rejected_app.command("resend")
 def rejected_resend_command(
     message: Annotated[
-        str | None, typer.Argument(help="The message's id, or how it begins.")
+        str | None, typer.Argument(help="The message id, or the beginning of it.")
     ] = None,
     body: Annotated[
         str | None, typer.Option(help="The new body: @file, @- for stdin, or the text itself.")
@@ -123,7 +125,7 @@ def rejected_resend_command(
         typer.Option("--all", help="Send, unchanged, all messages that would be accepted now."),
     ] = False,
     limit: Annotated[
-        int, typer.Option(min=1, max=MOST, help="With --all: most messages to read.")
+        int, typer.Option(min=1, max=MOST, help="With --all: maximum number of messages to read.")
     ] = 100,
     stack: StackOption = None,
     as_json: AsJson = False,

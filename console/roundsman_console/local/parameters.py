@@ -79,8 +79,7 @@ def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
         key = name.strip()
         if not equals or not key:
             raise ConsoleError(
-                f"--param requires Key=Value, as in SupervisorIntervalSeconds=5; {text!r} is "
-                "not that."
+                f"--param requires Key=Value, as in SupervisorIntervalSeconds=5, not {text!r}."
             )
         if key in found:
             raise ConsoleError(f"--param {key} is given twice.")

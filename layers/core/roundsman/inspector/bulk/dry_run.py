@@ -50,8 +50,8 @@ def choose(
 
     The selected orders are those in `named`, or, if it is empty, those that match the selection.
     For members of a failure group, the complete-by is in the index, and no task is read. `tell` is
-    called with the progress of the search, in words. Raises InspectorError if no order or more than
-    MOST orders are selected.
+    called with the progress of the search, in words. Raises NotFound if no order is selected, and
+    InspectorError if more than MOST orders are, or if more than MOST_LOOKED_AT tasks were examined.
     """
     found = dict(_named(stack, named) if named else _found(stack, selection, tell))
     if not found:

@@ -63,9 +63,11 @@ def resend(
 
     `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
     again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
-    in between, it is in both queues, and takes effect once. Raises InspectorError if the message
-    did not come from a queue of this stack, or if it is an event and the stack has no event reader
-    (unless `anyway` is set), and InvalidArgument if a correction cannot be made.
+    in between, it is in both queues, and takes effect once.
+
+    Raises InspectorError if the message did not come from a queue of this stack, if it is an event
+    and the stack has no event reader (unless `anyway` is set), or if SQS does not accept a message
+    of this size. Raises UncorrectableMessage and InvalidArgument as `corrected` does.
     """
     source = _source_of(stack, rejection)
     if not anyway:

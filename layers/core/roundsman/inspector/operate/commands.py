@@ -138,10 +138,13 @@ def send_command(
     return _send_and_wait(stack, task, event, wait)
 
 
-def check_sender(by: str, reason: str) -> None:
-    """Raise InvalidArgument if the name of the sender or the reason is empty or too long."""
+def check_sender(by: str, reason: str, *, reason_required: bool = True) -> None:
+    """Raise InvalidArgument if the name of the sender or the reason is empty or too long.
+
+    If `reason_required` is false, the reason may be empty.
+    """
     for what, text, most in (("by", by, LONGEST_NAME), ("reason", reason, LONGEST_REASON)):
-        if not text.strip():
+        if not text.strip() and (what == "by" or reason_required):
             raise InvalidArgument(f"{what} is empty.")
         if len(text) > most:
             raise InvalidArgument(f"{what} has {len(text)} characters; at most {most} are allowed.")
@@ -229,7 +232,7 @@ def _send_and_wait(
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
         lost = (
-            f"{aws_sentence(error)} The command {kind} may have been sent all the same. See: {look}"
+            f"{aws_sentence(error)} The command {kind} may have been sent nevertheless. See: {look}"
         )
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:

@@ -114,9 +114,11 @@ def hold_agent(
 def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> Release:
     """Release the agent from the operator's hold, and alert the other operators.
 
-    Tasks that wait for the agent go on by themselves within minutes; `wake_after` makes them go on
-    at once. Raises NotFound if there is no such agent, and InspectorError if no operator holds it.
+    Tasks that wait for the agent continue by themselves within minutes; with `wake_after` they
+    continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
+    long; NotFound if there is no such agent; and InspectorError if no operator holds it.
     """
+    check_sender(by, reason, reason_required=False)
     by, reason = wire_text(by), wire_text(reason)
     held = find_agent(stack, name)
     # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
