@@ -31,6 +31,7 @@ from roundsman.inspector.documents.dead_letters import (
     DeadLetterListDocument,
     DroppedDeadLetterDocument,
 )
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
 from roundsman_console.application import read_application_event
@@ -60,7 +61,7 @@ def dlq_ls_command(
     queue: Annotated[
         str | None, typer.Argument(help="Only the dead letters of this queue.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,7 +69,7 @@ def dlq_ls_command(
 
     While the command reads, for some seconds, the listed messages are hidden from others.
 
-        Example: roundsman dlq ls
+    Example: roundsman dlq ls
     """
     with sentences():
         found = find_stack(stack, read_application_event)
@@ -91,7 +92,7 @@ def dlq_ls_command(
 def dlq_show_command(
     what: Annotated[str, typer.Argument(help="A message id, the beginning of one, or a queue.")],
     limit: Annotated[
-        int, typer.Option(min=1, max=MOST, help="With a queue: most messages to show.")
+        int, typer.Option(min=1, max=MOST, help="With a queue: maximum number of messages to show.")
     ] = 10,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -142,7 +143,7 @@ def dlq_redrive_command(
         str | None,
         typer.Option("--only", help="Only this message: its id, or the beginning of it."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 100,
     rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages per second.")] = 10.0,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also send messages that would fail again.")
@@ -162,12 +163,15 @@ def dlq_redrive_command(
         found = find_stack(stack, read_application_event)
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
-        result = redrive(
-            found,
-            wanted,
-            working=partial(working, quiet=as_json),
-            on_judged=(lambda _: None) if as_json else partial(_tell, source),
-        )
+        try:
+            result = redrive(
+                found,
+                wanted,
+                working=partial(working, quiet=as_json),
+                on_judged=(lambda _: None) if as_json else partial(_tell, source),
+            )
+        except Interrupted as interrupted:
+            result = interrupted.result
         if as_json:
             print(json.dumps(result.document()))
         else:

@@ -32,9 +32,15 @@ WAIT = 15.0
 class Inspector:
     """Reads and operates one deployed stack, with the caller's AWS credentials.
 
-    Every method may raise InspectorError with a sentence for people (NotFound and InvalidArgument
-    are kinds of it), TryAgain and CallRefused if AWS cannot be asked, and the errors of boto3 for
-    missing credentials. `roundsman.inspector.sentence_of` puts each of them in words.
+    A method raises NotFound if what it is asked for does not exist, InvalidArgument, before
+    anything is sent, for an argument that it does not accept, and InspectorError if the stack does
+    not have what it needs. A method that waits for the outcome of a command raises Unconfirmed if
+    the outcome cannot be read, and Interrupted on Ctrl-C; `Interrupted.result` is a CommandResult.
+
+    Every method may raise TryAgain and CallRefused if AWS does not answer or refuses a call,
+    UnreadableRecord and SchemaTooNew for a record that this code cannot read, and the errors of
+    boto3 for calls and for missing credentials. `roundsman.inspector.sentence_of` puts each of them
+    in words.
     """
 
     def __init__(self, stack: DeployedStack) -> None:
@@ -109,7 +115,7 @@ class Inspector:
 
     def check(self, *, limit: int = 1_000) -> Report:
         """Check the stack; at most `limit` tasks of each lane are read."""
-        return Doctor(self.stack, limit, None).look()[0]
+        return Doctor(self.stack, limit, None).check()[0]
 
     def resubmit(
         self,
