@@ -1,10 +1,11 @@
-"""The option --stack, and strict parsing of typed arguments: durations, results, reasons, names.
+"""The option --stack, and strict parsing of arguments: durations, results, bodies, reasons, names.
 
 An invalid argument raises ConsoleError with one sentence for the user.
 """
 
 import getpass
 import re
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -64,9 +65,21 @@ def read_result(text: str | None) -> Json:
         raise ConsoleError(f"{source} is not JSON: {error}.{hint}", USAGE) from error
 
 
-def _content(name: str) -> str:
+def read_body(text: str | None) -> str | None:
+    """Return the text, or the content of what it names: `@` and a file, or `@-` for stdin.
+
+    Returns None if `text` is None. Raises ConsoleError if the file cannot be read or is not UTF-8.
+    """
+    return _content(text[1:], stdin=True) if text and text.startswith("@") else text
+
+
+def _content(file: str, *, stdin: bool = False) -> str:
+    """Return the content of a file; with `stdin`, `-` is the standard input."""
+    from_stdin = stdin and file == "-"
+    name = "Standard input" if from_stdin else file
     try:
-        return Path(name).read_text(encoding="utf-8")
+        raw = sys.stdin.buffer.read() if from_stdin else Path(file).read_bytes()
+        return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         raise ConsoleError(f"{name} is not UTF-8 text.", USAGE) from error
     except (OSError, ValueError) as error:

@@ -13,11 +13,15 @@ from rich.console import Console
 
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.errors import (
+    AgentOnHold,
     InspectorError,
     Interrupted,
     InvalidArgument,
+    InvalidCursor,
     NotFound,
+    StackNotFound,
     Unconfirmed,
+    UncorrectableMessage,
     sentence_of,
 )
 from roundsman.inspector.sanitize import inert
@@ -42,6 +46,15 @@ _CODES: dict[type[InspectorError], int] = {
 }
 
 
+_HINTS: dict[type[InspectorError], str] = {
+    AgentOnHold: "To send to these orders nevertheless, add --anyway.",
+    InvalidCursor: "To begin with the first page, leave out --after.",
+    StackNotFound: "Deploy it, or name another stack with --stack.",
+    UncorrectableMessage: "Replace the whole message with --body @file.",
+}
+"""The option that helps with an error of the inspector, which does not know the command line."""
+
+
 class ConsoleError(InspectorError):
     """An error that the user sees as one sentence; `code` is the exit code of the command."""
 
@@ -54,7 +67,7 @@ def exit_code(error: Exception) -> int:
     """Return the exit code of a command that ends with this error."""
     if isinstance(error, ConsoleError):
         return error.code
-    return _CODES.get(type(error), FAILED) if isinstance(error, InspectorError) else FAILED
+    return next((code for kind, code in _CODES.items() if isinstance(error, kind)), FAILED)
 
 
 @contextmanager
@@ -66,7 +79,8 @@ def sentences() -> Iterator[None]:
     try:
         yield
     except (RoundsmanError, ClientError, BotoCoreError, ResponseParserError) as error:
-        complain(sentence_of(error))
+        hints = (hint for kind, hint in _HINTS.items() if isinstance(error, kind))
+        complain(" ".join([sentence_of(error), *hints]))
         raise typer.Exit(exit_code(error)) from error
     except KeyboardInterrupt as error:
         raise typer.Exit(INTERRUPTED) from error

@@ -15,7 +15,7 @@ def confirm(question: str, *, yes: bool) -> None:
         return
     if not at_a_terminal():
         raise ConsoleError(
-            f"{question} No terminal to confirm at: add --yes. Nothing was sent.", USAGE
+            f"{question} There is no terminal to confirm at: add --yes. Nothing was sent.", USAGE
         )
     # On standard error, so that the output of --json is one object.
     print(f"{inert(question)} [y/N] ", end="", file=sys.stderr, flush=True)

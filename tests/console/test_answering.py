@@ -173,6 +173,18 @@ def test_an_answer_that_makes_no_sense_is_one_sentence(
     assert said in result.stderr
 
 
+def test_ctrl_c_during_the_wait_for_an_answer_is_unconfirmed(operator: Operator) -> None:
+    token = waits_for_approval(operator)
+
+    def ctrl_c() -> None:
+        raise KeyboardInterrupt
+
+    operator.patience.sleeping = ctrl_c
+    result = operator.types(*answers(token), "--json")
+    assert (result.exit_code, document(result)["outcome"]) == (4, "unconfirmed")
+    assert "is sent, but the wait for the scheduler was interrupted." in result.stderr
+
+
 def test_an_item_of_a_fan_out_is_shown_and_resolved_by_its_name(operator: Operator) -> None:
     world, at = operator.world, operator.world.clock()
     pick = replace(PICK, agent="inventory")

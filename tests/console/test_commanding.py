@@ -82,8 +82,8 @@ def test_what_changed_since_the_look_is_refused_by_the_scheduler_and_told(
     assert told["outcome"] == "refused"
     assert told["commandId"] is not None
     assert result.stderr == (
-        "extend by ops refused: the task has changed since you looked "
-        f"(version {seen.version}, now {seen.version + 1}): look again.\n"
+        "extend by ops refused: the task has changed since it was read "
+        f"(version {seen.version}, now {seen.version + 1}): read it again.\n"
     )
     assert world.task("ord-1").complete_by == seen.complete_by
 
@@ -116,7 +116,7 @@ def test_a_send_whose_answer_was_lost_is_told_as_not_confirmed(operator: Operato
         result = operator.asks("run", "ord-1", "--json")
     assert result.exit_code == 4
     assert document(result)["outcome"] == "unconfirmed"
-    assert "run may have been sent all the same" in result.stderr
+    assert "run may have been sent nevertheless" in result.stderr
 
 
 def test_an_outcome_that_may_not_be_read_is_told_as_not_confirmed(operator: Operator) -> None:
@@ -150,7 +150,10 @@ def test_a_wait_that_is_broken_off_is_told_as_not_confirmed(operator: Operator) 
         raise KeyboardInterrupt
 
     operator.patience.sleeping = ctrl_c
-    assert operator.asks("run", "ord-1").exit_code == 4
+    result = operator.asks("run", "ord-1", "--json")
+    assert (result.exit_code, document(result)["outcome"]) == (4, "unconfirmed")
+    assert document(result)["commandId"] is not None
+    assert "run of ord-1 is sent, but the wait for its outcome was interrupted." in result.stderr
 
 
 def test_a_stack_that_is_not_there_is_one_sentence(operator: Operator) -> None:
@@ -181,7 +184,7 @@ def test_what_cannot_be_taken_back_is_not_sent_unless_someone_can_be_asked_or_ye
     for command in IRREVERSIBLE:
         result = operator.types(*command, "--reason", "told to")
         assert result.exit_code == 2
-        assert "No terminal to confirm at: add --yes. Nothing was sent." in result.stderr
+        assert "There is no terminal to confirm at: add --yes. Nothing was sent." in result.stderr
     assert commands(operator) == []
 
 
@@ -223,7 +226,7 @@ def test_the_users_name_stands_in_where_none_is_given(
 def test_text_that_no_message_can_carry_is_refused_in_a_sentence(operator: Operator) -> None:
     in_retry(operator)
     result = operator.types("run", "ord-1", "--reason", "half \udcff")
-    assert result.exit_code == 1
+    assert result.exit_code == 2
     assert "half of a surrogate pair" in result.stderr
     assert commands(operator) == []
 

@@ -2,12 +2,12 @@
 
 import json
 from collections.abc import Sequence
-from pathlib import Path
 
 import pytest
 
 from roundsman.inspector import InvalidArgument
 from roundsman.inspector.dead_letters.correct import corrected
+from roundsman.inspector.errors import UncorrectableMessage
 
 BODY = json.dumps({"a": 1, "lines": [{"quantity": 2}, {"quantity": 3}], "name": "x"})
 
@@ -44,7 +44,7 @@ def test_a_path_is_written_as_problems_write_it() -> None:
 @pytest.mark.parametrize(
     ("sets", "removes", "says"),
     [
-        (["a"], [], "--set a has no value"),
+        (["a"], [], "The correction 'a' has no value"),
         (["=1"], [], "is not a path"),
         (["a..b=1"], [], "is not a path"),
         (["lines[x]=1"], [], "is not a path"),
@@ -66,19 +66,14 @@ def test_a_correction_that_cannot_be_made_is_one_sentence(
 
 @pytest.mark.parametrize("body", ["{not json", "[]", "7"])
 def test_what_is_no_object_can_only_be_replaced(body: str) -> None:
-    with pytest.raises(InvalidArgument, match="--body @file"):
+    with pytest.raises(UncorrectableMessage):
         corrected(body, whole=None, sets=["a=1"], removes=[])
     assert corrected(body, whole="{}", sets=[], removes=[]) == "{}"
     assert corrected(body, whole=None, sets=[], removes=[]) == body
 
 
-def test_the_whole_may_be_in_a_file(tmp_path: Path) -> None:
-    file = tmp_path / "order.json"
-    file.write_text("{}")
-    assert corrected(BODY, whole=f"@{file}", sets=[], removes=[]) == "{}"
-    file.write_bytes(b"\xff")
-    for wrong in (f"@{file}", f"@{tmp_path / 'none'}", "@"):
-        with pytest.raises(InvalidArgument):
-            corrected(BODY, whole=wrong, sets=[], removes=[])
-    with pytest.raises(InvalidArgument, match="Give either --body"):
+def test_the_whole_is_a_text_and_names_no_file() -> None:
+    assert corrected(BODY, whole="@order.json", sets=[], removes=[]) == "@order.json"
+    assert corrected(BODY, whole="@-", sets=[], removes=[]) == "@-"
+    with pytest.raises(InvalidArgument, match="Replace the whole message, or change its fields"):
         corrected(BODY, whole="{}", sets=["a=1"], removes=[])

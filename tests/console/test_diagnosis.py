@@ -182,7 +182,7 @@ def test_an_undo_waits_until_no_request_can_act_and_for_what_came_after() -> Non
 def test_an_archived_task_waits_for_a_person() -> None:
     found = told(archived("ord-1", AT - 60_000))
     assert (found.case, found.step) == ("archived", "charge")
-    assert "needs a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
+    assert "has needed a person since 2027-01-15T07:59:00Z (60 s ago): charge: failed" in (
         found.sentence
     )
     assert "may have happened: charge" in found.evidence

@@ -154,7 +154,9 @@ def test_an_entry_pushed_far_ahead_is_moved_back_after_asking(operator: Operator
     assert (
         "  due-late  ord-1: move its due entry, if the task is still at version" in refused.stdout
     )
-    assert "Repair 1 task as shown? No terminal to confirm at: add --yes." in refused.stderr
+    assert (
+        "Repair 1 task as shown? There is no terminal to confirm at: add --yes." in refused.stderr
+    )
     assert operator.world.task("ord-1").due_at == right + 60 * MINUTE
     with mappings_enabled():
         mended = operator.types("doctor", "--fix", "--yes")

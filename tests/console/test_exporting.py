@@ -147,8 +147,10 @@ def test_an_export_says_nothing_of_the_orders_contents_unless_told(
         (["--json"], "--json requires --to"),
         (["--to", str(tmp_path)], "already exists"),
         (["--to", str(tmp_path / "no" / "where")], "cannot be written"),
-        (["--after", "x"], "--after"),
+        (["--after", "x"], "To begin with the first page, leave out --after."),
+        (["--after", after, "--to", str(tmp_path / "sone")], "name the file that the export began"),
     ):
         result = operator.types("export", *arguments)
         assert (result.exit_code, result.stdout) == (2, "")
         assert said in result.stderr
+    assert not (tmp_path / "sone").exists()

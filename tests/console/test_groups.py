@@ -143,7 +143,7 @@ def test_groups_are_listed_and_shown_with_what_stands(operator: Operator) -> Non
     assert_schema("groups-show", document)
     said = operator.types("groups", "show", failure.group).stdout
     assert "\n2 orders\n" in said
-    assert "mail takes work" in said
+    assert "mail accepts work" in said
     assert "may stand: charge_card, create_shipment, reserve_stock, send_confirmation" in said
     assert f"  roundsman resubmit --group {failure.group} --reason '...'\n" in said
     tasks = operator.reads("ls", "--group", failure.group)["tasks"]

@@ -30,6 +30,13 @@ def test_the_help_of_each_verb_has_an_example_that_the_verb_takes(verb: str) -> 
 
 
 @pytest.mark.parametrize("verb", VERBS)
+def test_no_line_of_the_help_of_a_verb_is_indented(verb: str) -> None:
+    lines = (VERBS[verb].help or "").splitlines()
+    assert lines
+    assert [line for line in lines if line.startswith(" ")] == []
+
+
+@pytest.mark.parametrize("verb", VERBS)
 def test_the_help_of_each_verb_fits_eighty_columns(verb: str) -> None:
     shown = help_of(*verb.split())
     assert max(map(len, shown.splitlines())) <= WIDTH

@@ -202,7 +202,7 @@ def test_a_hold_of_which_nobody_can_be_told_stands_all_the_same(operator: Operat
     with at_each_call("sns.Publish", refuse):
         result = operator.asks("hold", "payment", "--for", "30m")
     assert result.exit_code == 0
-    assert result.stderr.startswith("The other operators are not alerted: ")
+    assert result.stderr.startswith("The other operators were not alerted: ")
     assert len(holds_of(operator.world).holds()) == 1
 
 
@@ -333,7 +333,7 @@ def test_a_release_whose_wakes_cannot_be_sent_is_done_all_the_same(operator: Ope
     assert result.exit_code == 0
     assert result.stdout.startswith("payment is released")
     assert "Any other task that waits continues by itself within 5 min." in result.stdout
-    assert "Not all waiting tasks are woken: sending a message to" in result.stderr
+    assert "Not all waiting tasks were woken: sending a message to" in result.stderr
     assert holds_of(operator.world).holds() == []
 
 
@@ -346,7 +346,7 @@ def test_a_release_that_is_interrupted_as_it_wakes_is_done_all_the_same(
         result = operator.types("release", "payment")
     assert result.exit_code == 0
     assert "Any other task that waits continues by itself within 5 min." in result.stdout
-    assert result.stderr == "Not all waiting tasks are woken: interrupted.\n"
+    assert result.stderr == "Not all waiting tasks were woken: interrupted.\n"
 
 
 def interrupt(**_rest: object) -> None:

@@ -1,21 +1,39 @@
 """`roundsman.inspector.Inspector`: what the command line does, from Python."""
 
+import ast
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
 import pytest
 from botocore.exceptions import NoCredentialsError
 
+from roundsman import inspector as inspector_package
 from roundsman.errors import TryAgain
 from roundsman.inspector import (
     CommandOutcome,
+    CommandResult,
     Inspector,
     InspectorError,
+    Interrupted,
     InvalidArgument,
     NotFound,
     Selection,
     TaskState,
     sentence_of,
 )
-from roundsman.inspector.dead_letters.resend import resend_all
-from tests.console.operators import DECLINED, Operator, in_retry, let_go_is_seen_at_once
+from roundsman.inspector.dead_letters.resend import ResendResult, resend_all
+from roundsman.inspector.operate.holds import wake_after
+from roundsman.inspector.operate.wake_waiting import Woken
+from roundsman.inspector.read.event_reader import AcceptedEvent
+from tests.console.operators import (
+    DECLINED,
+    Operator,
+    at_each_call,
+    in_retry,
+    let_go_is_seen_at_once,
+)
 from tests.moto.orders import order
 
 
@@ -166,6 +184,104 @@ def test_a_command_needs_a_sender_and_a_reason(
         inspector.undo("ord-1", by=by, reason=reason)
     with pytest.raises(InvalidArgument, match=said):
         inspector.hold("payment", 60, by=by, reason=reason)
+
+
+@pytest.mark.parametrize(
+    ("by", "reason", "said"),
+    [("", "", "by is empty"), ("amy", "x" * 501, "reason has 501 characters")],
+)
+def test_a_release_needs_a_sender_and_no_reason(
+    inspector: Inspector, by: str, reason: str, said: str
+) -> None:
+    inspector.hold("payment", 60, by="amy", reason="try")
+    with pytest.raises(InvalidArgument, match=said):
+        inspector.release("payment", by=by, reason=reason)
+    assert inspector.release("payment", by="amy").reason == ""
+
+
+@pytest.mark.parametrize("seconds", [-1, 0, 30 * 24 * 3600 + 1])
+def test_an_extension_outside_its_limits_is_refused_before_any_call(
+    inspector: Inspector, seconds: int
+) -> None:
+    with pytest.raises(InvalidArgument, match=r"The command is invalid: .*seconds: must be 1 to"):
+        inspector.extend("ord-1", seconds, by="amy", reason="try")
+
+
+def test_arguments_that_no_message_can_carry_are_refused_before_any_call(
+    inspector: Inspector,
+) -> None:
+    with pytest.raises(InvalidArgument, match="freshKey: what did happen keeps its key"):
+        inspector.resolve("ord-1", "a", by="amy", reason="try", did=True, fresh_key=True)
+    with pytest.raises(InvalidArgument, match="The command is invalid: step"):
+        inspector.resolve("ord-1", "", by="amy", reason="try", did=True)
+    with pytest.raises(InvalidArgument, match="The command is invalid: "):
+        inspector.resolve("ord-1", "a", by="amy", reason="try", did=True, result=math.nan)
+    with pytest.raises(InvalidArgument, match=r"The command has \d+ bytes; SQS accepts 1048576"):
+        inspector.resolve("ord-1", "a", by="amy", reason="try", did=True, result="x" * 1_048_576)
+
+
+def test_no_error_of_the_library_names_an_option_of_the_command_line() -> None:
+    files = list(Path(inspector_package.__path__[0]).rglob("*.py"))
+    raised = [
+        (file.name, text.value)
+        for file in files
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Raise)
+        for text in ast.walk(node)
+        if isinstance(text, ast.Constant) and isinstance(text.value, str)
+    ]
+    assert len(raised) > 50
+    assert [said for said in raised if re.search(r"--[a-z]", said[1])] == []
+
+
+def interrupt(**_: object) -> None:
+    """Press Ctrl-C."""
+    raise KeyboardInterrupt
+
+
+def test_ctrl_c_during_the_wait_raises_what_was_sent(
+    operator: Operator, inspector: Inspector
+) -> None:
+    in_retry(operator)
+    operator.patience.sleeping = interrupt
+    with pytest.raises(Interrupted, match="run of ord-1 is sent, but the wait") as caught:
+        inspector.run("ord-1", by="amy", reason="try")
+    result = caught.value.result
+    assert isinstance(result, CommandResult)
+    assert (result.outcome, result.sent) == (CommandOutcome.UNCONFIRMED, True)
+    assert result.sentence == str(caught.value)
+
+
+def test_ctrl_c_while_tasks_are_woken_raises_how_many_were(
+    operator: Operator, inspector: Inspector
+) -> None:
+    in_retry(operator)
+    inspector.hold("payment", 60, by="amy", reason="maintenance")
+    release = inspector.release("payment", by="amy")
+    with (
+        pytest.raises(Interrupted, match="Interrupted after 0 tasks were woken") as caught,
+        at_each_call("dynamodb.Query", interrupt),
+    ):
+        wake_after(inspector.stack, release, release.first_wake, lambda _: None)
+    assert caught.value.result == Woken()
+    assert not any(agent.holds for agent in inspector.agents())
+
+
+def test_ctrl_c_while_rejected_messages_are_sent_raises_what_was_sent(operator: Operator) -> None:
+    world = operator.world
+    world.send("SubmissionQueue", '{"orderId": "ord-1"}')
+    world.run()
+    stack = Inspector.of_stack("roundsman").stack
+    stack = replace(stack, event_reader=lambda *_: AcceptedEvent("ord-1", "hash"))
+    with (
+        let_go_is_seen_at_once(world),
+        pytest.raises(Interrupted, match=r"Interrupted after 0\. The others") as caught,
+        at_each_call("sqs.SendMessage", interrupt),
+    ):
+        resend_all(stack, 10, confirm=lambda _: None)
+    result = caught.value.result
+    assert isinstance(result, ResendResult)
+    assert (result.looked, result.sent, result.error) == (1, [], caught.value)
 
 
 def test_without_an_event_reader_no_rejected_event_is_sent_again(operator: Operator) -> None:

@@ -25,6 +25,7 @@ def declared(tmp_path: Path) -> dict[str, Declared]:
 
 def test_assignments_are_split_at_their_first_equals_sign() -> None:
     assert parse_assignments(["A=1", "B=x=y", "C="]) == {"A": "1", "B": "x=y", "C": ""}
+    assert parse_assignments([" A =1", "B= x "]) == {"A": "1", "B": " x "}
 
 
 @pytest.mark.parametrize("text", ["", "A", "=1", " =1"])
@@ -35,7 +36,7 @@ def test_what_is_not_an_assignment_is_refused(text: str) -> None:
 
 def test_a_parameter_given_twice_is_refused() -> None:
     with pytest.raises(ConsoleError, match="--param A is given twice"):
-        parse_assignments(["A=1", "A=2"])
+        parse_assignments(["A=1", "A =2"])
 
 
 @pytest.mark.parametrize("url", ["http://127.0.0.1:80", "https://host/base/", "http://[::1]:8/x"])

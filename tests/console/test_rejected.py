@@ -102,7 +102,7 @@ def test_an_id_that_is_taken_by_another_order_is_refused_as_submission_would(
     file.write_text(json.dumps({**order("ord-2"), "customerId": "another"}))
     result = operator.types("rejected", "resend", message, "--body", f"@{file}")
     assert result.exit_code == 1
-    assert "taken: an order with this id and other content exists" in result.stderr
+    assert "already used: an order with this id and different content exists" in result.stderr
     file.write_text('{"orderId": "nobodys", "cancel": {}}')
     assert (
         "has no task" in operator.types("rejected", "resend", message, "--body", f"@{file}").stderr
@@ -233,3 +233,33 @@ def test_a_queue_with_dead_letters_of_its_own_is_not_looked_into(operator: Opera
         assert result.exit_code == 1
         assert "It was not read" in result.stderr
     assert operator.world.bodies(operator.world.url("RejectedQueue"))
+
+
+def test_a_body_is_read_before_any_message_is_hidden(operator: Operator, tmp_path: Path) -> None:
+    rejected(operator.world, WRONG)
+    [message] = ids(operator)
+    resend = ("rejected", "resend", message)
+    both = operator.types(*resend, "--body", "{}", "--set", "a=1")
+    assert (both.exit_code, both.stderr) == (2, "Give either --body, or --set and --remove.\n")
+    missing = operator.types(*resend, "--body", f"@{tmp_path / 'none'}")
+    assert (missing.exit_code, missing.stderr) == (
+        2,
+        f"{tmp_path / 'none'} cannot be read: No such file or directory.\n",
+    )
+    file = tmp_path / "order.json"
+    file.write_bytes(b"\xff")
+    wrong = operator.types(*resend, "--body", f"@{file}")
+    assert (wrong.exit_code, wrong.stderr) == (2, f"{file} is not UTF-8 text.\n")
+    typed = operator.types(*resend, "--body", "@-", answer=json.dumps(order("ord-1")))
+    assert typed.exit_code == 0, typed.output
+
+
+def test_a_message_without_fields_is_replaced_by_an_option_that_is_named(
+    operator: Operator,
+) -> None:
+    operator.world.send("SubmissionQueue", "not JSON")
+    operator.world.run()
+    [message] = ids(operator)
+    result = operator.types("rejected", "resend", message, "--set", "a=1")
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Replace the whole message with --body @file.\n")

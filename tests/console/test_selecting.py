@@ -114,7 +114,7 @@ def test_a_cursor_of_another_filter_or_stack_is_refused() -> None:
     "strange", ["", "x", "é", "eyJh", "W10", "A" * 700, "WzEsIm0iLDEsMCwwLCJhL2IiXQ", "bnVsbA=="]
 )
 def test_what_is_no_cursor_is_refused(strange: str) -> None:
-    assert "--after" in refused(strange)
+    assert "This is not a cursor" in refused(strange)
 
 
 def test_a_cursor_that_was_changed_is_refused() -> None:

@@ -12,7 +12,7 @@ def test_show_tells_the_history_newest_last_and_what_was_undone(operator: Operat
     lines = [line.rstrip() for line in operator.types("show", "ord-1").stdout.splitlines()]
     assert lines[0] == "ord-1  order_fulfilment  Undone"
     assert "Undone 2027-01-15T08:00:00Z: reserve_stock, charge_card" in lines
-    assert not any(line.startswith(("Undo failed", "Nothing undoes")) for line in lines)
+    assert not any(line.startswith(("Undo failed", "Cannot be undone")) for line in lines)
     heading = next(index for index, line in enumerate(lines) if line.startswith("At "))
     assert lines[heading].split() == ["At", "What", "Why"]
     told = [line.split(maxsplit=2)[1:] for line in lines[heading + 1 :] if line.startswith("2027-")]
@@ -82,7 +82,7 @@ def test_show_tells_what_nothing_undoes(operator: Operator) -> None:
     operator.world.run()
     assert operator.asks("undo", "ord-1").exit_code == 0
     shown = operator.types("show", "ord-1").stdout
-    assert "Nothing undoes: send_confirmation\n" in shown
+    assert "Cannot be undone: send_confirmation\n" in shown
     document = operator.reads("show", "ord-1")
     assert document["withoutCompensation"] == ["send_confirmation"]
     assert document["mayHaveHappened"] == ["send_confirmation"]

@@ -275,7 +275,7 @@ def test_a_try_that_fails_holds_it_as_long_again_and_is_no_attempt(circuit: Circ
     circuit.open(circuit.instance())
     [first] = circuit.holds()
     circuit.let_recover()
-    with pytest.raises(CallHeld, match="the call that tried it failed") as held:
+    with pytest.raises(CallHeld, match="the test call failed") as held:
         call(circuit.instance(), DOWN)
     assert held.value.called
     assert SECOND < held.value.until - real_now() <= RECOVERY

@@ -159,7 +159,7 @@ def test_a_hold_that_cannot_be_read_holds_its_own_agent_until_it_is_released(
         assert rest == [other for other in others if other.until > clock.now]
         assert (hold.agent, hold.kind, hold.unreadable) == ("payment", kind, True)
         assert hold.until > clock.now
-        assert "release payment, or hold it anew" in hold.reason
+        assert "release payment, or hold it again" in hold.reason
         clock.now += 20 * MINUTE
     assert holds.release("payment", kind)
     assert holds.holds() == []
@@ -239,7 +239,7 @@ def test_an_agent_whose_hold_cannot_be_read_is_held_and_no_other(
     assert held.held_until > NOW
     assert held.held_why == (
         "on hold: its hold cannot be read (payment/operator.Until is not a whole number); "
-        "release payment, or hold it anew"
+        "release payment, or hold it again"
     )
 
 

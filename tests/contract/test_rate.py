@@ -93,7 +93,9 @@ def test_a_turn_that_is_too_far_off_is_not_waited_for(dynamo_world: DynamoWorld)
     rates = [instance(dynamo_world, Time(), 1) for _ in range(3)]
     for rate in rates:
         rate.wait(ends_at=NOW + MINUTE)  # now, in one second, in two
-    with pytest.raises(RateLimited, match="more than 1 calls a second of payment") as held:
+    with pytest.raises(
+        RateLimited, match="payment has reached its limit of 1 calls per second"
+    ) as held:
         instance(dynamo_world, time, 1).wait(ends_at=NOW + MINUTE)
     assert time.slept == []
     assert not held.value.called

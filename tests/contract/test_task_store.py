@@ -194,7 +194,7 @@ def test_items_of_a_fan_out_are_read_back_as_they_were_stored(world: World) -> N
     )
     items = {"pick[0]": task.steps["reserve_stock"], "pick[1]": left_out}
     changed = replace(task, steps=items, fan_outs={"pick": 2, "pack": 0})
-    row = HistoryRow(2_000, NOW, "undone", "pick[1]", None, "pick[1]: undone, and left out")
+    row = HistoryRow(2_000, NOW, "undone", "pick[1]", None, "pick[1]: undone and left out")
     assert saved(world, changed, row) == changed
     assert world.store.history("ord-1001") == [row]
 

@@ -181,7 +181,7 @@ def asks(stack: DeployedStack, verb: str, order_id: str, *arguments: str) -> Non
     said = ("--as", "ops", "--reason", "told to", "--yes", "--wait", str(PATIENCE))
     for _ in range(5):
         result = types(stack, verb, order_id, *arguments, *said)
-        if "look again" not in result.stdout:
+        if "read it again" not in result.stdout:
             break
     assert result.exit_code == 0, result.output
     document = json.loads(result.stdout)

@@ -170,9 +170,9 @@ def an_agent_is_left_before_it_is_undone(patch: Patch) -> None:
         *,
         after_undo: AfterUndo | None,
         error: StepError | None,
-        why: str,
+        then: str,
     ) -> None:
-        begin_undo(context, step, event, after_undo=after_undo, error=error, why=why)
+        begin_undo(context, step, event, after_undo=after_undo, error=error, then=then)
         undone(context, step)
 
     patch.setattr(attempts, "begin_undo", settled)
@@ -247,7 +247,7 @@ REPEATED = Configuration(plan=plan(briefly), repeats=1)
 
 WATCHED = Invariant.ALWAYS_DUE.value
 LATE = FINAL
-UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot make a Undoing task Undone"
+UNDONE_WITHOUT_PLAN = "NoTransition: Start cannot change a task from Undoing to Undone"
 
 BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (no_version_condition, RACED, 6, Invariant.AGREES.value),

@@ -56,7 +56,7 @@ WRONG_FIELDS = [
     bad(15, "lines", "must be a list", lines={"sku": "KB-101"}),
     bad(16, "shippingAddress", "must be an object", shippingAddress="1 Main St, Ghent"),
     bad(17, "paymentToken", "must not be null", paymentToken=None),
-    bad(18, "colour", "there is no such field", colour="blue"),
+    bad(18, "colour", "unknown field", colour="blue"),
     bad(19, "customerId", "unpaired surrogates", customerId="c-\ud800"),
 ]
 WRONG_LINES = [
@@ -70,7 +70,9 @@ WRONG_LINES = [
     bad(27, "lines", "at most 200 are allowed", lines=line() * 201),
 ]
 WRONG_WISHES = [
-    processing(30, "workflow", "no such workflow; there are: order_fulfilment", workflow="bogus"),
+    processing(
+        30, "workflow", "unknown workflow; the workflows are: order_fulfilment", workflow="bogus"
+    ),
     processing(
         31,
         "processIn",
@@ -79,7 +81,9 @@ WRONG_WISHES = [
         processIn=30,
     ),
     processing(32, "processAt", "must be an instant such as", processAt="tomorrow"),
-    processing(33, "processAt", "must say its offset from UTC", processAt="2030-01-01T00:00:00"),
+    processing(
+        33, "processAt", "must include its offset from UTC", processAt="2030-01-01T00:00:00"
+    ),
     processing(34, "processIn", "must be a whole number", processIn=-1),
     processing(35, "retention", "must be a whole number", retention="a day"),
     processing(36, "priority", "normal or urgent", priority="now"),
@@ -150,7 +154,9 @@ def test_the_same_id_with_other_content_is_put_aside_and_the_first_order_stands(
     world.run()
     [rejected] = world.rejected()
     assert json.loads(rejected.text("body")) == changed
-    assert rejected["reason"] == ("orderId: taken: an order with this id and other content exists")
+    assert rejected["reason"] == (
+        "orderId: already used: an order with this id and different content exists"
+    )
     row = world.store.order("ord-1")
     assert row is not None
     assert isinstance(row.content, dict)

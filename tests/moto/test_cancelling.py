@@ -81,7 +81,7 @@ def test_an_order_that_is_over_is_not_cancelled_and_its_history_says_why(world: 
     assert world.item("ord-1") == before
     assert world.effects("ord-1") == ALL_EFFECTS
     assert history(world, "ord-1") == [
-        ("refused", "cancel by application refused: it is completed")
+        ("refused", "cancel by application refused: the task is completed")
     ]
     assert world.rejected() == []
 
@@ -116,7 +116,7 @@ def test_what_was_never_ordered_cannot_be_cancelled(world: Stack, order_id: str)
     [rejection] = world.rejected()
     assert json.loads(rejection.text("body")) == body
     assert rejection.paths() == ["orderId"]
-    assert "has no task: the order was never taken" in rejection.text("reason")
+    assert "has no task: the order was never accepted" in rejection.text("reason")
     world.assert_nothing_is_stuck()
 
 

@@ -122,7 +122,9 @@ def test_the_stack_is_found_by_the_nearest_samconfig(
     inner = tmp_path / "inner"
     inner.mkdir()
     monkeypatch.chdir(inner)
-    assert "There is no samconfig.toml here" in sentence(roundsman("ls"))
+    said = sentence(roundsman("ls"))
+    assert said.startswith("There is no samconfig.toml here, so no stack is named.")
+    assert said.endswith("name another stack with --stack.")
     config = tmp_path / "samconfig.toml"
     config.write_text('[default.deploy.parameters]\nstack_name = "roundsman"\n')
     assert roundsman("ls").exit_code == 0

@@ -157,7 +157,7 @@ def test_an_order_with_a_taken_id_is_told_rejected_on_its_own_queue(world: Stack
     assert told(world.messages(first)) == [("received", 1), ("started", 2), ("completed", 6)]
     [status] = world.messages(second)
     assert status["status"] == "rejected"
-    assert "an order with this id and other content exists" in status.text("detail")
+    assert "an order with this id and different content exists" in status.text("detail")
 
 
 def test_the_same_order_again_is_told_received_again_and_changes_nothing(world: Stack) -> None:

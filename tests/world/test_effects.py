@@ -154,7 +154,7 @@ def test_an_order_that_is_begun_again_after_its_undo_is_charged_under_a_key_of_i
     assert not bank.taken
     world.operator.resubmit(order)
     world.run()
-    assert "say --again" in world.history(order)[-1].reason
+    assert "set `again`" in world.history(order)[-1].reason
     world.operator.resubmit(order, again=True)
     world.run()
     assert world.task(order).state is TaskState.COMPLETED

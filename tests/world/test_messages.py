@@ -87,7 +87,7 @@ def test_an_order_event_that_comes_again_when_its_task_is_gone_creates_nothing(
     world.run()
     assert world.processes.store.load(order, world.now) is None
     assert sent == ["charge"]
-    assert "its task is over and was removed" in str(world.trace)
+    assert "its task has ended and was removed" in str(world.trace)
 
 
 def test_two_copies_of_an_order_at_once_are_one_task_and_both_are_taken() -> None:

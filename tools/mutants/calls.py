@@ -29,7 +29,7 @@ CALLS = (
     Mutant(
         name="what-cannot-be-noted-is-not-called",
         file=CORE,
-        old='raise NotNoted("its call could not be noted; not attempted") from error',
+        old='raise NotNoted("the note of the call could not be written; not attempted") from error',
         new="begun = Begun.AGAIN",
         tests=(f"{UNIT}::test_a_call_that_cannot_be_noted_for_now_is_not_made",),
         why="a call is made of which no later proof knows",

@@ -108,8 +108,8 @@ SENDING = (
     Mutant(
         name="a-dead-letter-is-there-before-its-message-is-gone",
         file="layers/core/roundsman/aws/sqs/dead_letters.py",
-        old='dead letter", extra=extra)\n            return False',
-        new='dead letter", extra=extra)\n            return True',
+        old='moves it without a reason", extra=extra)\n            return False',
+        new='moves it without a reason", extra=extra)\n            return True',
         tests=(
             "tests/unit/aws/sqs/test_dead_letters.py::test_what_cannot_be_put_there_is_left_for_sqs_to_move",
         ),
@@ -184,7 +184,8 @@ SENDING = (
         file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, clock()):\n"
-            '            return NoReply(f"read {late} after complete-by; not attempted")\n'
+            '            return NoReply(f"the request was read {late} after complete-by; '
+            'not attempted")\n'
         ),
         new="",
         tests=(
@@ -197,7 +198,7 @@ SENDING = (
         file="layers/core/roundsman/agents/agent.py",
         old=(
             "        if late := _late(request, now := clock()):\n"
-            '            return NoReply(f"finished {late} after complete-by")\n'
+            '            return NoReply(f"the attempt ended {late} after complete-by")\n'
             "        return self._reply(request, ended, now)"
         ),
         new="        return self._reply(request, ended, clock())",

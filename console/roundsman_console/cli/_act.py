@@ -10,12 +10,14 @@ from dataclasses import dataclass, replace
 import typer
 from rich.console import Console
 
+from roundsman.inspector.bulk.assess import WOULD_WAIT
 from roundsman.inspector.bulk.documents import resume_command, run_document, tried_document
 from roundsman.inspector.bulk.dry_run import check_bounded, check_holds, choose, try_out
 from roundsman.inspector.bulk.run import RunState, new_run
 from roundsman.inspector.bulk.runner import BulkRunner, RunClock, holder, interruptible
 from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, StoredRun, bulks_of
 from roundsman.inspector.clock import now
+from roundsman.inspector.errors import Interrupted, UnboundedSelection
 from roundsman.inspector.operate.commands import (
     CommandOutcome,
     CommandResult,
@@ -91,8 +93,8 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         if deed.question_of_many is not None:
             many = "1 order" if len(chosen) == 1 else f"{len(chosen)} orders"
             confirm(deed.question_of_many(many), yes=act.manner.yes)
-        bulks = bulks_of(stack)
         clock = RunClock()
+        bulks = bulks_of(stack, clock)
         me = replace(holder(run.by), until=clock() + HELD_FOR)
         carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
 
@@ -101,14 +103,17 @@ def _carry_out(spec: CommandSpec, manner: CommandOptions) -> None:
     """Send the command for one order, wait for its outcome and print it."""
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
-        result = send_command(
-            find_stack(manner.stack),
-            spec,
-            by=by,
-            reason=reason,
-            wait=0 if manner.no_wait else manner.wait,
-            confirm=lambda question: confirm(question, yes=manner.yes),
-        )
+        try:
+            result = send_command(
+                find_stack(manner.stack),
+                spec,
+                by=by,
+                reason=reason,
+                wait=0 if manner.no_wait else manner.wait,
+                confirm=lambda question: confirm(question, yes=manner.yes),
+            )
+        except Interrupted as interrupted:
+            result = interrupted.result
         _print_result(result, as_json=manner.as_json)
 
 
@@ -125,7 +130,8 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
     lead = "Done: " if told.outcome is CommandOutcome.DONE else ""
     console.print(inert(f"{lead}{told.sentence}"), markup=False)
     if told.outcome is CommandOutcome.DONE:
-        console.print(f"{told.order} is {told.task.state.value if told.task else 'over'}.")
+        state = f"is {told.task.state}" if told.task else "has ended, or cannot be read now"
+        console.print(f"{told.order} {state}.")
 
 
 def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
@@ -141,7 +147,13 @@ def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
             "--no-wait works for one order only. A bulk run waits for its results.", USAGE
         )
     if act.selection is not None:
-        check_bounded(act.selection, again=again)
+        try:
+            check_bounded(act.selection)
+        except UnboundedSelection as error:
+            hint = "--state Undone" if again else "--state Archived"
+            raise ConsoleError(
+                f"To select many orders, give --group or --state: {hint}.", USAGE
+            ) from error
 
 
 def carry_on(
@@ -201,5 +213,7 @@ def code_of(record: StoredRun) -> int:
             complain(f"{kind} was interrupted. Resume it with: {resume_command(record, now())}")
             return INTERRUPTED
         case RunState.STOPPED:
-            complain(f"{kind} was stopped: {record.why}.")
+            anyway = " To send nevertheless, resume it with --anyway."
+            hint = anyway if record.why.endswith(WOULD_WAIT) else ""
+            complain(f"{kind} was stopped: {record.why}.{hint}")
             return FAILED

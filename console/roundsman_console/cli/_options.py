@@ -72,7 +72,7 @@ StopAt: TypeAlias = Annotated[
     str,
     _option("--stop-at", help="Stop if a larger share fails again: 20%, 0%.", metavar="SHARE"),
 ]
-AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="Most orders in flight.")]
+AtOnce: TypeAlias = Annotated[int, _option("--at-once", help="Maximum number of orders in flight.")]
 Anyway: TypeAlias = Annotated[
     bool, _option("--anyway", help="Also send orders that would wait for a held agent.")
 ]

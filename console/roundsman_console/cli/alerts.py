@@ -23,16 +23,18 @@ STYLES = {"critical": "bold red", "error": "red", "warning": "yellow", "info": "
 
 
 def alerts_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most alerts to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Maximum number of alerts to show.")
+    ] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
     """List the alerts that still apply, newest first, with the next command.
 
-    These are open failure groups, open circuits, holds, alarms, and queues of messages that
-        need a person. SQS counts messages with a delay of up to a minute.
+    These are open failure groups, open circuits, holds, alarms, and queues of messages that need a
+    person. SQS counts messages with a delay of up to a minute.
 
-        Example: roundsman alerts
+    Example: roundsman alerts
     """
     with sentences():
         read = read_standing(find_stack(stack))

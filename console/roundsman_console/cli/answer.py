@@ -11,6 +11,7 @@ import typer
 from rich.console import Console
 
 from roundsman.errors import PermanentError
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.answers import check_answer, send_answer
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.stack import find_stack
@@ -43,13 +44,16 @@ def answer_command(
         failure = _failure(result, failed, message)
         answer = None if failure else read_result(result)
         check_answer(token, result=answer, failure=failure)
-        told = send_answer(
-            find_stack(stack),
-            token,
-            result=answer,
-            failure=failure,
-            wait=0 if no_wait else wait,
-        )
+        try:
+            told = send_answer(
+                find_stack(stack),
+                token,
+                result=answer,
+                failure=failure,
+                wait=0 if no_wait else wait,
+            )
+        except Interrupted as interrupted:
+            told = interrupted.result
         if as_json:
             print(json.dumps(told.document()))
         code = CODES.get(told.outcome, 0)

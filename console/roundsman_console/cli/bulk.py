@@ -34,7 +34,9 @@ bulk_app = typer.Typer(
 
 @bulk_app.command("ls")
 def ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=1_000, help="Most runs to show.")] = 20,
+    limit: Annotated[
+        int, typer.Option(min=1, max=1_000, help="Maximum number of runs to show.")
+    ] = 20,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -106,9 +108,9 @@ def resume_command_(
     with sentences():
         name, why = read_name(by), read_reason(reason) if reason else ""
         found = find_stack(stack)
-        bulks = bulks_of(found)
-        record = find_run(bulks, run)
         clock = RunClock()
+        bulks = bulks_of(found, clock)
+        record = find_run(bulks, run)
         taken = take_up(bulks, record, clock(), holder(name), why)
         terms = replace(taken.run.terms, anyway=anyway or taken.run.terms.anyway)
         taken = replace(taken, run=replace(taken.run, terms=terms))

@@ -31,9 +31,10 @@ from roundsman.inspector.documents.dead_letters import (
     DeadLetterListDocument,
     DroppedDeadLetterDocument,
 )
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import find_stack
 from roundsman.model.instants import iso
-from roundsman_console.application import read_application_event
+from roundsman_console.application import application_events
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, sentences
@@ -60,7 +61,7 @@ def dlq_ls_command(
     queue: Annotated[
         str | None, typer.Argument(help="Only the dead letters of this queue.")
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 50,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -68,10 +69,10 @@ def dlq_ls_command(
 
     While the command reads, for some seconds, the listed messages are hidden from others.
 
-        Example: roundsman dlq ls
+    Example: roundsman dlq ls
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         looked = look_at(found, queue, limit)
         if as_json:
             listed: DeadLetterListDocument = {
@@ -91,7 +92,7 @@ def dlq_ls_command(
 def dlq_show_command(
     what: Annotated[str, typer.Argument(help="A message id, the beginning of one, or a queue.")],
     limit: Annotated[
-        int, typer.Option(min=1, max=MOST, help="With a queue: most messages to show.")
+        int, typer.Option(min=1, max=MOST, help="With a queue: maximum number of messages to show.")
     ] = 10,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -101,7 +102,7 @@ def dlq_show_command(
     Example: roundsman dlq show 5fea7756
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         if named_source(found, what):
             [looked] = look_at(found, what, limit)
             shown, more = looked.dead, looked.more
@@ -142,7 +143,7 @@ def dlq_redrive_command(
         str | None,
         typer.Option("--only", help="Only this message: its id, or the beginning of it."),
     ] = None,
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="How many at most.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Maximum number of messages.")] = 100,
     rate: Annotated[float, typer.Option(min=0.5, max=100, help="Messages per second.")] = 10.0,
     anyway: Annotated[
         bool, typer.Option("--anyway", help="Also send messages that would fail again.")
@@ -159,15 +160,18 @@ def dlq_redrive_command(
     Example: roundsman dlq redrive SchedulerQueue --limit 20 --yes
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         source = find_source(found, queue)
         wanted = Redrive(source, only, limit, rate, anyway, dry=not yes)
-        result = redrive(
-            found,
-            wanted,
-            working=partial(working, quiet=as_json),
-            on_judged=(lambda _: None) if as_json else partial(_tell, source),
-        )
+        try:
+            result = redrive(
+                found,
+                wanted,
+                working=partial(working, quiet=as_json),
+                on_judged=(lambda _: None) if as_json else partial(_tell, source),
+            )
+        except Interrupted as interrupted:
+            result = interrupted.result
         if as_json:
             print(json.dumps(result.document()))
         else:
@@ -187,7 +191,7 @@ def dlq_drop_command(
     Example: roundsman dlq drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         dead = find_dead_letter(found, message)
         which, order = dead.letter.message_id, order_of(dead.letter.body)
         confirm(

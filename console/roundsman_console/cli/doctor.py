@@ -21,14 +21,16 @@ from roundsman_console.render.doctor import print_plan, print_report
 Deep = Annotated[
     bool, typer.Option("--deep", help="Read every row of the tasks and orders tables.")
 ]
-Rate = Annotated[int, typer.Option(min=1, max=100_000, help="With --deep: most rows per second.")]
-Limit = Annotated[int, typer.Option(min=1, help="Most tasks to read per lane.")]
-Mend = Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, after asking.")]
+Rate = Annotated[
+    int, typer.Option(min=1, max=100_000, help="With --deep: maximum rows per second.")
+]
+Limit = Annotated[int, typer.Option(min=1, help="Maximum number of tasks to read per lane.")]
+Fix = Annotated[bool, typer.Option("--fix", help="Repair what is safe to repair, after asking.")]
 Wait = Annotated[float, typer.Option(min=0, max=900, help="Seconds to wait for the repairs.")]
 
 
 def doctor_command(
-    fix: Mend = False,
+    fix: Fix = False,
     deep: Deep = False,
     limit: Limit = 1_000,
     rate: Rate = 500,
@@ -37,10 +39,14 @@ def doctor_command(
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
-    """Find what is stuck, lost, inconsistent or misconfigured. Example: roundsman doctor
+    """Find what is stuck, lost, inconsistent or misconfigured.
 
-    Exits 0 if nothing is wrong, and 1 if something was found or could not be checked.
-        With --fix it shows the safe repairs, asks, and makes them: roundsman doctor --fix
+    Exits 0 if nothing is wrong, and 1 if something was found or could not be checked. With --fix
+    it shows the safe repairs, asks, and makes them.
+
+    Example: roundsman doctor
+
+    Example: roundsman doctor --fix
     """
     with sentences():
         found = find_stack(stack)
@@ -51,7 +57,7 @@ def doctor_command(
             tasks = len({one.where for one in wanted})
             confirm(f"Repair {tasks} task{'s' if tasks > 1 else ''} as shown?", yes=yes)
 
-        report = doctor.mend(confirmed, wait) if fix else doctor.look()[0]
+        report = doctor.repair(confirmed, wait) if fix else doctor.check()[0]
         if as_json:
             print(json.dumps(report.document()))
         else:

@@ -1,6 +1,7 @@
 """`roundsman export`: writes the tasks that match a filter as JSON lines; resumable by cursor."""
 
 import json
+import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
@@ -82,7 +83,7 @@ def export_command(
     group: GroupFilter = None,
     tag: TagFilter = None,
     limit: Annotated[
-        int | None, typer.Option(min=1, help="Most tasks to write; all by default.")
+        int | None, typer.Option(min=1, help="Maximum number of tasks to write; all by default.")
     ] = None,
     after: AfterCursor = None,
     stack: StackOption = None,
@@ -198,23 +199,38 @@ def _further(told: Exported, page: Page, written: int) -> Exported:
 def _opened(to: str | None, *, on: bool) -> Iterator[IO[str]]:
     """Open the output: a new file, or standard output if `to` is None.
 
-    With `on`, append to the file instead. Raises ConsoleError if the file cannot be opened, or
-    exists and `on` is false.
+    With `on`, append to the file instead. Raises ConsoleError if the file cannot be opened, if it
+    exists and `on` is false, or if it does not exist and `on` is true.
     """
     if to is None:
         yield sys.stdout
         return
     with ExitStack() as closing:
         try:
-            file = closing.enter_context(Path(to).open("a" if on else "x", encoding="utf-8"))
+            file = closing.enter_context(_existing(to) if on else _new(to))
         except FileExistsError as error:
             raise ConsoleError(
                 f"{to} already exists. Name another file, or continue with --after CURSOR.", USAGE
             ) from error
         except (OSError, ValueError) as error:
             said = error.strerror if isinstance(error, OSError) else error
-            raise ConsoleError(f"{to} cannot be written: {said}.", USAGE) from error
+            hint = " With --after, name the file that the export began." if on else ""
+            raise ConsoleError(f"{to} cannot be written: {said}.{hint}", USAGE) from error
         yield file
+
+
+def _new(name: str) -> IO[str]:
+    """Create a file. Raises FileExistsError if it exists."""
+    return Path(name).open("x", encoding="utf-8")
+
+
+def _existing(name: str) -> IO[str]:
+    """Open a file to append to it. Raises FileNotFoundError if it does not exist."""
+
+    def without_creation(path: str, flags: int) -> int:
+        return os.open(path, flags & ~os.O_CREAT)
+
+    return open(name, "a", encoding="utf-8", opener=without_creation)
 
 
 def _say(told: Exported) -> None:

@@ -154,7 +154,7 @@ def _agent_lines(group: GroupNow) -> Iterator[tuple[str, str]]:
     if agent is None:
         return
     if not agent.holds:
-        yield f"{agent.name} takes work", ""
+        yield f"{agent.name} accepts work", ""
     for hold in agent.holds:
         yield f"{agent.name} {hold_words(hold)}, until {second(hold.until)}", "yellow"
 

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.operate.holds import (
     LONGEST_HOLD,
     SHORTEST_HOLD,
@@ -84,26 +85,29 @@ def release_command(
             _say(_released_lines(release))
         first = release.first_wake
         with Console(stderr=True, quiet=as_json).status("Finding the tasks that wait") as status:
-            woken, lost = wake_after(
-                found,
-                release,
-                first,
-                lambda so_far: status.update(
-                    f"{so_far.looked} open tasks examined, {so_far.woken} woken"
-                ),
-            )
+            try:
+                woken, lost = wake_after(
+                    found,
+                    release,
+                    first,
+                    lambda so_far: status.update(
+                        f"{so_far.looked} open tasks examined, {so_far.woken} woken"
+                    ),
+                )
+            except Interrupted as interrupted:
+                woken, lost = interrupted.result, "interrupted"
         if as_json:
             print(json.dumps(release.document(woken)))
         else:
             _say(_woken_lines(woken, first))
         if lost is not None:
-            complain(f"Not all waiting tasks are woken: {lost or 'interrupted'}.")
+            complain(f"Not all waiting tasks were woken: {lost}.")
 
 
 def _warn(not_alerted: str | None) -> None:
     """Print a warning if the other operators were not alerted; the hold or release is done."""
     if not_alerted is not None:
-        complain(f"The other operators are not alerted: {not_alerted}.")
+        complain(f"The other operators were not alerted: {not_alerted}.")
 
 
 def _is_held(agent: AgentNow) -> str:

@@ -47,9 +47,11 @@ def ls_command(
     newer: NewerFilter = None,
     group: GroupFilter = None,
     tag: TagFilter = None,
-    limit: Annotated[int, typer.Option(min=1, max=LONGEST_PAGE, help="Most tasks to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=LONGEST_PAGE, help="Maximum number of tasks to show.")
+    ] = 50,
     look: Annotated[
-        int, typer.Option(min=1, max=1_000_000, help="Most tasks to examine.")
+        int, typer.Option(min=1, max=1_000_000, help="Maximum number of tasks to examine.")
     ] = BUDGET,
     after: AfterCursor = None,
     stack: StackOption = None,

@@ -27,10 +27,11 @@ from roundsman.inspector.dead_letters.rejections import (
 )
 from roundsman.inspector.dead_letters.resend import Resent, resend, resend_all, resent_document
 from roundsman.inspector.documents.dead_letters import RejectionDocument
+from roundsman.inspector.errors import Interrupted
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.model.instants import iso
-from roundsman_console.application import read_application_event
-from roundsman_console.arguments import StackOption
+from roundsman_console.application import application_events
+from roundsman_console.arguments import StackOption, read_body
 from roundsman_console.cli.operate import AsJson, Yes
 from roundsman_console.cli_errors import FAILED, USAGE, ConsoleError, complain, sentences
 from roundsman_console.confirm import confirm
@@ -47,7 +48,7 @@ from roundsman_console.render.dead_letters import (
 from roundsman_console.sanitize import plain
 
 WHERE = "the RejectedQueue"
-MessageId = Annotated[str, typer.Argument(help="The message's id, or how it begins.")]
+MessageId = Annotated[str, typer.Argument(help="The message id, or the beginning of it.")]
 
 rejected_app = typer.Typer(
     help="Rejected messages, which can never be handled: list, read, correct, send again.",
@@ -57,7 +58,9 @@ rejected_app = typer.Typer(
 
 @rejected_app.command("ls")
 def rejected_ls_command(
-    limit: Annotated[int, typer.Option(min=1, max=MOST, help="Most messages to show.")] = 50,
+    limit: Annotated[
+        int, typer.Option(min=1, max=MOST, help="Maximum number of messages to show.")
+    ] = 50,
     stack: StackOption = None,
     as_json: AsJson = False,
 ) -> None:
@@ -65,10 +68,10 @@ def rejected_ls_command(
 
     While the command reads, for some seconds, the listed messages are hidden from others.
 
-        Example: roundsman rejected ls
+    Example: roundsman rejected ls
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         url = found.output("RejectedQueueUrl")
         held = counts(found.sqs, url)
         with QueuePeek(found.sqs, url) as look:
@@ -90,7 +93,7 @@ def rejected_show_command(
     Example: roundsman rejected show 5fea7756
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
         if as_json:
@@ -102,7 +105,7 @@ def rejected_show_command(
 @rejected_app.command("resend")
 def rejected_resend_command(
     message: Annotated[
-        str | None, typer.Argument(help="The message's id, or how it begins.")
+        str | None, typer.Argument(help="The message id, or the beginning of it.")
     ] = None,
     body: Annotated[
         str | None, typer.Option(help="The new body: @file, @- for stdin, or the text itself.")
@@ -122,7 +125,7 @@ def rejected_resend_command(
         typer.Option("--all", help="Send, unchanged, all messages that would be accepted now."),
     ] = False,
     limit: Annotated[
-        int, typer.Option(min=1, max=MOST, help="With --all: most messages to read.")
+        int, typer.Option(min=1, max=MOST, help="With --all: maximum number of messages to read.")
     ] = 100,
     stack: StackOption = None,
     as_json: AsJson = False,
@@ -143,14 +146,17 @@ def rejected_resend_command(
             raise ConsoleError(
                 "--all sends messages unchanged. To correct one, give its id.", USAGE
             )
-        found = find_stack(stack, read_application_event)
+        if body is not None and (sets or removes):
+            raise ConsoleError("Give either --body, or --set and --remove.", USAGE)
+        whole = read_body(body)
+        found = find_stack(stack, application_events())
         if message is None:
             _resend_all(found, limit, yes=yes, as_json=as_json)
             return
         with look_at_rejected(found) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             result = resend(
-                found, look, rejection, whole=body, sets=sets, removes=removes, anyway=anyway
+                found, look, rejection, whole=whole, sets=sets, removes=removes, anyway=anyway
             )
         if as_json:
             print(json.dumps(resent_document([result], left=int(not result.sent))))
@@ -162,12 +168,15 @@ def rejected_resend_command(
 
 
 def _resend_all(stack: DeployedStack, limit: int, *, yes: bool, as_json: bool) -> None:
-    result = resend_all(
-        stack,
-        limit,
-        confirm=lambda question: confirm(question, yes=yes),
-        working=partial(working, quiet=as_json),
-    )
+    try:
+        result = resend_all(
+            stack,
+            limit,
+            confirm=lambda question: confirm(question, yes=yes),
+            working=partial(working, quiet=as_json),
+        )
+    except Interrupted as interrupted:
+        result = interrupted.result
     if as_json:
         print(json.dumps(result.document()))
     else:
@@ -201,7 +210,7 @@ def rejected_drop_command(
     Example: roundsman rejected drop 5fea7756 --yes
     """
     with sentences():
-        found = find_stack(stack, read_application_event)
+        found = find_stack(stack, application_events())
         with look_at_rejected(found, WHILE_ASKED) as look:
             rejection = read_rejection(find_letter(look, message, WHERE))
             which, order = rejection.letter.message_id, order_of(rejection.body)

@@ -92,7 +92,7 @@ def _undo_lines(task: Task, plan: Plan | None) -> list[Text]:
         ("May stand", stands, ""),
         *_undone(task, plan),
         ("Undo failed", in_state(task, plan, ProcessState.UNDO_ERROR), "red"),
-        ("Nothing undoes", nothing_undoes(task, plan), "yellow"),
+        ("Cannot be undone", nothing_undoes(task, plan), "yellow"),
     ]
     return [plain(f"{what}: {span(names)}", style) for what, names, style in found if names]
 

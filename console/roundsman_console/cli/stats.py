@@ -68,7 +68,9 @@ def _recovery(stats: Stats) -> Text:
     if stats.visited_at is not None:
         seen = f"last supervisor pass {format_duration(max(0, stats.at - stats.visited_at))} ago"
     first = stats.tasks.oldest_archived
-    waits = f"; the oldest Archived task waits since {second(first)}" if first is not None else ""
+    waits = (
+        f"; the oldest Archived task has waited since {second(first)}" if first is not None else ""
+    )
     return plain(f"{lag}; {seen}{waits}", "yellow" if stats.lag else "")
 
 

@@ -50,7 +50,7 @@ def _read(file: str) -> str:
     except OSError as error:
         raise ConsoleError(f"{name} cannot be read: {error.strerror}.") from error
     if not body.strip():
-        raise ConsoleError(f"{name} is empty; SQS accepts no empty message.")
+        raise ConsoleError(f"{name} is empty; SQS does not accept an empty message.")
     if len(text) > LARGEST_MESSAGE:
         raise ConsoleError(f"{name} has {len(text)} bytes; SQS accepts at most {LARGEST_MESSAGE}.")
     return body

@@ -27,7 +27,7 @@ def show_spent(spent: Spent, stack: str, prices: Prices) -> None:
         table.add_row(f"{line.service}: {line.what}", amount(line.amount), f"{line.usd:,.2f}")
     console.print(table)
     console.print(
-        f"\n{spent.usd():,.2f} USD, {spent.usd(STANDING):,.2f} of them for waiting; "
+        f"\n{spent.usd():,.2f} USD, {spent.usd(STANDING):,.2f} of it for waiting; "
         f"{spent.usd_per_million:,.2f} per million orders"
     )
     if spent.workflows:

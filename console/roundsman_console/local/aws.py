@@ -67,7 +67,9 @@ class LocalAws:
         each function has only the permissions of its role, and the emulator uses TLS;
         `local.rights` describes what is added to the roles.
 
-        Raises ConsoleError with a sentence for the user. After any exception, nothing runs.
+        Raises ConsoleError if the project, the SAM CLI, a parameter, the stack's name or the port
+        cannot be used, or if the emulator or the deployment fails. After any exception, nothing
+        runs.
         """
         progress = progress or ProgressListener()
         project = find_project(project or Path.cwd()).resolve()

@@ -70,15 +70,16 @@ def _text(value: object) -> str:
 def parse_assignments(assignments: Sequence[str]) -> dict[str, str]:
     """Parse `Key=Value` texts into a mapping.
 
-    Raises ConsoleError if `=` or the key is missing, or a key is repeated.
+    Spaces around a key are ignored, and those of a value are kept. Raises ConsoleError if `=` or
+    the key is missing, or a key is repeated.
     """
     found: dict[str, str] = {}
     for text in assignments:
-        key, equals, value = text.partition("=")
-        if not equals or not key.strip():
+        name, equals, value = text.partition("=")
+        key = name.strip()
+        if not equals or not key:
             raise ConsoleError(
-                f"--param requires Key=Value, as in SupervisorIntervalSeconds=5; {text!r} is "
-                "not that."
+                f"--param requires Key=Value, as in SupervisorIntervalSeconds=5, not {text!r}."
             )
         if key in found:
             raise ConsoleError(f"--param {key} is given twice.")

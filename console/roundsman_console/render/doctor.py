@@ -59,14 +59,14 @@ def _print_kind(findings: Sequence[Finding], console: Console) -> None:
 
 def _print_repairs(repairs: Sequence[tuple[Repair, bool]], console: Console) -> None:
     shown = [*((r, m) for r, m in repairs if not m), *((r, m) for r, m in repairs if m)]
-    for repair, mended in shown[: 4 * SHOWN]:
+    for repair, repaired in shown[: 4 * SHOWN]:
         said = repair.problem or (
-            "repaired" if mended else "not yet fixed; run doctor again in a minute"
+            "repaired" if repaired else "not yet fixed; run doctor again in a minute"
         )
-        style = "green" if mended else "yellow"
+        style = "green" if repaired else "yellow"
         console.print(plain(f"{repair.finding.kind}  {repair.finding.where}: {said}", style))
-    mended_in_all = sum(mended for _, mended in repairs)
-    console.print(plain(f"Repaired {mended_in_all} of {len(repairs)}."))
+    repaired_in_all = sum(repaired for _, repaired in repairs)
+    console.print(plain(f"Repaired {repaired_in_all} of {len(repairs)}."))
     console.print()
 
 

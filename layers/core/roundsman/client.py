@@ -244,7 +244,7 @@ class Client:
 def _checked_id(order_id: object) -> str:
     """Return the order id. Raises InvalidCall if it is not one."""
     if not isinstance(order_id, str) or not TASK_ID.fullmatch(order_id):
-        raise InvalidCall("orderId must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        raise InvalidCall("orderId must be 1 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -")
     return order_id
 
 

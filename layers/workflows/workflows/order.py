@@ -59,7 +59,7 @@ def with_total(order: NewOrder) -> Order:
     """Add the total of a valid order. Raises InvalidInput if no payment service can charge it."""
     total = _total(order["lines"])
     if len(total.partition(".")[0]) > MOST_TOTAL_DIGITS:
-        sentence = f"come to a total of more than {MOST_TOTAL_DIGITS} digits before the point"
+        sentence = f"have a total of more than {MOST_TOTAL_DIGITS} digits before the decimal point"
         raise InvalidInput([Problem("lines", sentence)])
     return {**order, "total": total}
 

@@ -49,7 +49,7 @@ def test_many_orders_are_only_shown_unless_go_is_said(operator: Operator) -> Non
     assert_schema("resubmit", told)
     assert told["selected"] == 2
     assert told["eligible"] == {"orders": 1, "samples": ["ord-1"]}
-    why = "only a task that a failure has ended is resubmitted"
+    why = "only a task that ended with a failure can be resubmitted"
     assert told["refused"] == [{"reason": why, "orders": 1, "samples": ["ord-9"]}]
     assert commands(operator) == []
     assert runs(operator) == []
@@ -167,8 +167,8 @@ def test_what_would_only_wait_for_a_held_agent_is_told_and_not_sent(operator: Op
     refused = operator.asks("resubmit", "--group", group, "--go")
     assert refused.exit_code == 1
     assert refused.stderr == (
-        "mail is held by amy: moving, and the orders would wait for it. Nothing was sent; to "
-        "send them all the same, add --anyway.\n"
+        "mail is held by amy: moving, and the orders would wait for it. Nothing was sent. "
+        "To send to these orders nevertheless, add --anyway.\n"
     )
     assert commands(operator) == []
     assert runs(operator) == []
@@ -195,9 +195,11 @@ def test_an_agent_that_is_held_midway_stops_it_before_the_next_is_sent(operator:
         )
 
     operator.patience.sleeping = held
-    told = document(operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json"))
+    result = operator.asks("resubmit", "--group", group, "--go", "--canary", "1", "--json")
+    told = document(result)
     assert (told["sent"], told["state"], told["notReached"]) == (1, "stopped", 1)
-    assert told["why"] == "mail is held by amy: moving; to send all the same, add --anyway"
+    assert result.stderr.endswith("To send nevertheless, resume it with --anyway.\n")
+    assert told["why"] == "mail is held by amy: moving, and the orders would wait for it"
 
 
 def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
@@ -208,7 +210,9 @@ def test_what_cannot_be_taken_back_is_asked_once_with_the_count(
     command = ("undo", "--group", group, "--go", "--reason", "told to")
     refused = operator.types(*command)
     assert refused.exit_code == 2
-    assert refused.stderr.startswith("Undo 2 orders? No terminal to confirm at: add --yes.")
+    assert refused.stderr.startswith(
+        "Undo 2 orders? There is no terminal to confirm at: add --yes."
+    )
     monkeypatch.setattr(confirm, "at_a_terminal", lambda: True)
     assert operator.types(*command, answer="n\n").exit_code == 1
     assert runs(operator) == []
@@ -237,7 +241,7 @@ def test_undone_orders_begin_all_over_together_only_where_again_is_said(
     cancelled = operator.asks("cancel", "--state", "Undone", "--go", "--json")
     assert document(cancelled)["refused"] == [
         {
-            "reason": "it is undone already",
+            "reason": "the task is already undone",
             "orders": 2,
             "samples": ["ord-1", "ord-2"],
         }

@@ -12,6 +12,7 @@ from botocore.exceptions import ClientError
 from roundsman.inspector.bulk.run import RunState
 from roundsman.inspector.bulk.store import DynamoBulks, Holder, bulks_of
 from roundsman.inspector.read.stack import find_stack
+from roundsman.model.instants import SECOND, iso
 from tests.console.bulk_stories import NO_MAIL, archived, names, states
 from tests.console.operators import Operator, at_each_call, document
 from tests.console.schemas import assert_schema
@@ -145,6 +146,17 @@ def test_one_who_was_overtaken_does_not_tell_that_the_run_is_finished(operator: 
     assert (result.exit_code, result.stdout) == (1, "")
     assert "Another process now runs" in result.stderr
     assert operator.reads("bulk", "show", only_run(operator))["state"] == "running"
+
+
+def test_the_store_and_the_runner_have_one_clock(operator: Operator) -> None:
+    group = archived(operator, 4)
+    operator.world.clock.now += 1000
+    started = operator.world.clock()
+    told = document(operator.asks("resubmit", "--group", group, *GO, "--json"))
+    slept = round(operator.patience.now * SECOND)
+    assert slept > 0
+    assert (told["startedAt"], told["savedAt"]) == (iso(started), iso(started + slept))
+    assert operator.world.clock() == started, "the system clock stood still"
 
 
 def test_a_run_is_stopped_from_elsewhere(operator: Operator) -> None:

@@ -86,7 +86,7 @@ def test_the_command_is_judged_by_the_machine_on_the_record_as_it_is() -> None:
     completed = replace(archived(), state=TaskState.COMPLETED)
     refused = judged(a_run(), PLAN, completed, FAILED_AT + 2)
     assert isinstance(refused, NotFor)
-    assert refused.why == "only a task that a failure has ended is resubmitted"
+    assert refused.why == "only a task that ended with a failure can be resubmitted"
 
 
 def test_what_is_gone_or_failed_again_since_is_no_candidate() -> None:
@@ -196,9 +196,9 @@ def test_a_command_was_taken_where_the_task_or_its_history_says_so() -> None:
 
 
 def test_refusals_are_those_of_this_runs_command() -> None:
-    said = "resubmit by amy refused: it is completed"
+    said = "resubmit by amy refused: the task is completed"
     rows = [row("refused", 8, ID, said), row("refused", 9, "c-1", said), row("resubmit", 9, ID)]
-    assert refusals(a_run(), rows) == ["it is completed"]
+    assert refusals(a_run(), rows) == ["the task is completed"]
 
 
 def test_a_failure_is_told_with_its_group() -> None:

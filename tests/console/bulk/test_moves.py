@@ -87,7 +87,7 @@ def test_the_canary_goes_first_and_nothing_else_until_it_is_known() -> None:
 def test_a_canary_that_the_scheduler_refuses_is_replaced_by_the_next_orders() -> None:
     run = a_run()
     progress = sent(RunProgress(), run, 5)
-    progress = turned_down(progress, "ord-0", "it is completed", NOW)
+    progress = turned_down(progress, "ord-0", "the task is completed", NOW)
     assert next_move(run, replace(progress, next_send_at=NOW), NOW) == Send(1)
 
 

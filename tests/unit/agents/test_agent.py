@@ -66,7 +66,7 @@ def test_what_ends_after_complete_by_is_not_answered_whatever_it_was(
 
     answer = ask(payment, clock)
     assert isinstance(answer, NoReply)
-    assert answer.reason == "finished 0 ms after complete-by"
+    assert answer.reason == "the attempt ended 0 ms after complete-by"
 
 
 def test_what_ends_just_before_complete_by_is_answered(payment: Agent, clock: Clock) -> None:
@@ -114,7 +114,7 @@ def test_a_request_for_which_the_function_has_no_time_is_given_back_unattempted(
     assert (said.outcome, said.retry_after) == (Outcome.HELD, 1_000)
     assert said.error is not None
     assert not said.outcome_unknown
-    assert "those before it in its batch left no time for it" in said.error.message
+    assert "the requests before it in its batch left no time for it" in said.error.message
     assert not called
 
 
@@ -139,7 +139,9 @@ def test_a_request_that_lay_in_its_queue_for_most_of_its_time_is_given_back_unat
     assert bool(called) is (outcome is Outcome.SUCCEEDED)
     if said.error is not None:
         assert not said.outcome_unknown
-        assert "read with 29 s of its 60 s left, since its queue is behind" in said.error.message
+        assert (
+            "read with 29 s of its 60 s left, because its queue has a backlog" in said.error.message
+        )
 
 
 @pytest.mark.parametrize(("left", "outcome"), [(60_000, "succeeded"), (59_999, "held")])
@@ -183,7 +185,9 @@ def test_an_attempt_that_its_queue_left_too_little_time_is_not_failed_when_it_is
     if outcome is Outcome.HELD:
         assert said.outcome_unknown
         assert said.error is not None
-        assert said.error.message == "its queue left it too little time: not answered in time"
+        assert (
+            said.error.message == "the wait in the queue left too little time: not answered in time"
+        )
 
 
 def test_a_request_whose_task_left_it_little_time_is_attempted_with_what_it_has(

@@ -24,12 +24,12 @@ def test_a_bound_function_is_returned_unchanged(payment: Agent) -> None:
 
 def test_a_step_is_bound_once(payment: Agent) -> None:
     payment.performs(charge_card)(returning(None))
-    with pytest.raises(DefinitionError, match="perform of step 'charge_card' is bound already"):
+    with pytest.raises(DefinitionError, match="step 'charge_card' has two functions for perform"):
         payment.performs(charge_card)(returning(None))
 
 
 def test_a_step_of_another_agent_is_refused() -> None:
-    with pytest.raises(DefinitionError, match="is of agent payment; bind it there"):
+    with pytest.raises(DefinitionError, match="belongs to agent payment; bind it there"):
         Agent("inventory").performs(charge_card)
 
 
@@ -66,7 +66,7 @@ def test_an_async_function_is_refused(payment: Agent) -> None:
     async def charge(_: StepRequest) -> None:
         pass
 
-    with pytest.raises(DefinitionError, match="is async; it is called, not awaited"):
+    with pytest.raises(DefinitionError, match="is async, but agents do not await it"):
         payment.performs(charge_card)(charge)
 
 
@@ -76,5 +76,5 @@ def test_something_that_is_no_step_is_refused(payment: Agent) -> None:
 
 
 def test_an_agent_has_a_plain_name() -> None:
-    with pytest.raises(DefinitionError, match="1 to 40 of a-z"):
+    with pytest.raises(DefinitionError, match="1 to 40 characters of a-z"):
         Agent("Payment Service")

@@ -155,7 +155,7 @@ def test_an_error_of_the_network_that_nobody_foresaw_is_tried_again_and_reported
     said = reply(payment, clock, report=reported.append)
     assert error_of(said) == (
         type(error).__name__,
-        "unexpected error, see the log of the payment agent (3 tries)",
+        "unexpected error; see the log of the payment agent (3 tries)",
     )
     assert reported == [error] * 3
 

@@ -130,7 +130,7 @@ def test_the_service_is_known_to_be_down(partner: Partner, server: Server) -> No
     partner.guard = Closed(until=partner.world.now + 30_000)
     complete_by = partner.world.task.complete_by
     decision = partner.attempt()
-    assert f"held: {DOWN}; looks again at 08:00:35, no attempt counted" in decision.reason
+    assert f"held: {DOWN}; checked again at 08:00:35, no attempt counted" in decision.reason
     assert not partner.record().outcome_unknown
     is_held(partner)
     assert partner.world.task.complete_by > complete_by
@@ -185,7 +185,7 @@ def test_the_connection_is_reset(partner: Partner, server: Server) -> None:
 
 def test_the_connection_is_closed_without_an_answer(partner: Partner, server: Server) -> None:
     server.always = None
-    partner.fails("POST failed: the connection was closed before an answer (3 tries)")
+    partner.fails("POST failed: the connection was closed before a response (3 tries)")
 
 
 def test_an_idle_connection_has_died(partner: Partner, server: Server) -> None:
@@ -199,17 +199,17 @@ def test_an_idle_connection_has_died(partner: Partner, server: Server) -> None:
 
 def test_the_head_of_the_answer_is_cut_off(partner: Partner, server: Server) -> None:
     server.always, server.close_after = b"HTTP/1.1 409 Conflict\r\nContent-Ty", True
-    partner.fails("POST answered 409, cut off (3 tries)")
+    partner.fails("POST answered 409, and the body was cut off (3 tries)")
 
 
 def test_the_body_of_the_answer_is_cut_off(partner: Partner, server: Server) -> None:
     server.always, server.close_after = CREATED[:-5], True
-    partner.fails("POST failed: the answer broke off (3 tries)")
+    partner.fails("POST failed: the response was cut off (3 tries)")
 
 
 def test_what_answers_does_not_speak_http(partner: Partner, server: Server) -> None:
     server.always, server.close_after = b"SSH-2.0-OpenSSH_9.6\r\n", True
-    partner.fails("POST failed: the answer is not HTTP (3 tries)")
+    partner.fails("POST failed: the response is not HTTP (3 tries)")
 
 
 # --- answers that say something else ---------------------------------------------------------
@@ -217,7 +217,7 @@ def test_what_answers_does_not_speak_http(partner: Partner, server: Server) -> N
 
 def test_the_body_is_no_json(partner: Partner, server: Server) -> None:
     server.always = answer("201 Created", b"<html>Created</html>", "Content-Type: text/html")
-    partner.fails("POST answered 201 with what is not a JSON object (3 tries)")
+    partner.fails("POST answered 201 with a body that is not a JSON object (3 tries)")
 
 
 def test_a_field_is_missing(partner: Partner, server: Server) -> None:
@@ -232,7 +232,9 @@ def test_an_error_comes_as_a_success(partner: Partner, server: Server) -> None:
 
 def test_an_error_comes_as_another_success(partner: Partner, server: Server) -> None:
     server.always = refusal("200 OK", "CardDeclined")
-    partner.fails("POST answered 200, which is not what it should; it says CardDeclined (3 tries)")
+    partner.fails(
+        "POST answered 200, which is not an expected status; its error is CardDeclined (3 tries)"
+    )
 
 
 @pytest.mark.parametrize("status", ["301 Moved", "302 Found", "307 Temporary", "308 Permanent"])
@@ -257,7 +259,7 @@ def test_the_answer_is_huge(
 ) -> None:
     read = bytes_read(monkeypatch)
     server.always, server.close_after = [head, *[b"x" * 65_536] * 100], True
-    partner.fails(f"POST answered 201 with more than {LARGEST_ANSWER} bytes (3 tries)")
+    partner.fails(f"POST answered 201 with a body of more than {LARGEST_ANSWER} bytes (3 tries)")
     assert sum(read) <= 3 * (LARGEST_ANSWER + 2 * io.DEFAULT_BUFFER_SIZE)
 
 

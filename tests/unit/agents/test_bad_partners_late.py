@@ -33,7 +33,7 @@ def test_the_answer_comes_after_complete_by(services: RemoteServices) -> None:
     """The agent is silent, whatever came: its right to speak is over. The next one finds it."""
     partner = Partner(services.url)
     partner.afterwards = lambda: partner.world.wait(331)
-    assert partner.answer(partner.request()) == NoReply("finished 1 s after complete-by")
+    assert partner.answer(partner.request()) == NoReply("the attempt ended 1 s after complete-by")
     partner.world.inspect()
     assert partner.record().error == StepError("Overdue", "no answer in time; 5 min late when seen")
     partner.afterwards = lambda: None
@@ -53,7 +53,7 @@ def test_the_answer_was_lost(services: RemoteServices) -> None:
 def test_every_answer_of_an_attempt_was_lost(services: RemoteServices) -> None:
     faults(services, {"operation": "POST /charges", "loseAnswer": True, "times": 3})
     partner = Partner(services.url)
-    partner.fails("POST failed: the connection was closed before an answer (3 tries)")
+    partner.fails("POST failed: the connection was closed before a response (3 tries)")
     partner.world.wait_until(partner.record().not_before)
     partner.succeeds()
     assert effects(services) == {CHARGE: 1}

@@ -308,7 +308,7 @@ def test_a_call_that_cannot_be_noted_for_now_is_not_made(clock: Clock, notes: No
     assert not called
     assert (reply.outcome, reply.retry_after, reply.effect) == (Outcome.HELD, SECOND, None)
     assert reply.error is not None
-    assert reply.error.message == "its call could not be noted; not attempted"
+    assert reply.error.message == "the note of the call could not be written; not attempted"
     assert notes.asked == ["begin", "close"]
     assert clock.slept == []
 

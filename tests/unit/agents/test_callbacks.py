@@ -64,7 +64,10 @@ def test_an_undo_cannot_wait_for_a_callback(payment: Agent, clock: Clock) -> Non
     assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
     assert said.error is not None
     assert said.error.type == "CallbackInUndo"
-    assert said.error.message == "an undo ends with its function; it cannot wait for a callback"
+    assert (
+        said.error.message
+        == "the undo function returned a Callback, but an undo cannot wait for one"
+    )
 
 
 def test_the_token_makes_the_reply_that_says_it_was_done() -> None:
@@ -123,7 +126,7 @@ def test_a_token_can_stand_in_a_url_or_a_mail() -> None:
     ],
 )
 def test_what_is_no_token_is_refused_in_words(token: str) -> None:
-    with pytest.raises(InvalidToken, match="this is no callback token"):
+    with pytest.raises(InvalidToken, match="this is not a callback token"):
         succeeded_reply(token)
 
 
@@ -135,7 +138,7 @@ def test_a_result_that_could_not_be_kept_is_refused_where_it_is_said() -> None:
 
 
 def test_only_the_two_errors_of_agents_say_that_it_failed() -> None:
-    with pytest.raises(TypeError, match="say it with PermanentError or TransientError"):
+    with pytest.raises(TypeError, match="must be a PermanentError or a TransientError"):
         failed_reply(token_of(), ValueError())  # type: ignore[arg-type]  # the mistake that is meant
 
 

@@ -146,7 +146,7 @@ def test_a_turn_that_comes_when_the_time_is_over_is_not_taken(payment: Agent, cl
     assert not called
     assert (said.outcome, said.retry_after, said.outcome_unknown) == (Outcome.HELD, 1_000, False)
     assert said.error is not None
-    assert said.error.message == "its turn came too late; not attempted"
+    assert said.error.message == "no time was left when the call was allowed; not attempted"
 
 
 def test_an_undo_is_held_back_like_a_perform(payment: Agent, clock: Clock) -> None:

@@ -80,8 +80,8 @@ def test_text_of_any_kind_in_a_body_can_be_sent(server: Server) -> None:
         ("http://", "must begin with"),
         ("http://user:" + "word@host", "must have no user, password"),
         ("http://host/?a=1", "must have no user, password, query or fragment"),
-        ("http://host:99999", "is no URL"),
-        ("http://[::1", "is no URL"),
+        ("http://host:99999", "is not a URL"),
+        ("http://[::1", "is not a URL"),
     ],
 )
 def test_an_address_that_cannot_be_used_is_refused_with_a_sentence(url: str, sentence: str) -> None:
@@ -175,7 +175,7 @@ def test_a_lost_answer_on_a_new_connection_is_transient_and_not_repeated(server:
     server.answers = [None]
     assert (
         str(transient(RemoteService(server.url)))
-        == "POST failed: the connection was closed before an answer"
+        == "POST failed: the connection was closed before a response"
     )
     assert len(server.requests) == 1
 

@@ -148,23 +148,23 @@ def test_a_redirect_is_transient_and_never_followed(server: Server, status: str)
 def test_another_success_that_says_error_is_transient_and_names_it(server: Server) -> None:
     """A refusal would be 4xx. Whoever answers so may have done it, so nothing is concluded."""
     server.answers = [refusal("200 OK", "CardDeclined")]
-    sentence = "POST answered 200, which is not what it should; it says CardDeclined"
+    sentence = "POST answered 200, which is not an expected status; its error is CardDeclined"
     assert str(transient(RemoteService(server.url))) == sentence
 
 
 @pytest.mark.parametrize("status", ["200 OK", "202 Accepted", "204 No Content"])
 def test_another_success_than_expected_is_transient(server: Server, status: str) -> None:
     server.answers = [answer(status)]
-    assert "which is not what it should" in str(transient(RemoteService(server.url)))
+    assert "which is not an expected status" in str(transient(RemoteService(server.url)))
 
 
 @pytest.mark.parametrize(
     ("body", "sentence"),
     [
-        (b"", "with what is not a JSON object"),
-        (b"<html>ok</html>", "with what is not a JSON object"),
-        (b"[]", "with what is not a JSON object"),
-        (b'"c-1"', "with what is not a JSON object"),
+        (b"", "with a body that is not a JSON object"),
+        (b"<html>ok</html>", "with a body that is not a JSON object"),
+        (b"[]", "with a body that is not a JSON object"),
+        (b'"c-1"', "with a body that is not a JSON object"),
         (b'{"error": "Oops"}', "with an error, Oops"),
         (b'{"error": "Oops", "chargeId": "c-1"}', "with an error, Oops"),
         (b'{"error": {"text": "' + SECRET.encode() + b'"}}', "with an error"),
@@ -199,7 +199,7 @@ def test_a_huge_answer_is_read_no_further_than_its_bound(server: Server, status:
     server.answers = [answer(status, body)]
     service = RemoteService(server.url)
     with pytest.raises(
-        (TransientError, PermanentError), match=r"answered (201 with more than|402)"
+        (TransientError, PermanentError), match=r"answered (201 with a body of more than|402)"
     ):
         charge(service)
     charge(service)
@@ -220,7 +220,7 @@ def test_an_endless_answer_is_left_at_the_bound(
     read = bytes_read(monkeypatch)
     server.answers = [[head, *[b"x" * 65_536] * 100]]
     server.close_after = True
-    sentence = f"POST answered 201 with more than {LARGEST_ANSWER} bytes"
+    sentence = f"POST answered 201 with a body of more than {LARGEST_ANSWER} bytes"
     assert str(transient(RemoteService(server.url))) == sentence
     assert LARGEST_ANSWER < sum(read) <= LARGEST_ANSWER + 2 * io.DEFAULT_BUFFER_SIZE
 
@@ -232,7 +232,7 @@ def test_an_endless_head_is_left_at_a_bound(
     read = bytes_read(monkeypatch)
     server.answers = [[b"HTTP/1.1 201 Created\r\n", *[line] * 1_000]]
     server.close_after = True
-    assert str(transient(RemoteService(server.url))) == "POST failed: the answer is not HTTP"
+    assert str(transient(RemoteService(server.url))) == "POST failed: the response is not HTTP"
     assert sum(read) <= 100_000
 
 
@@ -251,9 +251,9 @@ def test_half_an_answer_is_transient_whatever_it_began_with(server: Server, cut:
     server.close_after = True
     error = str(transient(RemoteService(server.url)))
     assert error in (
-        "POST failed: the answer broke off",
-        "POST answered 409, cut off",
-        "POST failed: the answer is not HTTP",
+        "POST failed: the response was cut off",
+        "POST answered 409, and the body was cut off",
+        "POST failed: the response is not HTTP",
     )
 
 
@@ -269,7 +269,7 @@ def test_a_refusal_that_ends_with_its_connection_is_taken_where_it_is_whole(serv
 def test_an_answer_that_is_not_http_is_transient(server: Server, noise: bytes) -> None:
     server.answers = [noise]
     server.close_after = True
-    assert str(transient(RemoteService(server.url))) == "POST failed: the answer is not HTTP"
+    assert str(transient(RemoteService(server.url))) == "POST failed: the response is not HTTP"
 
 
 def test_a_chunked_answer_is_read_to_its_end(server: Server) -> None:

@@ -48,7 +48,7 @@ def test_a_service_that_says_nothing_in_the_handshake_is_left_when_the_time_is_o
 ) -> None:
     service = RemoteService(server.url.replace("http:", "https:"))
     error = transient(service, timedelta(milliseconds=50))
-    assert str(error) == "POST was not sent: no TLS handshake in time"
+    assert str(error) == "POST was not sent: the TLS handshake took too long"
 
 
 @pytest.mark.parametrize(
@@ -157,7 +157,7 @@ def test_the_handshake_takes_no_more_than_what_connecting_left(
     monkeypatch.setattr(ssl.SSLContext, "wrap_socket", handshake)
     service = RemoteService(server.url.replace("http:", "https:"), monotonic=lambda: seconds[0])
     error = transient(service, timedelta(seconds=6))
-    assert str(error) == "POST was not sent: no TLS handshake in time"
+    assert str(error) == "POST was not sent: the TLS handshake took too long"
     assert given == [2.0]
 
 
@@ -200,7 +200,7 @@ def test_a_connection_that_died_idle_says_that_it_was_sent_where_it_cannot_be_re
 
     monkeypatch.setattr(socket.socket, "connect", refused)
     server.answers = [None]
-    assert str(transient(service)) == "POST failed: the connection was closed before an answer"
+    assert str(transient(service)) == "POST failed: the connection was closed before a response"
 
 
 def test_a_total_timeout_of_urllib3_does_not_end_an_answer_that_trickles(

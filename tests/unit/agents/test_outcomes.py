@@ -196,7 +196,7 @@ def test_any_other_exception_is_transient_and_its_text_stays_here(
     assert answer.outcome is Outcome.TRANSIENT
     assert answer.error is not None
     assert answer.error.type == "ValueError"
-    assert answer.error.message == "unexpected error, see the log of the payment agent"
+    assert answer.error.message == "unexpected error; see the log of the payment agent"
     assert "tok_visa" not in answer.body()
     assert reported == [error]
 
@@ -219,7 +219,7 @@ def test_a_step_without_handler_is_transient_and_tried_again_in_a_minute(
     assert (said.outcome, said.retry_after) == (Outcome.TRANSIENT, 60_000)
     assert said.error is not None
     assert said.error.type == "NoHandler"
-    assert "deploy agent and plan of one version" in said.error.message
+    assert "deploy the agent and the workflow in the same version" in said.error.message
 
 
 def test_an_order_that_is_no_object_fails_for_good(payment: Agent, clock: Clock) -> None:

@@ -152,7 +152,7 @@ def test_a_probe_that_asks_for_a_long_wait_gives_the_step_back(clock: Clock) -> 
         (
             ValueError("tok_visa"),
             "ValueError",
-            "the probe of charge_card: unexpected error, see the log of the payment agent",
+            "the probe of charge_card: unexpected error; see the log of the payment agent",
         ),
         (
             None,
@@ -312,9 +312,9 @@ def test_a_probe_is_bound_like_every_other_function() -> None:
     with pytest.raises(DefinitionError, match="probe of step 'charge_card' is async"):
         agent.probes(charge_card)(slow)
     agent.probes(charge_card)(returning(NO))
-    with pytest.raises(DefinitionError, match="probe of step 'charge_card' is bound already"):
+    with pytest.raises(DefinitionError, match="step 'charge_card' has two functions for probe"):
         agent.probes(charge_card)(returning(NO))
-    with pytest.raises(DefinitionError, match="is of agent payment; bind it there"):
+    with pytest.raises(DefinitionError, match="belongs to agent payment; bind it there"):
         Agent("inventory").probes(charge_card)
     with pytest.raises(DefinitionError, match="must be a Step"):
         agent.probes("charge_card")  # type: ignore[arg-type]  # the mistake that is meant

@@ -64,7 +64,7 @@ def test_forty_orders_that_fail_alike_make_an_alert_an_update_and_an_all_clear()
     world.run(for_=timedelta(minutes=30))
     assert news(world) == ["first", "update"]
     update = world.post.alerts[-1]
-    assert "(40 now)" in update.subject
+    assert "(40 orders now)" in update.subject
     assert update.text.count("  Archived, tried 1 time: ") == 3, "three sample orders"
     world.on("charge").is_up()
     for task in list(world.processes.watch.tasks):

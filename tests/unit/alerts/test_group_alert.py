@@ -128,26 +128,27 @@ def test_the_words_of_an_alert_are_read_in_half_a_minute() -> None:
     assert alert.text == (
         "1 order of story failed at b and is archived: Unavailable: 503\n"
         "\n"
-        f"group        {group} (error)\n"
-        "orders       1\n"
-        "since        2027-01-15T08:01:00.000Z, the last 2027-01-15T08:01:00.000Z\n"
-        "due          2027-01-15T09:00:00.000Z, the earliest\n"
-        "agent        worker: takes work\n"
-        "may stand    a, b\n"
-        "was undone   nothing\n"
-        "undo failed  nothing\n"
+        f"group              {group} (error)\n"
+        "orders             1\n"
+        "first failure      2027-01-15T08:01:00.000Z\n"
+        "last failure       2027-01-15T08:01:00.000Z\n"
+        "first complete-by  2027-01-15T09:00:00.000Z\n"
+        "agent              worker: accepts work\n"
+        "effect may remain  a, b\n"
+        "undone             none\n"
+        "undo failed        none\n"
         "\n"
-        "To look:\n"
+        "To see the details:\n"
         f"    roundsman groups show {group}\n"
         "    roundsman show ord-1\n"
         "\n"
-        "To stop calling the service meanwhile:\n"
+        "To stop calls to the service for 30 minutes:\n"
         "    roundsman hold worker --for 30m --reason '...'\n"
         "\n"
-        "To go on, once the cause is mended:\n"
+        "To resubmit the orders after the cause is repaired:\n"
         f"    roundsman resubmit --group {group} --reason '...'\n"
         "\n"
-        "Orders, for example:\n"
+        "Sample orders:\n"
         "    ord-1  Archived, tried 2 times: b: attempt 2 of 2 failed: Unavailable: 503\n"
     )
     assert alert.sms == body["summary"]
@@ -156,7 +157,7 @@ def test_the_words_of_an_alert_are_read_in_half_a_minute() -> None:
 def test_an_update_says_how_many_there_are_by_now() -> None:
     census = Census(count=16_000, more=True, first_at=T0, last_at=T0 + MINUTE, samples=("ord-1",))
     alert, body = alert_of(failed(), news=AlertKind.UPDATE, census=census)
-    assert alert.subject == "Roundsman: story/b fails: Unavailable (more than 16000 now)"
+    assert alert.subject == "Roundsman: story/b fails: Unavailable (more than 16000 orders now)"
     assert (body["count"], body["moreThanCount"]) == (16_000, True)
     assert body["summary"].startswith("more than 16000 orders of story failed at b and are archi")
 
@@ -181,7 +182,7 @@ def test_an_agent_that_takes_no_work_is_said_to() -> None:
             "heldUntil": "2027-01-15T08:01:00.000Z",
         }
     ]
-    assert "agent        worker: its circuit is open\n" in alert.text
+    assert "agent              worker: its circuit is open\n" in alert.text
 
 
 def test_where_nothing_is_known_of_the_agents_an_alert_says_so() -> None:
@@ -191,7 +192,7 @@ def test_where_nothing_is_known_of_the_agents_an_alert_says_so() -> None:
         AlertKind.FIRST, group_of(world, sample), Census(count=1), [sample], None, T0
     )
     assert json.loads(alert.body)["agents"][0]["takesWork"] is None
-    assert "worker: not known whether it takes work" in alert.text
+    assert "worker: its state is not known" in alert.text
 
 
 def test_an_alert_carries_no_order_contents_and_no_results() -> None:
@@ -231,11 +232,11 @@ def test_undone_orders_are_a_warning_and_are_begun_again_only_on_purpose() -> No
     alert, body = alert_of(world, census=census)
     assert (body["alert"], body["severity"]) == ("orders_undone", "warning")
     assert body["summary"] == (
-        "25 orders of story failed at a and were undone, within 10 min: "
+        "25 orders of story failed at a and were undone in the last 10 min: "
         "CardDeclined: insufficient funds"
     )
     assert body["do"]["resubmit"].endswith("--again --reason '...'")
-    assert alert.subject == "Roundsman: story/a orders are undone: CardDeclined (25 orders)"
+    assert alert.subject == "Roundsman: story/a fails, orders are undone: CardDeclined (25 orders)"
 
 
 def test_a_refusal_is_an_attempt_too() -> None:
@@ -360,14 +361,17 @@ def test_a_circuit_that_opens_is_told_with_what_happens_and_what_to_do() -> None
     alert = breaker_opened_alert("payment", "5 calls in a row failed", opened_at=T0, until=T0)
     body = json.loads(alert.body)
     assert body["do"]["hold"] == "roundsman hold payment --for 30m --reason '...'"
-    assert alert.text.startswith("The circuit of payment is open: 5 calls in a row failed; its st")
+    assert alert.text.startswith("The circuit of agent payment is open: 5 calls in a row failed; i")
     assert "    roundsman agents\n" in alert.text
     assert alert.attributes["agent"] == "payment"
 
 
 def test_a_circuit_that_closes_is_told_with_how_long_it_was_open() -> None:
     alert = breaker_closed_alert("payment", since=T0, now=T0 + 3 * MINUTE)
-    assert alert.sms == "payment answers again after 3 min; its steps go on by themselves"
+    assert alert.sms == (
+        "The service of agent payment answers again after 3 min; "
+        "the agent's steps continue automatically"
+    )
     assert json.loads(alert.body)["openFor"] == 3 * MINUTE
 
 

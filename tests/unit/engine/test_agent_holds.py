@@ -43,7 +43,7 @@ def test_nothing_is_claimed_for_an_agent_that_is_held() -> None:
     assert record.error == StepError("Held", "worker is held by ann")
     assert world.task_state() is TaskState.RETRY
     assert decision.reason == (
-        "a: held: worker is held by ann; looks again at 08:01:05, no attempt counted"
+        "a: held: worker is held by ann; checked again at 08:01:05, no attempt counted"
     )
     assert [(row.kind, row.step) for row in decision.history] == [("held", "a")]
     world.deliver_owed()
@@ -243,7 +243,7 @@ def test_a_task_that_was_too_late_before_it_was_held_has_failed() -> None:
     assert world.task_state() is TaskState.ARCHIVED
     assert world.record("a").process_state is ProcessState.PENDING
     assert world.record("a").held_since is None
-    assert "given back by its agent, and not asked again" in decision.reason
+    assert "returned by its agent and not attempted again" in decision.reason
 
 
 # --- release --------------------------------------------------------------------------------------
@@ -254,7 +254,7 @@ def test_the_end_of_a_hold_is_taken_at_the_next_look_and_before_the_steps_own_ti
     assert world.wait(10).inspect().actions == ()  # a view of the agents may be so old
     decision = world.wait(1).inspect()
     assert decision.actions == (StartTask(),)
-    assert decision.reason == "a: its agent takes work again"
+    assert decision.reason == "a: its agent accepts work again"
     assert world.record("a").held_since == T0
     assert requests_in(world.start()) == ["a"]
     assert world.record("a").held_since is None
@@ -442,7 +442,7 @@ def test_given_back_with_proof_a_step_moves_on_and_keeps_what_is_known() -> None
     world.start()
     excused_once(world)
     decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
-    assert "a: given back by its agent, which proves that nothing happened" in decision.reason
+    assert "a: returned by its agent, which proves that the step had no effect" in decision.reason
     record = world.record("a")
     assert (record.agent, record.under_way) == ("second", True)
     assert (record.outcome_unknown, record.uncounted_timeouts) == (True, 0)
@@ -465,7 +465,7 @@ def test_a_hold_without_a_message_is_named_by_its_type() -> None:
     world = World(plan(step("a")))
     world.start()
     decision = world.reply("a", Outcome.HELD, error=StepError("Busy", ""))
-    assert "a: held: Busy; looks again at" in decision.reason
+    assert "a: held: Busy; checked again at" in decision.reason
 
 
 def test_calls_that_were_given_back_are_counted_and_others_are_not() -> None:
@@ -537,7 +537,7 @@ def test_an_undo_that_is_parked_says_so_and_gives_its_ending_task_no_time() -> N
     ends_at = world.task.complete_by
     world.is_refused("a")
     decision = world.hold("worker", 600).gives_back("a")
-    assert "a (undo): held: the breaker of worker is open; looks again at" in decision.reason
+    assert "a (undo): held: the breaker of worker is open; checked again at" in decision.reason
     assert (world.task.complete_by, world.task.held_until) == (ends_at, None)
 
 
@@ -548,7 +548,7 @@ def test_a_step_that_may_have_happened_says_why_it_does_not_go_to_another_agent(
     world = World(plan(step("a", agents=agents)))
     world.start()
     decision = world.hold("first", 600).gives_back("a", called=True)
-    stays = "; it may have happened, so it stays at first until that is known"
+    stays = "; it may have had an effect, so it stays at first until that is known"
     assert (stays in decision.reason) is (agents == TWO)
 
 
@@ -623,7 +623,7 @@ def test_a_step_that_is_given_back_without_a_reason_is_held_for_the_usual_one() 
     world = World(plan(step("a")))
     world.start()
     world.reply("a", Outcome.HELD)
-    assert world.record("a").error == StepError("Held", "its agent takes no work")
+    assert world.record("a").error == StepError("Held", "its agent accepts no work")
 
 
 @pytest.mark.parametrize("ending", [True, False])

@@ -165,7 +165,7 @@ def test_in_a_backlog_an_attempt_has_the_benefit_of_the_doubt_three_times_in_a_r
             uncounted_timeouts,
             0,
         )
-        assert "a: its agent is far behind; sent again, no attempt counted" in decision.reason
+        assert "a: its agent has a long backlog; sent again, no attempt counted" in decision.reason
     world.agents = {}
     world.start()
     behind(world, 15 * SECOND)
@@ -223,7 +223,7 @@ def test_a_request_that_may_be_in_its_queue_still_has_more_time_and_is_not_sent_
     assert (record.locked_by, record.failure_count, record.uncounted_timeouts) == (lock, 0, 0)
     assert record.complete_by == T0 + (28 + 30) * SECOND, "when it is read, and its own time"
     assert decision.actions == ()
-    assert "its queue is behind; it has until 08:00:58" in decision.reason
+    assert "its queue has a backlog; its deadline is moved to 08:00:58" in decision.reason
     assert world.succeeds("a").task.state is TaskState.COMPLETED
 
 

@@ -50,7 +50,7 @@ def test_progress_moves_the_heartbeat_and_not_the_end() -> None:
     assert (record.heartbeat_by, record.complete_by) == (T0 + 18 * SECOND, end)
     assert record.heard_at == T0 + 8 * SECOND
     assert record.process_state is ProcessState.PROCESSING
-    assert decision.reason == "a: progress; more is to be heard by 08:00:18"
+    assert decision.reason == "a: progress; the next is due by 08:00:18"
     assert decision.history == ()
     before = world.task
     assert world.wait(9.9).inspect().task is before
@@ -115,7 +115,7 @@ def test_progress_of_a_step_without_a_heartbeat_changes_nothing() -> None:
     before = world.task
     decision = world.shows_progress("a")
     assert decision.task is before
-    assert decision.reason == "a: progress changes nothing: it has no heartbeat"
+    assert decision.reason == "a: progress ignored: it has no heartbeat"
 
 
 def test_an_undo_has_no_heartbeat() -> None:
@@ -210,7 +210,7 @@ def test_what_the_agent_says_after_it_began_to_wait_changes_nothing() -> None:
     assert world.wait(1).waits_for_callback("a", 900).task is before
     decision = world.shows_progress("a")
     assert decision.task is before
-    assert decision.reason == "a: progress changes nothing: it waits for its callback"
+    assert decision.reason == "a: progress ignored: it waits for its callback"
 
 
 def test_the_request_of_a_step_that_waits_is_not_sent_again() -> None:

@@ -54,7 +54,7 @@ def rows(decision: Decision) -> list[tuple[str, int | None]]:
 def test_the_first_claim_is_no_reroute_in_the_history() -> None:
     world = routed(first=AgentView(lag=MINUTE, read_up_to=T0), second=AgentView(read_up_to=T0))
     decision = world.decisions[-1][2]
-    assert decision.reason.startswith("a: goes to second, since first is behind")
+    assert decision.reason.startswith("a: goes to second, because first has a backlog")
     assert decision.history == ()
 
 
@@ -180,7 +180,7 @@ def test_a_second_wait_says_that_the_step_waits_already() -> None:
     world = started()
     world.waits_for_callback("a", 60)
     decision = world.waits_for_callback("a", 90)
-    assert decision.reason == "a: it waits for its callback already"
+    assert decision.reason == "a: it already waits for its callback"
 
 
 # --- overdue --------------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ def test_an_attempt_that_was_given_more_time_is_requeued_with_a_row_and_a_new_co
     world.agents = {}
     decision = world.wait_until(world.record("a").overdue_at).inspect()
     assert rows(decision) == [("requeued", 2)]
-    assert "given 60 s more; asked again, no attempt counted" in decision.reason
+    assert "an operator has added 60 s; sent again, no attempt counted" in decision.reason
     assert world.record("a").uncounted_timeouts == 0
 
 

@@ -101,6 +101,7 @@ def test_a_step_under_way_is_waited_for_until_it_answers_and_its_success_is_then
     assert world.state("a") is ProcessState.PROCESSING
     decision = world.wait(3).succeeds("a", {"id": 7})
     assert decision.reason.startswith("a: processed; a: its undo begins")
+    assert decision.history[0].reason == "a: its undo begins"
     assert request(world, "a").results == {"a": {"id": 7}}
     assert not request(world, "a").outcome_unknown
 

@@ -255,7 +255,7 @@ def test_what_stays_is_named_once_however_often_an_ended_task_is_heard_of() -> N
     world = heard_late(TaskState.UNDONE)
     assert world.record("b").effect is Effect.STANDS
     assert world.task.ending is not None
-    assert world.task.ending.why == "undo asked by ann; without compensation: a, b"
+    assert world.task.ending.why == "undo requested by ann; without compensation: a, b"
 
 
 def started_statuses(world: World) -> int:

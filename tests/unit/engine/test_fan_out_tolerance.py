@@ -80,7 +80,7 @@ def test_an_item_with_a_compensation_is_undone_at_once_where_that_is_fenced() ->
     world.succeeds("pick[0]")
     assert world.state("ship") is P.PENDING
     world.succeeds("pick[1]")
-    assert last_rows(world) == ["pick[1]: undone, and left out"]
+    assert last_rows(world) == ["pick[1]: undone and left out"]
     assert world.state("pick[1]") is P.SKIPPED
     assert world.record("pick[1]").error == DECLINED
     assert world.state("ship") is P.PROCESSING

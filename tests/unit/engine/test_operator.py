@@ -57,7 +57,7 @@ def test_a_command_acts_on_the_version_its_sender_saw_and_on_no_other(which: int
     late = commands(CommandSource("c-1", "ann", seen_version=seen - 1))[which]
     sentence = refusal(world, lambda: world.apply(late))
     assert sentence == (
-        f"the task has changed since you looked (version {seen - 1}, now {seen}): look again"
+        f"the task has changed since it was read (version {seen - 1}, now {seen}): read it again"
     )
     assert (
         world.apply(commands(CommandSource("c-1", "ann", seen_version=seen))[which]).task.version
@@ -76,7 +76,7 @@ def test_a_resubmission_that_comes_again_after_a_second_failure_changes_nothing(
     decision = world.apply(event)
     assert decision.task is before
     assert decision.actions == ()
-    assert decision.reason == "done before: a command acts once"
+    assert decision.reason == "ignored: this command was executed before"
 
 
 def test_the_last_commands_are_remembered() -> None:
@@ -112,12 +112,12 @@ def test_an_undo_that_is_asked_for_undoes_what_may_have_happened() -> None:
     world.start()
     decision = world.apply(UndoAsked(CommandSource("c-1", "ann", "wrong order")))
     assert world.task_state() is TaskState.ACTIVE  # its request is out: first its answer
-    assert decision.reason == "undo asked by ann: wrong order; undo by ann: wrong order"
+    assert decision.reason == "undo requested by ann: wrong order; undo by ann: wrong order"
     world.succeeds("a")
     world.succeeds("a")
     assert world.task_state() is TaskState.UNDONE
     assert world.owed()[-1] == "undone"
-    assert world.task.owed[-1].detail == "undo asked by ann: wrong order"
+    assert world.task.owed[-1].detail == "undo requested by ann: wrong order"
 
 
 def test_an_undo_that_failed_is_made_again_by_asking_for_undo() -> None:
@@ -221,7 +221,7 @@ def test_an_outcome_that_is_known_or_cannot_be_is_refused() -> None:
     world = archived()
     assert refusal(world, lambda: world.resolve("a")) == "a is Processed: its outcome is known"
     assert refusal(world, lambda: world.resolve("c")) == (
-        "c was never at its agent: there is no outcome to record"
+        "c was never sent to its agent: there is no outcome to record"
     )
 
 
@@ -232,7 +232,7 @@ def test_an_undo_made_by_hand_is_resolved_and_the_task_is_undone() -> None:
     world.is_refused("b")
     world.succeeds("a")
     assert refusal(world, lambda: world.resolve("b", did=False)) == (
-        "b: its effect stands; undo it by hand and resolve it as done, or resubmit the task"
+        "b: its effect stands; undo it manually and resolve it as done, or resubmit the task"
     )
     world.resolve("b")
     assert world.state("b") is ProcessState.UNDONE
@@ -245,7 +245,7 @@ def test_an_undo_is_not_made_by_hand_while_a_perform_may_still_land() -> None:
     world.fails("a")
     world.ask_undo()
     assert refusal(world, lambda: world.resolve("a")) == (
-        "a: a request to perform it may act until 08:00:35; undo it by hand after that"
+        "a: a request to perform it may act until 08:00:35; undo it manually after that"
     )
     world.wait(35).resolve("a")
     assert world.task_state() is TaskState.UNDONE
@@ -271,7 +271,7 @@ def test_more_time_for_a_step_is_more_for_the_task_where_it_needs_it() -> None:
     assert world.task.complete_by == T0 + 40 * SECOND
     decision = world.extend(10, "a")
     assert world.task.complete_by == T0 + 45 * SECOND
-    assert decision.reason.startswith("a: 10 s more: asked again at 08:00:30")
+    assert decision.reason.startswith("a: 10 s added; sent again if there is no reply by 08:00:30")
 
 
 def test_a_step_that_was_given_more_time_is_asked_again_with_it_and_no_attempt_is_counted() -> None:
@@ -298,7 +298,7 @@ def test_a_step_that_waits_for_its_callback_waits_longer() -> None:
     world.waits_for_callback("a", 600)
     decision = world.extend(60, "a")
     assert world.record("a").complete_by == T0 + 660 * SECOND
-    assert decision.reason.startswith("a: 60 s more for its callback, until 08:11:00")
+    assert decision.reason.startswith("a: 60 s added; waits for its callback until 08:11:00")
 
 
 def test_more_time_for_a_step_of_an_ending_task_is_not_another_attempt() -> None:
@@ -335,7 +335,7 @@ def test_a_step_that_is_not_at_its_agent_cannot_be_extended() -> None:
     world.start()
     world.fails("a")
     sentence = refusal(world, lambda: world.extend(60, "a"))
-    assert sentence == "a is not at its agent: there is nothing to extend"
+    assert sentence == "a has no attempt in progress: there is nothing to extend"
 
 
 def test_more_time_for_an_undo_leaves_the_tasks_time() -> None:

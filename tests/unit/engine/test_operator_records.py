@@ -135,7 +135,10 @@ def test_a_step_that_is_proven_to_have_no_effect_begins_afresh_under_its_fresh_k
 def test_an_undo_before_a_fresh_key_says_what_it_is_for() -> None:
     world = archived()
     decision = world.resubmit(fresh_key=True)
-    assert decision.history[0].reason == "b: its undo begins, to go on under a new key"
+    assert (
+        decision.history[0].reason
+        == "b: its undo begins; after its undo, the step begins under a new key"
+    )
 
 
 def test_what_is_held_is_credited_from_a_resubmission_on_and_nothing_else_is() -> None:
@@ -241,7 +244,7 @@ def test_an_undo_that_has_failed_once_is_resolved_while_it_waits_for_its_next_at
 
 def test_more_time_for_the_task_says_until_when() -> None:
     decision = World(plan(step("a"))).extend(60)
-    assert decision.reason.startswith("to be complete by 09:01:00; ")
+    assert decision.reason.startswith("the task must be complete by 09:01:00; ")
 
 
 def test_time_that_is_added_twice_before_it_is_used_is_added_up() -> None:

@@ -49,9 +49,9 @@ def test_a_resubmission_names_steps_that_failed_and_all_of_them() -> None:
     for name in "abc":
         world.is_refused(name) if name != "c" else world.succeeds(name)
     sentence = refusal(world, lambda: world.resubmit("c", "a"))
-    assert sentence == "c: not among the steps that failed and come next"
+    assert sentence == "c: not among the failed steps to attempt next"
     sentence = refusal(world, lambda: world.resubmit("a"))
-    assert sentence == "b failed too: name all that failed, or resolve the rest"
+    assert sentence == "b failed too: name every failed step, or resolve the others"
     world.resubmit("a", "b")
     assert requests_in(world.start()) == ["a", "b"]
 
@@ -170,8 +170,8 @@ def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
     fail(world)
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        f"a: it {said} its effect under its key, and has no compensation; look at its service, "
-        "then resolve it: --did, or --did-not --fresh-key"
+        f"a: it {said} its effect under its key, and has no compensation; check the remote "
+        "service, then resolve the step as done, or as not done with a fresh key"
     )
 
 
@@ -180,8 +180,8 @@ def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_a
     world.start()
     world.is_refused("a")
     assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
-        "a: a copy of its request may act under its key until 08:00:35; look at its service then, "
-        "and resolve it again"
+        "a: a copy of its request may act under its key until 08:00:35; check the remote service "
+        "after that, and resolve the step again"
     )
     world.wait(35).resolve("a", did=False, fresh_key=True)
     world.start()
@@ -193,7 +193,7 @@ def test_no_fresh_key_for_a_step_that_was_never_at_its_agent() -> None:
     world = World(plan(step("a", when="abs(input.total)")), order={"total": "x"})
     world.start()
     sentence = refusal(world, lambda: world.resubmit(fresh_key=True))
-    assert sentence == "a was never at its agent: its key is fresh"
+    assert sentence == "a was never sent to its agent: its key is already fresh"
 
 
 def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> None:
@@ -204,10 +204,10 @@ def test_where_an_undo_failed_only_that_is_made_again_and_under_its_key() -> Non
     world.succeeds("a")
     assert world.task_state() is TaskState.ARCHIVED
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
-        "an undo keeps its key: a fresh one might undo twice"
+        "an undo must keep its key: under a fresh key it might take effect twice"
     )
     sentence = refusal(world, lambda: world.resubmit("a"))
-    assert sentence == "a: not among the steps that failed and come next"
+    assert sentence == "a: not among the failed steps to attempt next"
     world.resubmit()
     assert world.task_state() is TaskState.UNDOING
     assert requests_in(world.start()) == ["b"]
@@ -232,9 +232,9 @@ def test_a_task_that_was_undone_begins_anew_only_if_that_is_said_and_under_new_k
         world.succeeds("a")
         world.deliver_owed()
     sentence = refusal(world, world.resubmit)
-    assert sentence == f"the task is {state}: say --again to begin all over, under new keys"
+    assert sentence == f"the task is {state}: set `again` to begin every step again under new keys"
     sentence = refusal(world, lambda: world.resubmit("b", again=True))
-    assert sentence == f"the task is {state}: all its steps begin anew; name none"
+    assert sentence == f"the task is {state}: every step begins again, so do not name steps"
     world.wait(HOUR).resubmit(again=True)
     assert world.task_state() is TaskState.PENDING
     assert world.task.complete_by == world.now + HOUR * SECOND
@@ -281,6 +281,6 @@ def test_nothing_begins_anew_over_effects_that_stand() -> None:
     world.cancel(undo=False)
     assert world.task_state() is TaskState.CANCELLED
     sentence = refusal(world, lambda: world.resubmit(again=True))
-    assert sentence == "a, b may stand and would happen twice: undo the task first"
+    assert sentence == "the effects of a, b may stand and would happen twice: undo the task first"
     world.ask_undo()
     assert requests_in(world.start()) == ["b"]

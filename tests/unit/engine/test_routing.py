@@ -45,7 +45,7 @@ def test_an_agent_that_is_held_is_passed_over() -> None:
     assert world.record("a").tried == (), "it was never at the first"
     assert idempotency_key("ord-1", "a", "perform", world.record("a")) == "ord-1/a/perform/second"
     reason = world.decisions[-1][2].reason
-    assert reason.startswith("a: goes to second, since first is held")
+    assert reason.startswith("a: goes to second, because first is on hold")
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_what_was_given_back_with_proof_that_nothing_happened_moves_on_at_once()
     decision = world.hold("first", 600).gives_back("a", effect=Effect.NONE)
     assert (at(world), world.record("a").tried) == ("second", ("first",))
     assert [(row.kind, row.reason) for row in decision.history] == [
-        ("rerouted", "a: goes to second, since first is held")
+        ("rerouted", "a: goes to second, because first is on hold")
     ]
 
 
@@ -221,7 +221,7 @@ def test_exhausted_at_the_first_a_step_is_undone_there_and_begins_at_the_second(
     assert record.failure_count == 0
     assert record.outcome_unknown
     assert [row.kind for row in decision.history] == ["failed", "undo"]
-    assert "its undo begins at first, to go on at second" in decision.reason
+    assert "after its undo at first, the step begins at second" in decision.reason
     world.start()
     assert world.task_state() is TaskState.ACTIVE
     assert at(world) == "first"

@@ -68,11 +68,11 @@ def test_an_amount_and_a_number_are_ordered_by_their_value(expression: str, expe
 @pytest.mark.parametrize(
     ("expression", "sentence"),
     [
-        ("", "when is not JMESPath: ''"),
-        ("   ", "when is not JMESPath"),
-        ("input.", "when is not JMESPath: 'input.'"),
+        ("", "when is not valid JMESPath: ''"),
+        ("   ", "when is not valid JMESPath"),
+        ("input.", "when is not valid JMESPath: 'input.'"),
         ("input[", "Incomplete expression"),
-        ("input ==", "when is not JMESPath"),
+        ("input ==", "when is not valid JMESPath"),
         ("nope(input)", r"there is no function nope\(\)"),
         ("input.lines[?nope(@)] | [0]", r"there is no function nope\(\)"),
         ("length()", r"length\(\) takes 1 argument"),

@@ -45,23 +45,24 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
     (
         "a circle of two, by name",
         lambda: workflow(step("a", after=("b",)), step("b", after=("a",))),
-        r"workflow 'orders': no step could start first: (a after b after a|b after a after b)",
+        r"workflow 'orders': the steps form a cycle, so none can start first: "
+        r"(a after b after a|b after a after b)",
     ),
     (
         "a circle of three tells who comes after whom",
         lambda: workflow(step("a", after=("b",)), step("b", after=("c",)), step("c", after=("a",))),
-        r"no step could start first: (a after b after c after a|b after c after a after b"
-        r"|c after a after b after c)",
+        r"the steps form a cycle, so none can start first: "
+        r"(a after b after c after a|b after c after a after b|c after a after b after c)",
     ),
     (
         "a step after itself",
         lambda: workflow(step("a", after=("a",))),
-        r"no step could start first: a after a",
+        r"the steps form a cycle, so none can start first: a after a",
     ),
     (
         "an unknown name",
         lambda: workflow(step("a", after=("reserve",))),
-        r"step 'a' comes after 'reserve', which no step is named",
+        r"step 'a' comes after 'reserve', but no step has that name",
     ),
     (
         "a step that is not listed",
@@ -170,7 +171,7 @@ REFUSED: list[tuple[str, Callable[[], object], str]] = [
         r"compensation must be a Compensation",
     ),
     ("a strategy as text", lambda: step(on_failure="undo"), r"step.*on_failure must be Undo\(\)"),
-    ("a bad expression", lambda: step(when="input.total >"), r"when is not JMESPath: 'input"),
+    ("a bad expression", lambda: step(when="input.total >"), r"when is not valid JMESPath: 'input"),
     ("an unknown function", lambda: step(when="sizeof(input)"), r"there is no function sizeof"),
     ("an expression that is none", lambda: step(when=True), r"when must be a JMESPath.*True"),
     ("no room for a result", lambda: step(result_limit=0), r"result_limit must be a whole number"),
@@ -239,7 +240,9 @@ def test_a_definition_that_cannot_run_is_refused_with_what_to_change(
 def test_a_name_that_does_not_fit_in_keys_queues_and_urls_is_refused(
     what: str, define: Callable[[object], object], name: object
 ) -> None:
-    with pytest.raises(DefinitionError, match=f"{what}.*the name must be 1 to 40 of a-z, 0-9"):
+    with pytest.raises(
+        DefinitionError, match=f"{what}.*the name must be 1 to 40 characters of a-z, 0-9"
+    ):
         define(name)
 
 

@@ -27,11 +27,14 @@ def workflow(*steps: Step) -> Workflow:
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
     # --- several agents
-    (lambda: step(agent=""), "step 'pick': agent: the name must be 1 to 40 of"),
+    (lambda: step(agent=""), "step 'pick': agent: the name must be 1 to 40 characters of"),
     (lambda: step(agents="shelves"), r"agents must be a tuple of names, such as .*, not 'shelves'"),
     (lambda: step(agent="", agents=(1,)), r"agents must be a tuple of names"),
-    (lambda: step(agents=("robots", "shelves")), "its agents in order, and not both"),
-    (lambda: step(agent="", agents=("robots", "Shelves")), "agent: the name must be 1 to 40 of"),
+    (lambda: step(agents=("robots", "shelves")), "agents in order, but not both"),
+    (
+        lambda: step(agent="", agents=("robots", "Shelves")),
+        "agent: the name must be 1 to 40 characters of",
+    ),
     (lambda: step(agents=("shelves", "shelves")), "named twice in agents; remove one"),
     # --- heartbeats
     (lambda: step(heartbeat_within=5), "heartbeat_within must be a timedelta of at least 1 ms"),
@@ -42,18 +45,18 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     ),
     # --- fan-outs
     (lambda: step(for_each=["a"]), r"for_each must be a JMESPath expression, not \['a'\]"),
-    (lambda: step(for_each="input.lines["), r"for_each is not JMESPath: 'input.lines\['"),
+    (lambda: step(for_each="input.lines["), r"for_each is not valid JMESPath: 'input.lines\['"),
     (lambda: step(for_each="lenght(input)"), r"there is no function lenght\(\)"),
-    (lambda: step(tolerate=0.1), "tolerate needs for_each: a share of what?"),
+    (lambda: step(tolerate=0.1), "tolerate needs for_each; it is a share of the items"),
     (lambda: step(for_each="input.a", tolerate=1), "at least 0 and below 1"),
     (lambda: step(for_each="input.a", tolerate=-0.1), "at least 0 and below 1"),
     (lambda: step(for_each="input.a", tolerate=float("nan")), "at least 0 and below 1"),
     (lambda: step(for_each="input.a", tolerate="10%"), "tolerate must be a share such as 0.1"),
     (lambda: step(for_each="input.a", tolerate=True), "tolerate must be a share such as 0.1"),
-    (lambda: step("pick[0]"), "the name must be 1 to 40 of a-z, 0-9 and _"),
+    (lambda: step("pick[0]"), "the name must be 1 to 40 characters of a-z, 0-9 and _"),
     (
         lambda: workflow(step(for_each="results.quote.offers")),
-        "for_each of step 'pick' reads the result of 'quote', which no step is named",
+        "for_each of step 'pick' reads the result of 'quote', but no step has that name",
     ),
     (
         lambda: workflow(step("quote"), step(for_each="results.quote.offers")),

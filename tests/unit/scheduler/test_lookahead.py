@@ -257,6 +257,8 @@ def test_an_inspect_of_a_broken_record_is_left_to_the_supervisor_but_a_start_is_
     shells.submit()
     shells.store.make_unreadable(ORDER_ID, broken)
     handled = shells.scheduler().command(Command(kind="inspect", task_id=ORDER_ID), "m")
-    assert handled.reason == f"left to the supervisor, which alerts: {type(broken).__name__}"
+    assert (
+        handled.reason == f"left to the supervisor, which sends an alert: {type(broken).__name__}"
+    )
     with pytest.raises(type(broken)):
         shells.start()

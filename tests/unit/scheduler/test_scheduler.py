@@ -216,7 +216,7 @@ def test_a_race_that_is_always_lost_gives_the_message_back() -> None:
             task = shells.task()
             shells.store.save(replace(task, version=task.version + 1), seen=task.version)
 
-    with pytest.raises(TryAgain, match=f"lost the race {MAX_WRITE_ATTEMPTS} times"):
+    with pytest.raises(TryAgain, match=f"another write came first {MAX_WRITE_ATTEMPTS} times"):
         shells.start("m-1", faults.before_each(rival))
     assert shells.requests() == []
     assert faults.calls.count("load_eventually") == 1

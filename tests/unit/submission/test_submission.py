@@ -149,7 +149,7 @@ def test_an_order_whose_task_is_gone_is_never_made_anew(retain_for: int) -> None
         shells.store.remove_task(ORDER_ID)  # as TTL does, some time later
     answers.append(shells.submit())
     assert not any(answer.created for answer in answers)
-    assert all("over" in answer.reason for answer in answers)
+    assert all("has ended" in answer.reason for answer in answers)
     assert shells.outbox.sent == []
     assert shells.store.tasks() == []
 

@@ -259,7 +259,7 @@ def test_a_round_that_loses_every_race_goes_on_without_leases() -> None:
     stage = Stage()
     way = stage.round(faults=Faults().on("write_leases", Fault.ANSWER_LOST))
     assert sorted(walk(way, stage)) == list(range(SHARDS))
-    assert way.unleased == f"lost the race for the leases {MAX_WRITE_ATTEMPTS} times"
+    assert way.unleased == f"another supervisor wrote the leases first {MAX_WRITE_ATTEMPTS} times"
 
 
 def test_a_race_lost_to_another_is_run_again_on_what_it_left() -> None:

@@ -200,7 +200,7 @@ def test_an_operator_asks_and_the_history_says_what_was_refused() -> None:
     world.operator.resubmit("ord-1")
     world.run()
     assert world.task("ord-1").state is TaskState.UNDONE
-    assert "say --again" in world.history("ord-1")[-1].reason
+    assert "set `again`" in world.history("ord-1")[-1].reason
     world.on("mail").is_up()
     world.operator.resubmit("ord-1", again=True)
     assert world.run().task("ord-1").state is TaskState.COMPLETED
@@ -256,7 +256,8 @@ def test_one_id_sent_twice_is_one_order_and_other_content_is_put_aside() -> None
     world.run()
     assert world.standing("ord-1") == ["reserve", "charge", "mail"]
     assert [str(found) for found in world.post.put_aside] == [
-        "a message of orders, orderId: taken: an order with this id and other content exists"
+        "a message of orders, orderId: already used: "
+        "an order with this id and different content exists"
     ]
 
 

@@ -55,7 +55,7 @@ def test_problems_too_many_to_keep_are_counted() -> None:
     kept = json.loads(rejection_text("SubmissionQueue", "{}", problems, 100_000))
     assert kept["body"] == "{}"
     assert len(kept["problems"]) == 51
-    assert kept["problems"][-1]["message"] == "and 150 problems more"
+    assert kept["problems"][-1]["message"] == "and 150 more problems"
 
 
 def test_an_alert_within_the_limit_is_as_it_is() -> None:

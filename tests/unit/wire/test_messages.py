@@ -201,7 +201,7 @@ def test_another_version_is_refused(read: Reader, body: str, version: Json) -> N
 @pytest.mark.parametrize(("read", "body"), READERS)
 @pytest.mark.parametrize("task_id", ["a/b", "a b", "x" * 129, "ä", "a\n", "\u0000"])
 def test_an_id_that_no_task_has_is_refused(read: Reader, body: str, task_id: str) -> None:
-    with pytest.raises(InvalidMessage, match="taskId: must be 1 to 128 of"):
+    with pytest.raises(InvalidMessage, match="taskId: must be 1 to 128 characters of"):
         read(json.dumps({**json.loads(body), "taskId": task_id}))
 
 

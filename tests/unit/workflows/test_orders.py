@@ -169,7 +169,7 @@ def test_no_sentence_repeats_a_value() -> None:
 
 def test_an_unknown_field_is_refused_and_the_known_ones_are_listed() -> None:
     assert problems(changed("lines.1.color", "red")) == [
-        "lines[1].color: there is no such field; the fields here are sku, quantity, unitPrice"
+        "lines[1].color: unknown field; the fields of this object are sku, quantity, unitPrice"
     ]
 
 
@@ -242,7 +242,7 @@ def test_a_total_that_no_payment_can_hold_is_refused() -> None:
 
     assert parse_total({**GOOD, "lines": [line]}) == "999999999900.0000"
     assert problems({**GOOD, "lines": [line] * 2}) == [
-        "lines: come to a total of more than 12 digits before the point"
+        "lines: have a total of more than 12 digits before the decimal point"
     ]
 
 

@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from tests.support.orders_samples import GOOD, REPLY_QUEUE, changed, problems, read_any, rejected
 from roundsman.submission.submission import CancelAsked
+from tests.support.orders_samples import GOOD, REPLY_QUEUE, changed, problems, read_any, rejected
 
 
 def cancel(wish: object) -> dict[str, object]:
@@ -40,7 +40,7 @@ def test_an_order_is_cancelled_and_undone_unless_told_otherwise(
         ({"undo": 1}, "cancel.undo: must be true or false"),
         ({"reason": " "}, "cancel.reason: must not be blank"),
         ({"reason": "r" * 501}, "cancel.reason: has 501 characters; at most 500 are allowed"),
-        ({"undoo": 1}, "cancel.undoo: there is no such field; the fields here are undo, reason"),
+        ({"undoo": 1}, "cancel.undoo: unknown field; the fields of this object are undo, reason"),
     ],
 )
 def test_a_cancellation_that_is_wrong_is_told_how(wish: object, problem: str) -> None:
@@ -71,8 +71,8 @@ def test_a_rejected_cancellation_is_known_by_its_order() -> None:
 )
 def test_an_order_that_is_cancelled_in_the_same_message_is_refused(event: object) -> None:
     assert problems(event) == [
-        "cancel: an order is sent and cancelled in two messages: only orderId may stand beside "
-        "cancel"
+        "cancel: a cancel message may have no order field except orderId; send the order in a "
+        "separate message"
     ]
 
 

@@ -13,7 +13,8 @@ from roundsman.submission.processing import ProcessingFields
 from roundsman.submission.submission import CancelAsked
 from roundsman.testing.remote_services.fault_rules import read_rules
 from tests.support.orders_samples import read, read_any, rejected
-from workflows.order import Address, Line, NewOrder as OrderFields
+from workflows.order import Address, Line
+from workflows.order import NewOrder as OrderFields
 
 ROOT = Path(__file__).resolve().parents[3]
 EVENTS = {path.name: path.read_text(encoding="utf-8") for path in (ROOT / "events").glob("*.json")}

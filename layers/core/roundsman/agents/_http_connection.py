@@ -197,17 +197,17 @@ def why_broken(error: OSError | HTTPException) -> str:
     """
     match error:
         case RemoteDisconnected():
-            return "the connection was closed before an answer"
+            return "the connection was closed before a response"
         case ConnectionResetError() | BrokenPipeError():
             return "the connection was reset"
         case IncompleteRead():
-            return "the answer broke off"
+            return "the response was cut off"
         case HTTPException():
-            return "the answer is not HTTP"
+            return "the response is not HTTP"
         case ssl.SSLError():
-            return "the encryption failed"
+            return "the TLS connection failed"
         case _:
-            return f"the connection broke ({_name(error)})"
+            return f"the connection failed ({_name(error)})"
 
 
 def _why_no_connection(error: OSError | None, within: float) -> str:
@@ -230,7 +230,7 @@ def _why_no_tls(error: OSError) -> str:
             problem = CERTIFICATE_PROBLEMS.get(error.verify_code, "is not trusted")
             return f"the service's certificate {problem}"
         case TimeoutError():
-            return "no TLS handshake in time"
+            return "the TLS handshake took too long"
         case _:
             return "the TLS handshake failed"
 

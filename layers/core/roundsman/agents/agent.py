@@ -145,7 +145,7 @@ class Agent:
 
         Raises DefinitionError if the step has no compensation or the function cannot be bound.
         """
-        check_type(f"agent {self.name!r}: what is compensated", step, Step)
+        check_type(f"agent {self.name!r}: the compensated step", step, Step)
         if step.compensation is None:
             raise DefinitionError(
                 f"agent {self.name!r}: step {step.name!r} has no compensation; give it "
@@ -237,20 +237,20 @@ class Agent:
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
         if late := _late(request, clock()):
-            return NoReply(f"read {late} after complete-by; not attempted")
+            return NoReply(f"the request was read {late} after complete-by; not attempted")
         means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
         ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
-            return NoReply(f"finished {late} after complete-by")
+            return NoReply(f"the attempt ended {late} after complete-by")
         return self._reply(request, ended, now)
 
     def _binder(self, step: Step, operation: str) -> Callable[[F], F]:
         where = f"agent {self.name!r}"
-        check_type(f"{where}: what is bound", step, Step)
+        check_type(f"{where}: the bound step", step, Step)
         if self.name not in step.agent_names():
             agents = " and ".join(step.agent_names())
             raise DefinitionError(
-                f"{where}: step {step.name!r} is of agent {agents}; bind it there, "
+                f"{where}: step {step.name!r} belongs to agent {agents}; bind it there, "
                 "or change the step's agent"
             )
         if self._steps.setdefault(step.name, step) != step:
@@ -261,12 +261,12 @@ class Agent:
         def bind(function: F) -> F:
             if (step.name, operation) in self._functions:
                 raise DefinitionError(
-                    f"{where}: {operation} of step {step.name!r} is bound already; remove one"
+                    f"{where}: step {step.name!r} has two functions for {operation}; remove one"
                 )
             if iscoroutinefunction(function):
                 raise DefinitionError(
-                    f"{where}: the function for {operation} of step {step.name!r} is async; "
-                    "it is called, not awaited: use def"
+                    f"{where}: the function for {operation} of step {step.name!r} is async, "
+                    "but agents do not await it; use def"
                 )
             self._functions[step.name, operation] = function
             return function
@@ -282,8 +282,8 @@ class Agent:
             # Code and plan are of different versions. A deployment repairs that, so the failure is
             # transient.
             message = (
-                f"the code of the {self.name} agent cannot {request.operation} {request.step}; "
-                "deploy agent and plan of one version"
+                f"the code of the {self.name} agent has no function to {request.operation} "
+                f"{request.step}; deploy the agent and the workflow in the same version"
             )
             return transient(NO_HANDLER, message, DEPLOYED_WITHIN)
         if not isinstance(request.input, Mapping):
@@ -295,7 +295,7 @@ class Agent:
         note = _note(step, request, ends_at, means)
         starved = _too_late_to_start(request, within, now)
         if now >= ends_at:
-            starved = "those before it in its batch left no time for it"
+            starved = "the requests before it in its batch left no time for it"
         if starved:
             ended = held(f"{starved}; not attempted", NO_TIME_RETRY_AFTER, outcome_unknown=False)
             return note.proven(ended, calls=0)
@@ -369,7 +369,7 @@ def _too_late_to_start(request: AgentRequest, within: int, now: int) -> str | No
     if left >= (within if is_patient else min(within, whole) // LEAST_SHARE):
         return None
     said = f"{format_duration(left)} of its {format_duration(whole)} left"
-    return f"read with {said}, since its queue is behind"
+    return f"the request was read with {said}, because its queue has a backlog"
 
 
 def _note(step: Step, request: AgentRequest, ends_at: int, means: "_Means") -> CallNote:
@@ -402,7 +402,11 @@ def _cut_off(ended: AttemptResult) -> AttemptResult:
     The call may have had its effect. The step is claimed again, with its whole time.
     """
     said = ended.error.message if ended.error else ""
-    why = f"its queue left it too little time: {said}" if said else "too little time was left"
+    why = (
+        f"the wait in the queue left too little time: {said}"
+        if said
+        else "too little time was left"
+    )
     return held(why, NO_TIME_RETRY_AFTER, outcome_unknown=True)
 
 

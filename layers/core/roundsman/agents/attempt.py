@@ -131,7 +131,7 @@ class Attempt:
                 return replace(ended, effect=Effect.STANDS)  # only the returned value is invalid
             return ended
         if self.request.operation == "undo":
-            message = "an undo ends with its function; it cannot wait for a callback"
+            message = "the undo function returned a Callback, but an undo cannot wait for one"
             return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
         return waiting(self.request.clock() + milliseconds(value.within))
 
@@ -143,7 +143,7 @@ class Attempt:
                 self.note.before_call()
             began = request.clock()
             if began >= request.ends_at:
-                raise TurnCameTooLate("its turn came too late; not attempted")
+                raise TurnCameTooLate("no time was left when the call was allowed; not attempted")
             self._calls += function is self.function
             try:
                 return function(request)
@@ -258,7 +258,7 @@ class Attempt:
             return transient(error.error_type, f"{asked}{error.message}")
         if isinstance(error, PermanentError):
             return permanent(error.error_type, error.message)
-        message = f"unexpected error, see the log of the {self.agent} agent"
+        message = f"unexpected error; see the log of the {self.agent} agent"
         return transient(type(error).__name__, f"{asked}{message}")
 
 

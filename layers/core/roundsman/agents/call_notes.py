@@ -100,9 +100,11 @@ class CallNote:
         try:
             begun = self.notes.begin(self.request.idempotency_key, claim)
         except TryAgain as error:
-            raise NotNoted("its call could not be noted; not attempted") from error
+            raise NotNoted("the note of the call could not be written; not attempted") from error
         if begun is Begun.CLOSED:
-            raise NotNoted("a copy of a request that was given back; not attempted")
+            raise NotNoted(
+                "an attempt for this request has already ended without an effect; not attempted"
+            )
         self._begun = begun
 
     def proven(self, ended: AttemptResult, *, calls: int) -> AttemptResult:

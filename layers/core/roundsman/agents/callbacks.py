@@ -96,7 +96,7 @@ def failed_reply(token: str, error: PermanentError | TransientError, *, clock: C
     if isinstance(error, TransientError):
         ended = transient(type(error).__name__, error, wait_of(error.retry_after))
         return _reply(token, ended, clock)
-    raise TypeError(f"say it with PermanentError or TransientError, not {error!r}")
+    raise TypeError(f"the error must be a PermanentError or a TransientError, not {error!r}")
 
 
 def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
@@ -118,7 +118,7 @@ def _reply(token: str, ended: AttemptResult, clock: Clock) -> str:
     try:
         fields.done()
     except InvalidMessage as error:
-        raise InvalidToken("this is no callback token") from error
+        raise InvalidToken("this is not a callback token") from error
     return reply.body()
 
 
@@ -130,4 +130,4 @@ def _read(token: object) -> Fields:
         text = urlsafe_b64decode(padded).decode()
         return Fields(read_object(text))
     except (TypeError, ValueError, binascii.Error, InvalidMessage) as error:
-        raise InvalidToken("this is no callback token, or not all of it") from error
+        raise InvalidToken("this is not a callback token, or a part of it is missing") from error

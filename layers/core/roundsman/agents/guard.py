@@ -39,10 +39,10 @@ class Guard(Protocol):
     """Controls the calls to one agent's service, across all instances of its function."""
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-        """Call the function and return its result. Raises HeldBack if it may not be called.
+        """Call the function and return its result. Raises CallHeld if it may not be called.
 
         Exceptions of the function pass through; but if the service is known to be down by then,
-        HeldBack with `called` is raised instead. The guard may wait for its turn until `ends_at`
+        CallHeld with `called` is raised instead. The guard may wait for its turn until `ends_at`
         (epoch ms) at the latest. `asks` marks a probe: its success does not prove that the service
         is healthy, because many services that cannot do their work still answer queries.
         """

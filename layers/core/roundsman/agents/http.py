@@ -82,7 +82,7 @@ class RemoteService:
             url = urlsplit(base_url)
             port = url.port
         except ValueError as error:
-            raise DefinitionError(f"the service's address is no URL: {error}") from error
+            raise DefinitionError(f"the service's address is not a URL: {error}") from error
         if url.scheme not in ("http", "https") or not url.hostname:
             raise DefinitionError(
                 "the service's address must begin with http://host or https://host"
@@ -130,7 +130,9 @@ class RemoteService:
         The service may receive it twice; the idempotency key makes that harmless.
         """
         if not SAFE_KEY.fullmatch(key):
-            raise PermanentError("IdempotencyKeyUnsafe", "the key does not fit in a header")
+            raise PermanentError(
+                "IdempotencyKeyUnsafe", "the key must be 1 to 512 visible ASCII characters"
+            )
         target = self._base_path + "".join(f"/{_segment(part)}" for part in path)
         headers = {"Accept": "application/json", "Idempotency-Key": key, "User-Agent": "roundsman"}
         content: bytes | None = None
@@ -203,13 +205,13 @@ class RemoteService:
             return TransientError(said, retry_after=retry_after(answer.retry_after, self._now()))
         if status >= 400 and not (answer.framed or error_type):
             # It may be an `InProgress` whose body was cut off.
-            return TransientError(f"{said}, cut off")
+            return TransientError(f"{said}, and the body was cut off")
         if status >= 400:
             return PermanentError(error_type or f"Http{status}", f"{method} answered {status}")
         if status >= 300:
             return TransientError(f"{method} answered {status}, a redirect; it is not followed")
-        says = f"; it says {error_type}" if error_type else ""
-        return TransientError(f"{method} answered {status}, which is not what it should{says}")
+        says = f"; its error is {error_type}" if error_type else ""
+        return TransientError(f"{method} answered {status}, which is not an expected status{says}")
 
 
 def retry_after(header: str | None, now: datetime) -> timedelta | None:
@@ -250,17 +252,17 @@ def _segment(part: str) -> str:
     they are encoded.
     """
     if part in ("", ".", ".."):
-        raise PermanentError("PathUnsafe", "a part of the path is empty or points elsewhere")
+        raise PermanentError("PathUnsafe", "a part of the path is empty, or is . or ..")
     return quote(part, safe="")
 
 
 def _fields(answer: _Answer, method: str, names: Sequence[str]) -> dict[str, Json]:
     said = f"{method} answered {answer.status}"
     if names and len(answer.content) > LARGEST_ANSWER:
-        raise TransientError(f"{said} with more than {LARGEST_ANSWER} bytes")
+        raise TransientError(f"{said} with a body of more than {LARGEST_ANSWER} bytes")
     found = _object(answer.content)
     if found is None and names:
-        raise TransientError(f"{said} with what is not a JSON object")
+        raise TransientError(f"{said} with a body that is not a JSON object")
     found = found or {}
     if found.get("error"):
         error_type = _error_type(answer.content)

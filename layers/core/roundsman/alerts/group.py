@@ -10,7 +10,8 @@ group is one attribute of the row `groups`. Its life:
 - The process that handles the first failure opens the group and alerts at once. If it dies in
   between, the group is untold (not alerted), and the supervisor's next pass alerts.
 - Later failures find the group open and send nothing. The supervisor counts the members, less and
-  less often while their number stays the same, and sends an update when it has grown GROWN times.
+  less often while their number stays the same, and sends an update when there are UPDATE_FACTOR
+  times as many.
 - A group without members is calm. It is closed only CLEAR_FOR after that was stored; a task that
   fails meanwhile ends the calm, so no task joins a group that is about to be removed.
 - A group of undone orders is not alerted until many were undone within a short time: an order that
@@ -48,20 +49,20 @@ It is a little less than the minute between passes; otherwise every second pass 
 early."""
 
 LONGEST_BETWEEN_LOOKS = 10 * MINUTE
-"""The longest time in ms between two counts of a group, except one of undone orders (SOON)."""
+"""The longest time in ms between two counts of a group, except one of undone orders."""
 
 UPDATE_FACTOR = 4
 """An update is sent when a group has this many times the members of its last alert.
 
-A group that grows from 1 to 100,000 members so causes at most nine alerts."""
+A group that grows from 1 to 100,000 members thus causes at most nine alerts."""
 
 MIN_UPDATE_INTERVAL = 5 * MINUTE
 """The shortest time in ms between two updates.
 
-After an alert about one member, as the first alert usually is, it is SOON."""
+After an alert about one member, as the first alert usually is, it is MIN_COUNT_INTERVAL."""
 
 ANY_GROWTH_AFTER = 6 * 60 * MINUTE
-"""The time in ms after the last alert from which any growth is an update, not only GROWN times."""
+"""The time in ms after the last alert from which any growth causes an update."""
 
 CLEAR_FOR = 5 * MINUTE
 """How long in ms a group must be calm before it is closed and the all-clear is sent.
@@ -92,8 +93,8 @@ def opened(
 ) -> Group:
     """Create the group of a first failure; the process that stores it sends the alert.
 
-    A group of undone orders is not alerted at once, but counted after SOON. `since` and `now` are
-    epoch ms.
+    A group of undone orders is not alerted at once, but counted after MIN_COUNT_INTERVAL. `since`
+    and `now` are epoch ms.
     """
     undone = failure.how == UNDONE
     return Group(
@@ -209,7 +210,7 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
     seen = _counted(group, census, now)
     calm = _is_calm(group, census, undone_count)
     if group.told_at is None and not group.undone:
-        return _tell(seen, AlertKind.FIRST, "nobody was alerted yet", now)
+        return _tell(seen, AlertKind.FIRST, "no alert was sent yet", now)
     if calm:
         return _while_calm(seen, now)
     seen = replace(seen, clear_since=None)
@@ -217,7 +218,7 @@ def evaluate(group: Group, census: Census, now: int, *, undone_count: int) -> Ev
         if undone_count and census.count >= undone_count:
             said = f"{census.said} orders undone within {format_duration(UNDONE_WITHIN)}"
             return _tell(seen, AlertKind.FIRST, said, now)
-        return Evaluation(seen, None, "few are undone")
+        return Evaluation(seen, None, "few orders are undone")
     return _perhaps_update(seen, census, now)
 
 
@@ -232,7 +233,7 @@ def _counted(group: Group, census: Census, now: int) -> Group:
     """Return the group with the numbers of the census and the time of the next count.
 
     The longer the number is the same, the later is the next count. A group of undone orders is
-    always counted again after SOON, because only its latest members count.
+    always counted again after MIN_COUNT_INTERVAL, because only its latest members count.
     """
     same = (census.count, census.more) == (group.count, group.more)
     changed_at = group.changed_at if same else now
@@ -253,15 +254,17 @@ def _counted(group: Group, census: Census, now: int) -> Group:
 def _while_calm(seen: Group, now: int) -> Evaluation:
     if seen.clear_since is None:
         calm = replace(seen, clear_since=now, look_at=now + CLEAR_FOR)
-        return Evaluation(calm, None, "its members are gone, since just now")
+        return Evaluation(calm, None, "the group is calm now")
     quiet = now - seen.clear_since
     if quiet < CLEAR_FOR:
         waits = replace(seen, look_at=seen.clear_since + CLEAR_FOR)
-        return Evaluation(waits, None, f"its members are gone for {format_duration(quiet)}")
+        return Evaluation(waits, None, f"the group has been calm for {format_duration(quiet)}")
     closed = replace(seen, closed_at=now)
     if seen.told_at is None:
-        return Evaluation(closed, None, "nobody was told, so nobody is told of its end")
-    return _tell(closed, AlertKind.CLEAR, f"its members are gone for {format_duration(quiet)}", now)
+        return Evaluation(closed, None, "no alert was sent, so no all-clear is sent")
+    return _tell(
+        closed, AlertKind.CLEAR, f"the group has been calm for {format_duration(quiet)}", now
+    )
 
 
 def _perhaps_update(seen: Group, census: Census, now: int) -> Evaluation:
@@ -269,12 +272,13 @@ def _perhaps_update(seen: Group, census: Census, now: int) -> Evaluation:
     apart = MIN_COUNT_INTERVAL if seen.told_count <= 1 else MIN_UPDATE_INTERVAL
     grown = census.count > seen.told_count
     if census.count >= UPDATE_FACTOR * seen.told_count and told_for >= apart:
-        return _tell(seen, AlertKind.UPDATE, f"{census.said} now, {seen.told_count} were told", now)
+        said = f"{census.said} orders now, {seen.told_count} at the last alert"
+        return _tell(seen, AlertKind.UPDATE, said, now)
     if grown and told_for >= ANY_GROWTH_AFTER:
-        return _tell(
-            seen, AlertKind.UPDATE, f"{census.said} now, after {format_duration(told_for)}", now
-        )
-    return Evaluation(seen, None, "no more than was told" if not grown else "told lately")
+        said = f"{census.said} orders now, {format_duration(told_for)} after the last alert"
+        return _tell(seen, AlertKind.UPDATE, said, now)
+    reason = "the last alert is too recent" if grown else "no more orders than at the last alert"
+    return Evaluation(seen, None, reason)
 
 
 def _tell(group: Group, news: AlertKind, reason: str, now: int) -> Evaluation:
@@ -283,7 +287,12 @@ def _tell(group: Group, news: AlertKind, reason: str, now: int) -> Evaluation:
 
 def end_to_tell(group: Group, now: int) -> Evaluation:
     """The evaluation of a closed group whose all-clear was not sent yet."""
-    return _tell(group.at_next_version(), AlertKind.CLEAR, "it was closed and not told", now)
+    return _tell(
+        group.at_next_version(),
+        AlertKind.CLEAR,
+        "the group was closed, and its all-clear was not sent",
+        now,
+    )
 
 
 def left_to_others(group: Group) -> Group:

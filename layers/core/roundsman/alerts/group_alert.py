@@ -97,11 +97,15 @@ def title(news: AlertKind, group: Group, census: Census) -> str:
     """The subject of the alert: what fails, and how many orders are affected."""
     if news is AlertKind.CLEAR:
         return f"Roundsman: all clear: {_where(group)}: {group.error_type}"
-    hit = f"{census.said} now" if news is AlertKind.UPDATE else _orders(census)
+    hit = f"{_orders(census)} now" if news is AlertKind.UPDATE else _orders(census)
+    where, why = _where(group), f"{group.error_type} ({hit})"
     if group.how == UNREADABLE:
-        return f"Roundsman: records cannot be handled: {group.error_type} ({hit})"
-    fails = {UNDO_FAILED: "undo fails", UNDONE: "orders are undone"}.get(group.how, "fails")
-    return f"Roundsman: {_where(group)} {fails}: {group.error_type} ({hit})"
+        return f"Roundsman: task records cannot be handled: {why}"
+    if group.how == UNDO_FAILED:
+        return f"Roundsman: the undo of {where} fails: {why}"
+    if group.undone:
+        return f"Roundsman: {where} fails, orders are undone: {why}"
+    return f"Roundsman: {where} fails: {why}"
 
 
 def _where(group: Group) -> str:
@@ -120,19 +124,21 @@ def summary(news: AlertKind, group: Group, census: Census, samples: Sequence[Sam
     at = "" if group.step == NO_STEP else f" at {group.step}"
     hit, of = _orders(census), f" of {group.workflow}"
     if group.overflow:
-        why = f"in further ways than are told of one by one; see roundsman groups show {group.id}"
+        why = (
+            f"too many different failures for one alert each; see roundsman groups show {group.id}"
+        )
     if news is AlertKind.CLEAR:
         if group.undone:
-            return f"All clear: orders{of} that fail{at} and are undone are few again: {why}"
-        return f"All clear: no order{of} stands failed any more{at}: {why}"
+            return f"All clear: few orders{of} are now undone after a failure{at}: {why}"
+        return f"All clear: no order{of} remains failed{at}: {why}"
     if group.how == UNREADABLE:
-        return f"{hit}: the record cannot be handled, and nothing is done for it: {why}"
+        return f"{hit} cannot be processed, because the task record cannot be handled: {why}"
     if group.undone:
         were = "was" if one else "were"
         within = format_duration(UNDONE_WITHIN)
-        return f"{hit}{of} failed{at} and {were} undone, within {within}: {why}"
+        return f"{hit}{of} failed{at} and {were} undone in the last {within}: {why}"
     if group.how == UNDO_FAILED:
-        return f"{hit}{of}: the undo of {group.step} failed, so its effect may stand: {why}"
+        return f"{hit}{of}: the undo of {group.step} failed, so its effect may remain: {why}"
     return f"{hit}{of} failed{at} and {'is' if one else 'are'} archived: {why}"
 
 
@@ -197,36 +203,39 @@ def _words(
     words = AlertText().line(str(document["summary"]))
     words.pair("group", f"{group.id} ({group.severity})")
     words.pair("orders", census.said)
-    words.pair("since", f"{document['firstSeen']}, the last {document['lastSeen']}")
+    words.pair("first failure", str(document["firstSeen"]))
+    words.pair("last failure", str(document["lastSeen"]))
     if census.complete_by is not None and not group.undone and not clear:
-        words.pair("due", f"{_when(census.complete_by)}, the earliest")
+        words.pair("first complete-by", _when(census.complete_by))
     for agent in _agents_of(group, samples):
         held = None if agents is None else _held(agent, agents)
-        said = "not known whether it takes work" if agents is None else "takes work"
+        said = "its state is not known" if agents is None else "accepts work"
         words.pair("agent", f"{agent}: {held[1] if held else said}")
     if samples and not clear:
-        _say_what_stands(words, samples)
+        _add_effects(words, samples)
     commands = document["do"]
     if isinstance(commands, Mapping):
-        words.commands("To look", commands.get("look"))
-        words.commands("To stop calling the service meanwhile", commands.get("hold"))
-        words.commands("To go on, once the cause is mended", commands.get("resubmit"))
+        words.commands("To see the details", commands.get("look"))
+        words.commands("To stop calls to the service for 30 minutes", commands.get("hold"))
+        words.commands(
+            "To resubmit the orders after the cause is repaired", commands.get("resubmit")
+        )
     if not clear:
         for sample in samples:
             words.item(sample.task.task_id, _said(sample))
     return words
 
 
-def _say_what_stands(words: AlertText, samples: Sequence[Sample]) -> None:
-    of = f"in {len(samples)} looked at" if len(samples) > 1 else ""
+def _add_effects(words: AlertText, samples: Sequence[Sample]) -> None:
+    of = f"in {len(samples)} sample orders" if len(samples) > 1 else ""
     for name, said in (
-        ("mayHaveHappened", "may stand"),
-        ("undone", "was undone"),
+        ("mayHaveHappened", "effect may remain"),
+        ("undone", "undone"),
         ("undoFailed", "undo failed"),
     ):
         counts = over(samples)[name]
         each = [f"{step} ({count})" if of else step for step, count in counts.items()]
-        words.pair(said, f"{', '.join(each) or 'nothing'} {of}".strip())
+        words.pair(said, f"{', '.join(each) or 'none'} {of}".strip())
 
 
 def _said(sample: Sample) -> str:

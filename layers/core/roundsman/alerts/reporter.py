@@ -91,7 +91,7 @@ class Reporter:
         sample = Sample(task, plan)
         try:
             if self._open(self._new(failure, sample), sample) is None:
-                return "too many groups are open"
+                return "too many failure groups are open"
         except (TryAgain, CallRefused) as problem:
             return str(problem)
         return None
@@ -151,7 +151,7 @@ class Reporter:
                 self._remember(group.id, now)
                 return Reported(group.id)
         raise TryAgain(
-            f"{group.id}: lost the race for the failure group {MAX_WRITE_ATTEMPTS} times"
+            f"{group.id}: other writes of the failure group came first {MAX_WRITE_ATTEMPTS} times"
         )
 
     def _find(self, group: str, now: int) -> Group | None:

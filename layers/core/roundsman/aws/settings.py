@@ -171,5 +171,6 @@ def _queues(env: Mapping[str, str], name: str) -> dict[str, dict[str, str]]:
         }
     except (ValueError, AttributeError) as error:
         raise SettingMissing(
-            f'the environment variable {name} must be JSON: {{"<agent>": {{"normal": "<url>"}}}}'
+            f"the environment variable {name} must be JSON such as "
+            '{"<agent>": {"normal": "<url>"}}'
         ) from error

@@ -44,7 +44,7 @@ def park(context: DecisionContext, step: StepPlan) -> None:
     """Park the step because every agent that may take it is on hold."""
     views = [view for agent in candidates(context, step) if (view := context.view(agent))]
     until = min(view.held_until or context.now for view in views)
-    why = next((view.held_why for view in views if view.held_why), "its agent takes no work")
+    why = next((view.held_why for view in views if view.held_why), "its agent accepts no work")
     _park_until(context, step, min(until, context.now + RECHECK_INTERVAL), why)
 
 
@@ -54,7 +54,7 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
     A perform of an ending task is not attempted again. A step that is proven to have had no effect
     is ready at once if another agent takes work. Otherwise the step is parked.
     """
-    error = reply.error or StepError(HELD, "its agent takes no work")
+    error = reply.error or StepError(HELD, "its agent accepts no work")
     record = context.decision.step(step.name)
     performs = operation_of(record) == PERFORM
     begun = reply.outcome_unknown or record.heard_at is not None  # another copy may have called
@@ -64,14 +64,14 @@ def returned_by_agent(context: DecisionContext, step: StepPlan, reply: Replied) 
         context.decision.requeue(
             step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
-        context.decision.note(f"{step.name}: given back by its agent, and not asked again")
+        context.decision.note(f"{step.name}: returned by its agent and not attempted again")
         return
     if effect is Effect.NONE and _another_agent_available(context, step, record):
         context.decision.requeue(
             step.name, StepEvent.HELD, outcome_unknown=unknown, effect=effect, uncounted_timeouts=0
         )
         context.decision.note(
-            f"{step.name}: given back by its agent, which proves that nothing happened"
+            f"{step.name}: returned by its agent, which proves that the step had no effect"
         )
         return
     wait = DEFAULT_RETURN_DELAY if reply.retry_after is None else max(0, reply.retry_after)
@@ -172,13 +172,12 @@ def _park_until(
     )
     decision.action(InspectAt(at))
     what = f"{step.name} (undo)" if undoes else step.name
-    said = f"{what}: held: {why}; looks again at {clock_time(at)}, no attempt counted"
+    said = f"{what}: held: {why}; checked again at {clock_time(at)}, no attempt counted"
     if decision.steps[step.name].effect is not Effect.NONE and _another_agent_available(
         context, step, record
     ):
-        said += (
-            f"; it may have happened, so it stays at {agent_now(step, record)} until that is known"
-        )
+        here = agent_now(step, record)
+        said += f"; it may have had an effect, so it stays at {here} until that is known"
     if record.held_since is None and not (record.error and record.error.type == HELD):
         decision.record("held", step.name, record.failure_count + 1, said)
     decision.note(said)

@@ -92,8 +92,8 @@ def _record_reroute(
     here = agent_now(step, before)
     if agent == here:
         return
-    why = "is held" if context.is_held(here) else "is behind"
-    said = f"{step.name}: goes to {agent}, since {here} {why}"
+    why = "is on hold" if context.is_held(here) else "has a backlog"
+    said = f"{step.name}: goes to {agent}, because {here} {why}"
     if before.started_at is None:
         context.decision.note(said)
     else:
@@ -140,7 +140,7 @@ def progressed(context: DecisionContext, step: StepPlan) -> None:
     record = context.decision.step(step.name)
     if record.heartbeat_by is None or record.complete_by is None or step.heartbeat_within is None:
         why = "waits for its callback" if record.waiting else "has no heartbeat"
-        context.decision.note(f"{step.name}: progress changes nothing: it {why}")
+        context.decision.note(f"{step.name}: progress ignored: it {why}")
         return
     by = min(context.now + step.heartbeat_within, record.complete_by)
     context.decision.move(
@@ -150,7 +150,7 @@ def progressed(context: DecisionContext, step: StepPlan) -> None:
         heard_at=max(record.heard_at or 0, context.now),
         uncounted_timeouts=0,
     )
-    context.decision.note(f"{step.name}: progress; more is to be heard by {clock_time(by)}")
+    context.decision.note(f"{step.name}: progress; the next is due by {clock_time(by)}")
 
 
 def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
@@ -166,7 +166,7 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
         failed(context, step, replace(reply, outcome=Outcome.TRANSIENT, error=error))
         return
     if record.waiting:
-        context.decision.note(f"{step.name}: it waits for its callback already")
+        context.decision.note(f"{step.name}: it already waits for its callback")
         return
     until = context.now if reply.until is None else reply.until
     by = min(until, context.decision.task.complete_by)
@@ -205,7 +205,7 @@ def overdue(context: DecisionContext, step: StepPlan, by: int) -> None:
         uncounted_timeouts = _uncounted_timeouts_after(context, step)
         if uncounted_timeouts is not None:
             never_read = _never_read(record, context.agent(step))
-            said = "its request was never read" if never_read else "its agent is far behind"
+            said = "its request was never read" if never_read else "its agent has a long backlog"
             _requeue_uncounted(context, step, uncounted_timeouts, said)
             return
         if _may_be_unsent(context, step):
@@ -247,7 +247,7 @@ def make_ready_if_due(context: DecisionContext, step: StepPlan) -> None:
             context.decision.note(f"{what}: its next attempt is due")
         elif can_resume(context, step):
             context.decision.requeue(step.name, StepEvent.RETRY_DUE)
-            context.decision.note(f"{what}: its agent takes work again")
+            context.decision.note(f"{what}: its agent accepts work again")
     elif record.complete_by is not None and record.complete_by <= context.now:
         context.decision.requeue(step.name, StepEvent.UNCLAIMED)
         context.decision.note(f"{what}: was not started in time; started again")
@@ -279,7 +279,7 @@ def _exhausted(context: DecisionContext, step: StepPlan, error: StepError, tried
             StepEvent.SETTLING,
             after_undo=AfterUndo.NEXT_AGENT,
             error=error,
-            why=f"its undo begins at {here}, to go on at {agent}",
+            then=f"after its undo at {here}, the step begins at {agent}",
         )
         return
     if performs and isinstance(wait, WaitPlan) and count - step.retry.max_attempts < wait.times:
@@ -358,7 +358,8 @@ def _requeue_with_added_time(context: DecisionContext, step: StepPlan) -> None:
         step.name, StepEvent.OUT_OF_TIME, outcome_unknown=unknown, uncounted_timeouts=0
     )
     what, count = _what(step, operation_of(record)), record.failure_count + 1
-    why = f"{what}: given {format_duration(record.extra)} more; asked again, no attempt counted"
+    added = format_duration(record.extra)
+    why = f"{what}: an operator has added {added}; sent again, no attempt counted"
     context.decision.record("requeued", step.name, count, why)
 
 
@@ -376,7 +377,9 @@ def _extend_deadline(context: DecisionContext, step: StepPlan, until: int) -> No
         uncounted_timeouts=uncounted_timeouts,
     )
     what = _what(step, operation_of(record))
-    context.decision.note(f"{what}: its queue is behind; it has until {clock_time(until)}")
+    context.decision.note(
+        f"{what}: its queue has a backlog; its deadline is moved to {clock_time(until)}"
+    )
 
 
 def _requeue_uncounted(
@@ -460,7 +463,7 @@ def _never_read(record: StepRecord, view: AgentView) -> bool:
 
 
 def _was_read(record: StepRecord, view: AgentView) -> bool:
-    """Whether requests sent more than DOUBT later are being read, so this one was read too."""
+    """Whether requests sent more than UNCERTAINTY later are being read: this one was read too."""
     reads, started_at = view.reads, record.started_at
     return reads is not None and started_at is not None and started_at < reads - UNCERTAINTY
 

@@ -47,13 +47,14 @@ def begin_undo(
     *,
     after_undo: AfterUndo | None = None,
     error: StepError | None = None,
-    why: str = "its undo begins",
+    then: str = "",
 ) -> None:
     """Begin the undo of the step.
 
     The undo is ready at once if the remote service fences late performs. Otherwise it waits until
     no request to perform the step can act any more. `after_undo` says what follows the undo if the
-    task goes on; `error` replaces the record's error; `why` is for the history.
+    task goes on; `error` replaces the record's error; `then` says for the history how
+    the step goes on.
     """
     record = context.decision.step(step.name)
     fenced = step.compensation is not None and step.compensation.fences_late_performs
@@ -77,8 +78,12 @@ def begin_undo(
     )
     if not_before is not None:
         context.decision.action(InspectAt(not_before))
-    waits = f" at {clock_time(not_before)}, when no request can act" if not_before else ""
-    context.decision.record("undo", step.name, None, f"{step.name}: {why}{waits}")
+    said = f"{step.name}: its undo begins"
+    if not_before is not None:
+        said += f" at {clock_time(not_before)}, when no request can act"
+    if then:
+        said += f"; {then}"
+    context.decision.record("undo", step.name, None, said)
 
 
 def undone(
@@ -120,7 +125,7 @@ def _leave_out(context: DecisionContext, step: StepPlan, event: StepEvent) -> No
     """
     context.decision.move(step.name, event, finished_at=context.now, not_before=None)
     context.decision.move(step.name, StepEvent.LEFT_OUT)
-    context.decision.record("undone", step.name, None, f"{step.name}: undone, and left out")
+    context.decision.record("undone", step.name, None, f"{step.name}: undone and left out")
 
 
 def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRecord) -> None:

@@ -40,9 +40,9 @@ class UnusableList(ValueError):
 
 
 def fan_out(context: DecisionContext, step: StepPlan) -> None:
-    """Store the number of items, so that the plan has a step for each. Raises Unusable.
+    """Store the number of items, so that the plan has a step for each.
 
-    Without items the step is Skipped.
+    Without items the step is Skipped. Raises UnusableList.
     """
     count = len(_items_that_fit(context, step))
     task = context.decision.task

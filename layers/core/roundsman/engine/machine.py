@@ -81,7 +81,7 @@ def decide(
     kind = TaskEvent(type(event).__name__)
     decision = DecisionBuilder(task, now, plan)
     if decision.done_before(event):
-        return decision.unchanged("done before: a command acts once")
+        return decision.unchanged("ignored: this command was executed before")
     match task_transition(task.state, kind):
         case Stay(why):
             return decision.unchanged(why)

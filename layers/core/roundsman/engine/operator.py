@@ -38,15 +38,15 @@ def operate(context: DecisionContext, event: OperatorEvent) -> None:
     decision, asked = context.decision, event.asked
     if asked.seen_version not in (None, decision.before.version):
         raise Refused(
-            f"the task has changed since you looked (version {asked.seen_version}, now "
-            f"{decision.before.version}): look again"
+            f"the task has changed since it was read (version {asked.seen_version}, now "
+            f"{decision.before.version}): read it again"
         )
     said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
     match event:
         case Resubmit():
             _resubmit(context, event)
         case UndoAsked():
-            _end(context, Termination(TaskState.UNDONE, f"undo asked by {said}", undo=True))
+            _end(context, Termination(TaskState.UNDONE, f"undo requested by {said}", undo=True))
         case Cancel():
             _end(context, Termination(TaskState.CANCELLED, f"cancelled by {said}", undo=event.undo))
         case Resolve():
@@ -93,7 +93,7 @@ def _undo_again(context: DecisionContext, event: Resubmit) -> None:
     failed = _in_state(context, ProcessState.UNDO_ERROR)
     _check_named(event, failed)
     if event.fresh_key:
-        raise Refused("an undo keeps its key: a fresh one might undo twice")
+        raise Refused("an undo must keep its key: under a fresh key it might take effect twice")
     _restart_time_limit(context)
     for step in failed:
         if not event.steps or step.name in event.steps:
@@ -106,7 +106,9 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
     _check_named(event, failed)
     rest = [step.name for step in failed if event.steps and step.name not in event.steps]
     if rest:
-        raise Refused(f"{', '.join(rest)} failed too: name all that failed, or resolve the rest")
+        raise Refused(
+            f"{', '.join(rest)} failed too: name every failed step, or resolve the others"
+        )
     context.decision.ending = None
     _restart_time_limit(context)
     for step in failed:
@@ -119,7 +121,7 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
 def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
     strange = [name for name in event.steps if name not in {step.name for step in failed}]
     if strange:
-        raise Refused(f"{', '.join(strange)}: not among the steps that failed and come next")
+        raise Refused(f"{', '.join(strange)}: not among the failed steps to attempt next")
 
 
 def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
@@ -130,20 +132,20 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
     """
     record = context.decision.step(step.name)
     if record.started_at is None:
-        raise Refused(f"{step.name} was never at its agent: its key is fresh")
+        raise Refused(f"{step.name} was never sent to its agent: its key is already fresh")
     if record.refused:
         context.decision.requeue(
             step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False
         )
         context.decision.new_round(step.name)
     elif step.compensation is not None:
-        why = "its undo begins, to go on under a new key"
-        begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, why=why)
+        then = "after its undo, the step begins under a new key"
+        begin_undo(context, step, after_undo=AfterUndo.NEW_KEY, then=then)
     else:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
-            f"{step.name}: it {stands} its effect under its key, and has no compensation; look at "
-            "its service, then resolve it: --did, or --did-not --fresh-key"
+            f"{step.name}: it {stands} its effect under its key, and has no compensation; check "
+            "the remote service, then resolve the step as done, or as not done with a fresh key"
         )
 
 
@@ -151,16 +153,19 @@ def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
     """Begin every step of the task again under new keys: a remote service refuses a used key."""
     state = context.decision.before.state.lower()
     if not event.again:
-        raise Refused(f"the task is {state}: say --again to begin all over, under new keys")
+        raise Refused(f"the task is {state}: set `again` to begin every step again under new keys")
     if event.steps:
-        raise Refused(f"the task is {state}: all its steps begin anew; name none")
+        raise Refused(f"the task is {state}: every step begins again, so do not name steps")
     stands = [
         step.name
         for step in context.plan.steps.values()
         if step.compensation and may_have_taken_effect(context.decision.step(step.name))
     ]
     if stands:
-        raise Refused(f"{', '.join(stands)} may stand and would happen twice: undo the task first")
+        raise Refused(
+            f"the effects of {', '.join(stands)} may stand and would happen twice: "
+            "undo the task first"
+        )
     context.decision.ending = None
     _restart_time_limit(context)
     for name in list(context.decision.steps):
@@ -197,12 +202,13 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     ):
         raise Refused(f"{step.name} is {record.process_state}: its outcome is known")
     if record.started_at is None:
-        raise Refused(f"{step.name} was never at its agent: there is no outcome to record")
+        raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     acts_until = context.decision.acts_until(step.name)
     if event.fresh_key and acts_until is not None:
         raise Refused(
             f"{step.name}: a copy of its request may act under its key until "
-            f"{clock_time(acts_until + SKEW)}; look at its service then, and resolve it again"
+            f"{clock_time(acts_until + SKEW)}; check the remote service after that, and resolve "
+            "the step again"
         )
     problem = too_large(context, step, event.result) if event.did else None
     if problem is not None:
@@ -235,7 +241,7 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
 def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> None:
     if not event.did:
         raise Refused(
-            f"{step.name}: its effect stands; undo it by hand and resolve it as done, "
+            f"{step.name}: its effect stands; undo it manually and resolve it as done, "
             "or resubmit the task"
         )
     record = context.decision.step(step.name)
@@ -244,7 +250,7 @@ def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> N
     if waits and record.not_before is not None and record.not_before > context.now:
         raise Refused(
             f"{step.name}: a request to perform it may act until {clock_time(record.not_before)}; "
-            "undo it by hand after that"
+            "undo it manually after that"
         )
     if context.decision.goes_on_after_undo(record):
         _continue_if_last_failure(context, step)
@@ -274,27 +280,27 @@ def _extend(context: DecisionContext, event: Extend) -> None:
     task = context.decision.task
     if event.step is None:
         context.decision.task = replace(task, complete_by=task.complete_by + more)
-        context.decision.note(f"to be complete by {clock_time(task.complete_by + more)}")
+        context.decision.note(f"the task must be complete by {clock_time(task.complete_by + more)}")
         return
     step = _step(context, event.step)
     record = context.decision.step(step.name)
     if not record.under_way or record.complete_by is None:
-        raise Refused(f"{step.name} is not at its agent: there is nothing to extend")
+        raise Refused(f"{step.name} has no attempt in progress: there is nothing to extend")
     by = record.complete_by + record.extra + more
     if record.process_state is ProcessState.PROCESSING:
         context.decision.task = replace(task, complete_by=max(task.complete_by, by))
     if record.waiting:
         context.decision.move(step.name, StepEvent.EXTENDED, complete_by=by)
         context.decision.note(
-            f"{step.name}: {format_duration(more)} more for its callback, until {clock_time(by)}"
+            f"{step.name}: {format_duration(more)} added; waits for its callback until "
+            f"{clock_time(by)}"
         )
         return
     # The agent stops at the end of its current request; the next request has the added time.
     context.decision.move(step.name, StepEvent.EXTENDED, extra=record.extra + more)
     context.decision.note(
-        f"{step.name}: {format_duration(more)} more: "
-        f"asked again at {clock_time(record.complete_by)}, "
-        "should nothing be heard by then; no attempt counted"
+        f"{step.name}: {format_duration(more)} added; sent again if there is no reply by "
+        f"{clock_time(record.complete_by)}, no attempt counted"
     )
 
 

@@ -219,7 +219,9 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     **{(state, TaskEvent.REPLIED): _to() for state in (T.ARCHIVED, T.UNDONE, T.CANCELLED)},
     # Commands of operators.
     **{
-        (state, TaskEvent.RESUBMIT): Refusal("only a task that a failure has ended is resubmitted")
+        (state, TaskEvent.RESUBMIT): Refusal(
+            "only a task that ended with a failure can be resubmitted"
+        )
         for state in (T.SCHEDULED, T.PENDING, T.ACTIVE, T.RETRY, T.UNDOING, T.COMPLETED)
     },
     # Cancelled: the plan was missing when it was cancelled, and nothing is left to undo.
@@ -228,26 +230,28 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     ),
     (T.UNDONE, TaskEvent.RESUBMIT): _to(T.PENDING),
     (T.CANCELLED, TaskEvent.RESUBMIT): _to(T.PENDING),
-    (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("it has not started: cancel it instead"),
+    (T.SCHEDULED, TaskEvent.UNDO_ASKED): Refusal("the task has not started: cancel it instead"),
     (T.PENDING, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.ACTIVE, TaskEvent.UNDO_ASKED): _to(T.UNDOING),
     (T.RETRY, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
-    (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("it is being undone already"),
-    (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("it is completed: what it did is settled"),
-    (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("it is undone already"),
+    (T.UNDOING, TaskEvent.UNDO_ASKED): Refusal("the task is already being undone"),
+    (T.COMPLETED, TaskEvent.UNDO_ASKED): Refusal("the task is completed and cannot be undone"),
+    (T.UNDONE, TaskEvent.UNDO_ASKED): Refusal("the task is already undone"),
     (T.ARCHIVED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.CANCELLED, TaskEvent.UNDO_ASKED): _to(T.UNDOING, T.UNDONE),
     (T.SCHEDULED, TaskEvent.CANCEL): _to(T.CANCELLED),
     (T.PENDING, TaskEvent.CANCEL): _to(T.UNDOING, T.CANCELLED),
     (T.ACTIVE, TaskEvent.CANCEL): _to(T.UNDOING),
     (T.RETRY, TaskEvent.CANCEL): _to(T.PENDING, T.UNDOING, T.CANCELLED),
-    (T.UNDOING, TaskEvent.CANCEL): Refusal("it is being undone: what has begun is finished"),
-    (T.COMPLETED, TaskEvent.CANCEL): Refusal("it is completed"),
-    (T.UNDONE, TaskEvent.CANCEL): Refusal("it is undone already"),
+    (T.UNDOING, TaskEvent.CANCEL): Refusal(
+        "the task is being undone: an undo that has begun is finished"
+    ),
+    (T.COMPLETED, TaskEvent.CANCEL): Refusal("the task is completed"),
+    (T.UNDONE, TaskEvent.CANCEL): Refusal("the task is already undone"),
     # Pending or Retry: the plan was missing during an undo after which its step goes on.
     (T.ARCHIVED, TaskEvent.CANCEL): _to(T.PENDING, T.RETRY, T.UNDOING, T.CANCELLED),
-    (T.CANCELLED, TaskEvent.CANCEL): Refusal("it is cancelled already"),
-    (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("it has not started: no step has an outcome"),
+    (T.CANCELLED, TaskEvent.CANCEL): Refusal("the task is already cancelled"),
+    (T.SCHEDULED, TaskEvent.RESOLVE): Refusal("the task has not started: no step has an outcome"),
     (T.PENDING, TaskEvent.RESOLVE): _to(*_ENDS, T.CANCELLED),
     (T.ACTIVE, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.ARCHIVED, T.CANCELLED
@@ -257,9 +261,9 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.ARCHIVED, TaskEvent.RESOLVE): _to(
         T.PENDING, T.RETRY, T.COMPLETED, T.UNDOING, T.UNDONE, T.CANCELLED
     ),
-    (T.COMPLETED, TaskEvent.RESOLVE): Refusal("it is completed: every outcome is known"),
-    (T.UNDONE, TaskEvent.RESOLVE): Refusal("it is undone: every outcome is known"),
-    (T.CANCELLED, TaskEvent.RESOLVE): Refusal("it is cancelled"),
+    (T.COMPLETED, TaskEvent.RESOLVE): Refusal("the task is completed: every outcome is known"),
+    (T.UNDONE, TaskEvent.RESOLVE): Refusal("the task is undone: every outcome is known"),
+    (T.CANCELLED, TaskEvent.RESOLVE): Refusal("the task is cancelled"),
     (T.SCHEDULED, TaskEvent.EXTEND): _to(T.PENDING),
     (T.PENDING, TaskEvent.EXTEND): _to(),
     (T.ACTIVE, TaskEvent.EXTEND): _to(),
@@ -269,7 +273,9 @@ TASKS: Mapping[tuple[T, TaskEvent], MayBecome | Stay | Refusal] = {
     (T.SCHEDULED, TaskEvent.RUN_NOW): _to(T.PENDING),
     (T.RETRY, TaskEvent.RUN_NOW): _to(T.PENDING),
     **{
-        (state, TaskEvent.RUN_NOW): Refusal("it does not wait for a time")
+        (state, TaskEvent.RUN_NOW): Refusal(
+            "the task does not wait for its start or for a next attempt"
+        )
         for state in T
         if state not in (T.SCHEDULED, T.RETRY)
     },
@@ -280,7 +286,7 @@ def step_transition(state: P, event: StepEvent) -> Move | Stay:
     """The table's entry for the event. Raises NoTransition if there is none."""
     found = STEPS.get((state, event))
     if found is None:
-        raise NoTransition(f"a step that is {state} cannot have {event.value!r} happen to it")
+        raise NoTransition(f"the table has no entry for a step that is {state} and {event.value!r}")
     return found
 
 
@@ -288,7 +294,7 @@ def task_transition(state: T, event: TaskEvent) -> MayBecome | Stay | Refusal:
     """The table's entry for the event. Raises NoTransition if there is none."""
     found = TASKS.get((state, event))
     if found is None:
-        raise NoTransition(f"a task that is {state} cannot have {event.value} happen to it")
+        raise NoTransition(f"the table has no entry for a task that is {state} and {event.value}")
     return found
 
 
@@ -297,7 +303,7 @@ def check_task_move(before: T, event: TaskEvent, after: T) -> None:
     found = task_transition(before, event)
     allowed = found.states if isinstance(found, MayBecome) else frozenset[T]()
     if after is not before and after not in allowed:
-        raise NoTransition(f"{event.value} cannot make a {before} task {after}")
+        raise NoTransition(f"{event.value} cannot change a task from {before} to {after}")
 
 
 def live_state(steps: Iterable[tuple[P, int | None]], now: int) -> T:

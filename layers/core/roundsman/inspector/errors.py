@@ -1,5 +1,7 @@
 """The errors of the inspector and the client, and errors of AWS calls as sentences for people."""
 
+from typing import Generic, TypeVar
+
 from botocore.exceptions import (
     BotoCoreError,
     ClientError,
@@ -17,6 +19,8 @@ from botocore.exceptions import (
 from botocore.parsers import ResponseParserError
 
 from roundsman.errors import RoundsmanError
+
+T = TypeVar("T")
 
 _EXPIRED = {"ExpiredToken", "ExpiredTokenException", "RequestExpired", "TokenRefreshRequired"}
 _REFUSED = {
@@ -64,8 +68,36 @@ class Unconfirmed(InspectorError):
     """A command was sent, but its outcome cannot be read. It takes effect at most once."""
 
 
-class Interrupted(InspectorError):
-    """Ctrl-C ended the operation early. The message says how far it came."""
+class Interrupted(InspectorError, Generic[T]):
+    """Ctrl-C ended the operation after something was sent, or may have been.
+
+    `result` is what the function would have returned, with what was sent until then. A Ctrl-C
+    before that is a KeyboardInterrupt. The message says how far the operation came.
+    """
+
+    def __init__(self, sentence: str, result: T) -> None:
+        super().__init__(sentence)
+        self.result = result
+
+
+class StackNotFound(InspectorError):
+    """No stack is named, or there is no stack with this name."""
+
+
+class InvalidCursor(InvalidArgument):
+    """The text is not a cursor, or is the cursor of another list."""
+
+
+class UnboundedSelection(InvalidArgument):
+    """The filter selects too much for a command: it names neither a failure group nor a state."""
+
+
+class AgentOnHold(InspectorError):
+    """The orders would wait for an agent on hold. Nothing was sent."""
+
+
+class UncorrectableMessage(InvalidArgument):
+    """The fields of a message cannot be changed; the message can only be replaced."""
 
 
 def sentence_of(error: RoundsmanError | ClientError | BotoCoreError | ResponseParserError) -> str:

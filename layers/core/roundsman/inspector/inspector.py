@@ -10,7 +10,6 @@ from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
 from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
 from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
-from roundsman.inspector.read.event_reader import EventReader
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.queues import Queue, find_queues
@@ -24,6 +23,8 @@ from roundsman.model.events import Cancel, Extend, HistoryRow, Resolve, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import Task
+from roundsman.model.workflow import Workflow
+from roundsman.submission.events import EventReader
 
 WAIT = 15.0
 """The default for the number of seconds to wait for the outcome of a command."""
@@ -32,9 +33,15 @@ WAIT = 15.0
 class Inspector:
     """Reads and operates one deployed stack, with the caller's AWS credentials.
 
-    Every method may raise InspectorError with a sentence for people (NotFound and InvalidArgument
-    are kinds of it), TryAgain and CallRefused if AWS cannot be asked, and the errors of boto3 for
-    missing credentials. `roundsman.inspector.sentence_of` puts each of them in words.
+    A method raises NotFound if what it is asked for does not exist, InvalidArgument, before
+    anything is sent, for an argument that it does not accept, and InspectorError if the stack does
+    not have what it needs. A method that waits for the outcome of a command raises Unconfirmed if
+    the outcome cannot be read, and Interrupted on Ctrl-C; `Interrupted.result` is a CommandResult.
+
+    Every method may raise TryAgain and CallRefused if AWS does not answer or refuses a call,
+    UnreadableRecord and SchemaTooNew for a record that this code cannot read, and the errors of
+    boto3 for calls and for missing credentials. `roundsman.inspector.sentence_of` puts each of them
+    in words.
     """
 
     def __init__(self, stack: DeployedStack) -> None:
@@ -42,14 +49,14 @@ class Inspector:
 
     @classmethod
     def of_stack(
-        cls, name: str | None = None, *, event_reader: EventReader | None = None
+        cls, name: str | None = None, *, workflows: Mapping[str, Workflow] | None = None
     ) -> "Inspector":
         """Return the inspector of the stack with this name; None takes it from samconfig.toml.
 
-        `event_reader` reads events as the application's submission does; with it, the inspector
+        `workflows` are those of the application's submission, by name; with them, the inspector
         knows whether a rejected or dead event would be accepted now.
         """
-        return cls(find_stack(name, event_reader))
+        return cls(find_stack(name, EventReader(workflows) if workflows else None))
 
     def tasks(
         self,
@@ -109,7 +116,7 @@ class Inspector:
 
     def check(self, *, limit: int = 1_000) -> Report:
         """Check the stack; at most `limit` tasks of each lane are read."""
-        return Doctor(self.stack, limit, None).look()[0]
+        return Doctor(self.stack, limit, None).check()[0]
 
     def resubmit(
         self,

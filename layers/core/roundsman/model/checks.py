@@ -16,7 +16,8 @@ def check_name(where: str, name: object) -> None:
     """Check a name. Names are parts of keys, queue names and URLs."""
     if not isinstance(name, str) or not NAME.fullmatch(name):
         raise DefinitionError(
-            f"{where}: the name must be 1 to 40 of a-z, 0-9 and _, beginning with a letter"
+            f"{where}: the name must be 1 to 40 characters of a-z, 0-9 and _, "
+            "beginning with a letter"
         )
 
 

@@ -61,11 +61,11 @@ def compile_condition(where: str, expression: object) -> None:
     """
     if not isinstance(expression, str):
         raise DefinitionError(f"{where} must be a JMESPath expression, not {expression!r}")
-    refused = f"{where} is not JMESPath: {expression!r}"
+    refused = f"{where} is not valid JMESPath: {expression!r}"
     try:
         parsed: Node = _compiled(expression).parsed
     except (JMESPathError, RecursionError) as error:
-        first_line = (str(error).splitlines() or ["it cannot be read"])[0]
+        first_line = (str(error).splitlines() or ["it cannot be parsed"])[0]
         raise DefinitionError(f"{refused}: {first_line}") from error
     for problem in _misuses(parsed):
         raise DefinitionError(f"{refused}: {problem}")

@@ -42,7 +42,7 @@ def unreadable_hold(agent: str, kind: str, problem: str, now: int) -> Hold:
     `problem` says in a few words why it cannot be read. The hold is in force: the only known fact
     is that an operator or a circuit breaker wanted no calls to the service.
     """
-    reason = f"its hold cannot be read ({problem}); release {agent}, or hold it anew"
+    reason = f"its hold cannot be read ({problem}); release {agent}, or hold it again"
     return Hold(agent, kind, now, now + UNREADABLE_HOLD_LASTS, reason, "somebody", unreadable=True)
 
 

@@ -377,7 +377,7 @@ class _ObjectReader:
             if field is None:
                 if not self.open_to_more:
                     known = ", ".join([*beside, *self.fields])
-                    sentence = f"there is no such field; the fields here are {known}"
+                    sentence = f"unknown field; the fields of this object are {known}"
                     problems.append(Problem(here, sentence))
             elif name in value:
                 item = field.read(value[name], here, problems)
@@ -663,7 +663,9 @@ def _mapping_reader(where: str, inner: Reader, limits: Sequence[object]) -> Read
         for name in sorted(value):
             here = _joined(path, quoted_name(name))
             if len(name) > LONGEST_KEY:
-                sentence = f"has a name of {len(name)} characters; at most {LONGEST_KEY} are allowed"
+                sentence = (
+                    f"has a name of {len(name)} characters; at most {LONGEST_KEY} are allowed"
+                )
                 problems.append(Problem(here, sentence))
             found[name] = inner(value[name], here, problems)
         return found

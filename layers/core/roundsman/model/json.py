@@ -58,7 +58,7 @@ def _refuse_constant(name: str) -> Never:
 def _finite(text: str) -> float:
     number = float(text)
     if not isfinite(number):
-        raise ValueError("a number is too large for JSON's readers")
+        raise ValueError("a number exceeds the range of a 64-bit float")
     return number
 
 

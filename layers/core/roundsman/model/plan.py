@@ -317,7 +317,7 @@ T = TypeVar("T")
 
 def _as(kind: type[T], value: object) -> T:
     if not isinstance(value, kind) or (kind is int and isinstance(value, bool)):
-        raise ValueError(f"the plan has {value!r} where a {kind.__name__} belongs")
+        raise ValueError(f"the plan has {value!r} where a {kind.__name__} is expected")
     return value
 
 
@@ -344,10 +344,10 @@ def _check_steps(steps: list[StepPlan]) -> None:
     """
     names = {step.name for step in steps}
     if not steps or len(names) != len(steps):
-        raise ValueError("the plan has no steps, or two of one name")
+        raise ValueError("the plan has no steps, or two steps with the same name")
     unknown = [name for step in steps for name in step.after if name not in names]
     if unknown:
-        raise ValueError(f"the plan has a step after {unknown[0]!r}, which it does not have")
+        raise ValueError(f"the plan has a step after {unknown[0]!r}, but no step with that name")
 
 
 def _read_step(document: dict[str, Json]) -> StepPlan:
@@ -400,7 +400,7 @@ def _read_strategy(value: Json) -> StrategyPlan:
         case "wait":
             then = _read_strategy(document["then"])
             if isinstance(then, WaitPlan):
-                raise ValueError("the plan waits after a wait")
+                raise ValueError("the plan has a wait after a wait")
             return WaitPlan(_as(int, document["delay"]), _as(int, document["times"]), then)
         case other:
             raise ValueError(f"the plan has an unknown strategy {other!r}")

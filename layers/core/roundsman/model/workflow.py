@@ -68,7 +68,7 @@ class Wait:
         check_duration("Wait: delay", self.delay)
         check_count("Wait: times", self.times)
         if not isinstance(self.then, Undo | Archive):
-            raise DefinitionError("Wait: then must be Undo() or Archive(): a wait has an end")
+            raise DefinitionError("Wait: then must be Undo() or Archive(), so that the wait ends")
 
 
 Strategy: TypeAlias = Undo | Archive | Wait
@@ -187,7 +187,7 @@ class Step:
     def _check_agents(self, where: str) -> None:
         check_tuple(f"{where}: agents", self.agents, (str,), 'names, such as ("payment", "backup")')
         if self.agents and self.agent not in ("", self.agents[0]):
-            raise DefinitionError(f"{where}: name its agent, or its agents in order, and not both")
+            raise DefinitionError(f"{where}: give agent, or agents in order, but not both")
         if self.agents:  # the dataclass is frozen
             object.__setattr__(self, "agent", self.agents[0])
         names = self.agent_names()
@@ -212,7 +212,7 @@ class Step:
         if self.for_each is not None:
             compile_condition(f"{where}: for_each", self.for_each)
         elif tolerated:
-            raise DefinitionError(f"{where}: tolerate needs for_each: a share of what?")
+            raise DefinitionError(f"{where}: tolerate needs for_each; it is a share of the items")
 
     def agent_names(self) -> tuple[str, ...]:
         """Return the names of the agents that can perform the step, in the order of preference."""
@@ -316,7 +316,7 @@ class Workflow:
                     if before not in listed:
                         raise DefinitionError(
                             f"{where}: step {step.name!r} comes after {before!r}, "
-                            "which no step is named"
+                            "but no step has that name"
                         )
                 elif listed.get(before.name) is not before:
                     raise DefinitionError(
@@ -327,7 +327,9 @@ class Workflow:
             TopologicalSorter({s.name: s.after_names() for s in self.steps}).prepare()
         except CycleError as error:
             circle = " after ".join(reversed(error.args[1]))
-            raise DefinitionError(f"{where}: no step could start first: {circle}") from error
+            raise DefinitionError(
+                f"{where}: the steps form a cycle, so none can start first: {circle}"
+            ) from error
         for step in self.steps:
             if step.for_each is not None:
                 _check_read(where, step, steps_read(step.for_each), listed)
@@ -355,7 +357,7 @@ def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[st
         missing = "which may come later; add it to after"
         raise DefinitionError(
             f"{where}: for_each of step {step.name!r} reads the result of {name!r}, "
-            f"{missing if name in listed else 'which no step is named'}"
+            f"{missing if name in listed else 'but no step has that name'}"
         )
 
 

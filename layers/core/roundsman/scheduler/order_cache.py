@@ -42,7 +42,7 @@ class OrderCache:
         if row is None or row.created_at != task.created_at:
             row = self._orders.order(task.task_id)
             if row is None:
-                raise TryAgain(f"{task.task_id}: its order row is gone")
+                raise TryAgain(f"{task.task_id}: its order row is missing")
             self._keep(task.task_id, row)
         self._kept.move_to_end(task.task_id)
         return row.content

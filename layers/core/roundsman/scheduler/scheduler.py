@@ -152,8 +152,8 @@ class Scheduler:
         except (UnreadableRecord, NoTransition) as broken:
             if command.kind != INSPECT:
                 raise
-            # The due entry remains, and the supervisor alerts when it is due.
-            return Handled(f"left to the supervisor, which alerts: {type(broken).__name__}")
+            # The due entry remains, and the supervisor sends an alert when it is due.
+            return Handled(f"left to the supervisor, which sends an alert: {type(broken).__name__}")
 
     def reply(self, reply: Reply, message_id: str) -> Handled:
         """Handle an agent's reply. Idempotent. Raises TryAgain if it must be delivered again."""
@@ -181,7 +181,7 @@ class Scheduler:
                 return self._refused(task, event, str(refused))
             handled = self._commit(plan, task, decision, claimant)
         if handled is None:
-            raise TryAgain(f"{task_id}: lost the race {MAX_WRITE_ATTEMPTS} times")
+            raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
         return handled
 
     def _by_a_cheap_read(self, task_id: str, event: Event, claimant: Claimant) -> Handled | None:
@@ -222,7 +222,7 @@ class Scheduler:
 
         Raises InvalidMessage for an operator's command, which becomes a rejected message.
         """
-        why = "no such task; its retention is over, or it never was"
+        why = "no such task: its retention is over, or it never existed"
         if isinstance(event, Start | Replied | Inspect):
             return Handled(why)
         raise InvalidMessage([Problem("taskId", why)])

@@ -40,7 +40,8 @@ PROCESSING = "processing"
 CANCEL = "cancel"
 
 _OrderId = Annotated[
-    str, Pattern(rf"[A-Za-z0-9._~-]{{1,{LONGEST_ID}}}", "1 to 128 letters, digits or any of . _ ~ -")
+    str,
+    Pattern(rf"[A-Za-z0-9._~-]{{1,{LONGEST_ID}}}", "1 to 128 letters, digits or any of . _ ~ -"),
 ]
 
 
@@ -129,7 +130,8 @@ class EventReader:
         if not others:
             return []
         sentence = (
-            "an order is sent and cancelled in two messages: only orderId may stand beside cancel"
+            "a cancel message may have no order field except orderId; "
+            "send the order in a separate message"
         )
         return [Problem(CANCEL, sentence)]
 

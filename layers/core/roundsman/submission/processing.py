@@ -124,7 +124,8 @@ def _checked(
     workflow = workflows.get(name)
     if workflow is None:
         known = ", ".join(sorted(workflows))
-        problems.append(Problem("processing.workflow", f"no such workflow; there are: {known}"))
+        sentence = f"unknown workflow; the workflows are: {known}"
+        problems.append(Problem("processing.workflow", sentence))
     reply_to = _taken(valid, "replyTo", str)
     if reply_to is not None and (sentence := reply_queue_problem(reply_to)):
         problems.append(Problem("processing.replyTo", sentence))
@@ -136,7 +137,7 @@ def _checked(
     elif start_at is not None:
         start_at = max(start_at, now)
     if start_at is not None and start_at > now + FARTHEST_AHEAD * SECOND:
-        sentence = f"is more than {FARTHEST_AHEAD // DAY} days ahead"
+        sentence = f"is more than {FARTHEST_AHEAD // DAY} days in the future"
         problems.append(Problem("processing.processAt", sentence))
     options = ProcessingOptions(
         start_at=start_at,
@@ -154,11 +155,11 @@ def _checked(
 def _instant(text: str) -> int | str:
     """Convert an ISO 8601 instant with a UTC offset to epoch ms, or return what is wrong with it."""
     if not _OFFSET.search(text):
-        return f"must say its offset from UTC, as in {_EXAMPLE}"
+        return f"must include its offset from UTC, as in {_EXAMPLE}"
     try:
         moment = datetime.fromisoformat(text).astimezone(UTC)
     except (ValueError, OverflowError):
-        return "is no instant that the calendar and the clock have"
+        return "is not a valid date and time"
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
 

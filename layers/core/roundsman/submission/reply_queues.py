@@ -17,7 +17,7 @@ def usable_reply_queue(url: str, own_queue_url: str, prefix: str) -> str | None:
     beside, _, _ = own_queue_url.rpartition("/")
     account, _, name = url.rpartition("/")
     if name.endswith(".fifo"):
-        return "is a FIFO queue; only standard queues are sent to"
+        return "is a FIFO queue; a reply queue must be a standard queue"
     if account != beside:
         return f"is not the URL of a queue of this account and region, {beside}/<name>"
     if not name.startswith(prefix) or not QUEUE_NAME.fullmatch(name):

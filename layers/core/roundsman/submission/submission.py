@@ -20,9 +20,9 @@ from roundsman.wire.messages import status_body
 APPLICATION = "application"
 """The author of commands from the SubmissionQueue in the task's history."""
 
-TAKEN = Problem("orderId", "taken: an order with this id and other content exists")
+TAKEN = Problem("orderId", "already used: an order with this id and different content exists")
 NO_TASK = Problem(
-    "orderId", "has no task: the order was never taken, or its task's retention is over"
+    "orderId", "has no task: the order was never accepted, or its task's retention is over"
 )
 
 
@@ -100,9 +100,9 @@ class Submission:
                 correlation_id=order.options.correlation_id,
             )
         if found.task is None:
-            return Submitted(False, "the same order again; its task is over and was removed")
+            return Submitted(False, "a repeated order; its task has ended and was removed")
         delivered = self._announce_again(found.task)
-        return Submitted(False, "the same order again; nothing new", delivered)
+        return Submitted(False, "a repeated order; nothing is stored", delivered)
 
     def cancel(self, asked: CancelAsked, message_id: str) -> Submitted:
         """Send a Cancel command for the order's task to the scheduler.
@@ -115,7 +115,7 @@ class Submission:
             raise RejectedOrder([NO_TASK], order_id=asked.order_id)
         event = Cancel(CommandSource(message_id, APPLICATION, asked.reason), asked.undo)
         self._outbox.send_command(command_of(asked.order_id, event))
-        return Submitted(False, "its cancellation was passed on to the scheduler")
+        return Submitted(False, "its cancellation was sent to the scheduler")
 
     def _announce(self, task: Task) -> OwedResult:
         """Send `received`, then Start.

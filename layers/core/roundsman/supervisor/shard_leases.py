@@ -79,7 +79,7 @@ class ShardPass:
             if not chosen or self._goes_without() or self._take(chosen):
                 break
         else:
-            self.unleased = f"lost the race for the leases {MAX_WRITE_ATTEMPTS} times"
+            self.unleased = f"another supervisor wrote the leases first {MAX_WRITE_ATTEMPTS} times"
             chosen = self._choose()
         self.left = [shard for shard in self.left if shard not in chosen]
         return chosen

@@ -66,7 +66,7 @@ class MemoryStore:
             if found is not None:
                 return Exists(found, self.load(order.order_id, now))
             if self.load(task.task_id, now) is not None:
-                raise TryAgain(f"{order.order_id}: a task of that id exists, but no order row")
+                raise TryAgain(f"{order.order_id}: a task with that id exists, but no order row")
             self._orders[order.order_id] = order
             self._put(task)
             return Created()

@@ -48,15 +48,16 @@ def breaker_opened_alert(agent: str, why: str, *, opened_at: int, until: int) ->
     `opened_at` and `until` are epoch ms; from `until` on the breaker tries one call.
     """
     happens = (
-        "its steps are held: no attempt is counted, and their time stands still; one call is "
-        f"tried from {clock_time(until)} on, and work goes on by itself once one is answered"
+        "its steps are on hold, no attempt is counted, and their time limits are paused; one test "
+        f"call is made from {clock_time(until)} on, and work continues automatically after one "
+        "test call is answered"
     )
     return agent_alert(
         "breaker_opened",
         agent,
         severity="error",
-        title=f"Roundsman: {agent} is held, its circuit is open",
-        summary=f"The circuit of {agent} is open: {why}; {happens}",
+        title=f"Roundsman: agent {agent} is on hold, because its circuit is open",
+        summary=f"The circuit of agent {agent} is open: {why}; {happens}",
         fields={
             "reason": why,
             "since": iso(opened_at),
@@ -80,10 +81,13 @@ def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
         "breaker_closed",
         agent,
         severity="info",
-        title=f"Roundsman: {agent} answers again{lasted}",
-        summary=f"{agent} answers again{lasted}; its steps go on by themselves",
+        title=f"Roundsman: the service of agent {agent} answers again{lasted}",
+        summary=(
+            f"The service of agent {agent} answers again{lasted}; "
+            "the agent's steps continue automatically"
+        ),
         fields={
-            "reason": f"a call was answered{lasted}; its steps go on by themselves",
+            "reason": f"a call was answered{lasted}; the agent's steps continue automatically",
             "since": None if since is None else iso(since),
             "closedAt": iso(now),
             "openFor": None if since is None else now - since,
@@ -93,9 +97,9 @@ def breaker_closed_alert(agent: str, *, since: int | None, now: int) -> Alert:
 
 
 WHAT_FOR = {
-    "look": "To look",
-    "hold": "To stop calling the service for longer",
-    "release": "To let it take work again",
+    "look": "To see the state of all agents",
+    "hold": "To stop calls to the service for 30 minutes",
+    "release": "To release the agent, so that it accepts work again",
 }
 
 

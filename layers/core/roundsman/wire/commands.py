@@ -81,10 +81,10 @@ def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
     """Note the problems of the fields together, and return the event."""
     if isinstance(event, Resubmit) and fields.optional("input") is not None:
         # An ignored field would let the sender believe that the correction was made.
-        fields.problem("input", "corrections of the order are not taken; send a new order")
+        fields.problem("input", "corrections of the order are not accepted; send a new order")
     if isinstance(event, Resolve):
         if event.did and event.fresh_key:
-            fields.problem("freshKey", "what did happen keeps its key")
+            fields.problem("freshKey", "a step that happened keeps its key")
         return event if event.did else replace(event, result=None)
     return event
 

@@ -109,7 +109,7 @@ def rejection_text(queue: str, body: str, problems: Sequence[Problem], limit: in
     ]
     left_out = len(problems) - len(kept)
     if left_out:
-        kept.append(Problem("", f"and {left_out} problems more"))
+        kept.append(Problem("", f"and {left_out} more problems"))
     said = Problem("", f"the message has {len(body)} characters; its end is left out here")
     if len(text(body, kept).encode()) <= limit:
         return text(body, kept)

@@ -281,7 +281,7 @@ def read_task_id(fields: Fields, name: str = "taskId") -> str:
     """
     task_id = fields.text(name)
     if task_id and not TASK_ID.fullmatch(task_id):
-        fields.problem(name, "must be 1 to 128 of A-Z, a-z, 0-9 and . _ ~ -")
+        fields.problem(name, "must be 1 to 128 characters of A-Z, a-z, 0-9 and . _ ~ -")
     return task_id
 
 

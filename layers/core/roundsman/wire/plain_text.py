@@ -7,7 +7,7 @@ writing direction.
 
 from collections.abc import Sequence
 
-WIDTH = 11
+WIDTH = 17
 LONGEST = 500  # characters of one value or line
 
 
@@ -52,5 +52,5 @@ class AlertText:
 
     def text(self) -> str:
         """Return the complete text."""
-        tail = ["", "Orders, for example:", *self._items] if self._items else []
+        tail = ["", "Sample orders:", *self._items] if self._items else []
         return "\n".join([*self._lines, *tail]) + "\n"

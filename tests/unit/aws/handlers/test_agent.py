@@ -91,7 +91,7 @@ def test_a_note_that_fails_fails_no_request(
     world.agent.performs(greet)(lambda _: "hello")
     assert world.handle(request()) == []
     assert len(world.replies()) == 1
-    assert any("could not be noted" in str(line["message"]) for line in logged(capsys))
+    assert any("could not be stored" in str(line["message"]) for line in logged(capsys))
 
 
 def test_an_attempt_is_logged_in_one_line_with_its_fields(

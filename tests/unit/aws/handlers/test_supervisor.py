@@ -68,6 +68,6 @@ def test_a_tick_whose_calls_were_refused_fails_after_it_has_told_what_it_did(
         tick(Faults().on(call, Fault.REFUSED), monkeypatch)
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     said = [line.get("message") for line in lines]
-    assert said.count("a call was refused") == 1
+    assert said.count("AWS refused a call") == 1
     assert "a record could not be handled" not in said
     assert said[-1] == "pass done"

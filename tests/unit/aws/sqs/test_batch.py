@@ -61,7 +61,7 @@ def test_an_event_without_messages_is_answered_and_logged(
         dead_letters=DeadLetters(Queue({}).client),
     )
     assert answer == {"batchItemFailures": []}
-    assert "an event without messages" in capsys.readouterr().out
+    assert "the event has no messages" in capsys.readouterr().out
 
 
 def test_a_malformed_message_is_put_aside_with_its_reason_and_acknowledged() -> None:

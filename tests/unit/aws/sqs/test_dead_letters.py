@@ -150,7 +150,9 @@ def test_a_malformed_message_that_could_not_be_put_aside_says_so() -> None:
     batch.faults.on("reject", Fault.REFUSED)
     assert batch.invoke() == []
     letter = only_letter(batch)
-    assert letter.reason.startswith("it has 2 problems, and could not be put aside: ")
+    assert letter.reason.startswith(
+        "the message has 2 problems and was not sent to the RejectedQueue: "
+    )
     assert CANARY not in letter.text()
 
 
@@ -179,7 +181,7 @@ def test_the_log_tells_of_it_without_the_message(capsys: pytest.CaptureFixture[s
     written = capsys.readouterr().out
     assert CANARY not in written
     lines = [json.loads(line) for line in written.splitlines()]
-    [line] = [line for line in lines if line["message"] == "put with the dead letters"]
+    [line] = [line for line in lines if line["message"] == "message sent to the dead-letter queue"]
     assert (line["level"], line["queue"], line["message_id"]) == ("ERROR", QUEUE, "id-0")
 
 

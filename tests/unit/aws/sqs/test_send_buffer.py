@@ -27,4 +27,4 @@ def test_none_waits_for_a_second_attempt_after_a_slow_one() -> None:
 @pytest.mark.parametrize("attempt_ends_at", [UNTIL - SENT_WITHIN + 1, UNTIL, UNTIL + 1])
 def test_none_waits_for_an_attempt_that_may_outlast_its_own_time(attempt_ends_at: int) -> None:
     why = why_sent_first(since=NOW, until=UNTIL, attempt_ends_at=attempt_ends_at, now=NOW)
-    assert why == "the next attempt may end too late for a reply that waits"
+    assert why == "the next attempt may end too late for a waiting reply"

@@ -113,5 +113,5 @@ class DynamoCallNotes:
                 yield
         except (TryAgain, CallRefused) as error:
             count("CallNotesFailed")
-            logger().warning("a note of a call could not be written", extra=where(error))
+            logger().warning("a call note could not be written", extra=where(error))
             raise

@@ -93,7 +93,7 @@ class DynamoPlans:
         except ValueError as error:
             raise UnreadableRecord(record, "Text", f"is not a plan: {error}") from error
         if plan.hash != plan_hash:
-            raise UnreadableRecord(record, "Text", "is not the text that has this hash")
+            raise UnreadableRecord(record, "Text", "does not have the hash in the plan's id")
         return plan
 
 
@@ -147,7 +147,7 @@ class DynamoAgentBoard:
         return with_holds(views, self._holds, now)
 
     def _read_marks(self) -> dict[str, ReadMark]:
-        with aws_errors("reading the agents' marks"):
+        with aws_errors("reading the read marks of the queues"):
             found = self._client.get_item(
                 TableName=self._table, Key={ID: text(MARKS)}, ConsistentRead=True
             )
@@ -205,7 +205,7 @@ class DynamoReadNotes:
     def _write(self, queue: str, mark: ReadMark) -> None:
         """Store the mark unless a newer one is stored; an invalid one is replaced."""
         try:
-            with aws_errors(f"marking what was read of {queue}"):
+            with aws_errors(f"storing the read mark of {queue}"):
                 self._client.update_item(
                     TableName=self._table,
                     Key={ID: text(MARKS)},
@@ -280,7 +280,7 @@ class DynamoLeases:
         field = f"Shards.{shard}"
         try:
             if not (shard.isascii() and shard.isdecimal()):
-                raise UnreadableRecord(LEASES, field, "is not a shard's number")
+                raise UnreadableRecord(LEASES, field, "is not a shard number")
             if "M" not in value:
                 raise UnreadableRecord(LEASES, field, "is not a map")
             return LEASE.read(ItemReader(value["M"], LEASES, f"{field}."))

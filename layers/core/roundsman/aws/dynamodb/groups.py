@@ -99,7 +99,9 @@ class DynamoGroups:
             row = row_of(refused)
             if _miscounted(row):
                 self._count_anew(row)
-                raise TryAgain(f"{group.id}: how many groups are open had to be counted") from None
+                raise TryAgain(
+                    f"{group.id}: the invalid number of open groups was recounted"
+                ) from None
             if group.id not in row:
                 return None
             found = _read(group.id, row[group.id])
@@ -110,7 +112,7 @@ class DynamoGroups:
         """Recount `Open`: while it is not a number, no group can be opened or removed."""
         attributes = len(row.keys() - {ID, OPEN})
         try:
-            with aws_errors("counting the failure groups anew"):
+            with aws_errors("recounting the failure groups"):
                 self._client.update_item(
                     TableName=self._table,
                     Key={ID: text(GROUPS)},
@@ -123,7 +125,7 @@ class DynamoGroups:
             return  # another caller has recounted
 
     def _replace(self, group: Group) -> Group:
-        with aws_errors(f"opening the failure group {group.id} anew"):
+        with aws_errors(f"replacing the failure group {group.id}"):
             self._client.update_item(
                 TableName=self._table,
                 Key={ID: text(GROUPS)},

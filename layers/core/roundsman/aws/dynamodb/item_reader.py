@@ -76,7 +76,7 @@ class ItemReader:
         try:
             return kind(self.text(name))
         except ValueError:
-            self._wrong(name, f"is none of {', '.join(kind)}")
+            self._wrong(name, f"is not one of {', '.join(kind)}")
 
     def map(self, name: str) -> "ItemReader":
         """A reader of a map."""

@@ -138,7 +138,7 @@ class DynamoStore:
         """
         order = self._order(order_id, consistent=True)
         if order is None:
-            raise TryAgain(f"{order_id}: a task of that id exists, but no order row") from refusal
+            raise TryAgain(f"{order_id}: a task with that id exists, but no order row") from refusal
         return Exists(order, self.load(order_id, now))
 
     def load(self, task_id: str, now: int, *, latest: bool = True) -> Task | None:
@@ -192,7 +192,7 @@ class DynamoStore:
     def add_history(self, task_id: str, row: HistoryRow) -> None:
         """Store a history row that belongs to no decision. Storing it again is harmless."""
         if self._history is None:
-            raise ValueError("this store was made without a history table")
+            raise ValueError("this store has no history table")
         with aws_errors(f"adding to the history of the task {task_id}"):
             self._client.put_item(TableName=self._history, Item=history_item(task_id, row))
 
@@ -201,7 +201,7 @@ class DynamoStore:
     ) -> None:
         table = self._history
         if table is None:
-            raise ValueError("this store was made without a history table")
+            raise ValueError("this store has no history table")
         write: TransactWriteItemTypeDef
         if removed_at_once(task):
             write = {
@@ -298,7 +298,7 @@ class DynamoStore:
         """
         key, one = text(failure_key(*member_of)), number(1)
         try:
-            with aws_errors(f"counting the trouble with the task {task_id}"):
+            with aws_errors(f"counting the failures to handle the task {task_id}"):
                 found = self._client.update_item(
                     TableName=self._tasks,
                     Key={"TaskId": text(task_id)},
@@ -393,7 +393,7 @@ class DynamoStore:
     def history(self, task_id: str) -> list[HistoryRow]:
         """All rows of a task's history, the oldest first. Raises UnreadableRecord."""
         if self._history is None:
-            raise ValueError("this store was made without a history table")
+            raise ValueError("this store has no history table")
         query: QueryInputTypeDef = {
             "TableName": self._history,
             "KeyConditionExpression": "TaskId = :id",

@@ -114,7 +114,7 @@ class Breaker:
         self._store.configure(self._config, self._circuit)
 
     def check(self) -> None:
-        """Raise HeldBack while the circuit is open and its recovery time is not over.
+        """Raise CallHeld while the circuit is open and its recovery time is not over.
 
         `call` would raise the same, but only after the call has waited for its turn at the rate
         limit. This does not change the circuit.
@@ -130,7 +130,7 @@ class Breaker:
         ends_at: int,  # noqa: ARG002  # the signature of Guard
         asks: bool = False,
     ) -> T:
-        """Call the function unless the circuit is open. Raises HeldBack as `Guard.call` does."""
+        """Call the function unless the circuit is open. Raises CallHeld as `Guard.call` does."""
         seen: list[CircuitTransition] = []
         told: list[_Answer[T]] = []
 
@@ -208,7 +208,7 @@ class Breaker:
         now = self._clock()
         recovers_at = self._recovers_at(circuit.opened_at)
         if circuit.state is not CircuitState.OPEN or recovers_at is None:
-            why, until = "one call is trying whether it is back", now + TRIED_FOR
+            why, until = "one test call to the service is in progress", now + TRIED_FOR
         else:
             why, until = self.why_open(circuit.failure_count), recovers_at
         self._news.held(until, why)
@@ -222,7 +222,7 @@ class Breaker:
     @staticmethod
     def why_open(failures: int) -> str:
         """The reason in words. After a failed try Powertools keeps no number: `failures` is 0."""
-        return f"{failures} calls in a row failed" if failures else "the call that tried it failed"
+        return f"{failures} calls in a row failed" if failures else "the test call failed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,7 +64,7 @@ class CircuitEvents:
 
     def tried(self) -> None:
         """Hold the agent for as long as the one call may take."""
-        self._renew(self._clock() + TRIED_FOR, "one call is trying whether it is back")
+        self._renew(self._clock() + TRIED_FOR, "one test call to the service is in progress")
 
     def reopened(self, opened_at: int) -> None:
         """Hold the agent for another recovery time, without another alert."""
@@ -132,4 +132,4 @@ class CircuitEvents:
 
     def _log_failure(self, error: Exception) -> None:
         count("HoldsFailed")
-        logger().warning("the agent's hold could not be kept", extra=where(error))
+        logger().warning("the agent's hold could not be written", extra=where(error))

@@ -48,7 +48,7 @@ class OperatorsHold:
         self._known: list[Hold] = []
 
     def check(self) -> None:
-        """Raise HeldBack while an operator holds the agent."""
+        """Raise CallHeld while an operator holds the agent."""
         now = self._clock()
         if self._read_at is None or now - self._read_at >= self._keep_for:
             self._read_at = now
@@ -78,7 +78,7 @@ class AgentGuard:
         self._has_asked = False
 
     def call(self, function: Callable[[], T], *, ends_at: int, asks: bool = False) -> T:
-        """Call the function at its turn. Raises HeldBack as `Guard.call` does."""
+        """Call the function at its turn. Raises CallHeld as `Guard.call` does."""
         self._hold.check()
         self._breaker.check()
         if self._rate is not None:

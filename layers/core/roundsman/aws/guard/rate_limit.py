@@ -64,7 +64,7 @@ class RateLimit:
     def wait(self, *, ends_at: int, longest: int = LONGEST_WAIT) -> None:
         """Take a place and sleep until it.
 
-        Raises NoPlace if the place is more than `longest` ms ahead. Raises it also if the place
+        Raises RateLimited if the place is more than `longest` ms ahead. Raises it also if the place
         leaves the call too little time before `ends_at` (epoch ms): less than a second, and less
         than half of the time that is left now. If the row cannot be written, the call passes.
         """
@@ -74,7 +74,9 @@ class RateLimit:
             raise
         except Exception as error:  # noqa: BLE001  # it must not cause an outage
             count("RateFailed")
-            logger().warning("no place could be asked for; the call passes", extra=where(error))
+            logger().warning(
+                "the rate limit could not be applied; the call is allowed", extra=where(error)
+            )
             return
         wait = -(-place // MICROSECOND) - self._clock()
         if wait > 0:
@@ -94,7 +96,8 @@ class RateLimit:
             if self._next_at > latest:
                 break
         raise RateLimited(
-            f"more than {self._said} calls a second of {self._agent}", until=self._return_at()
+            f"{self._agent} has reached its limit of {self._said} calls per second",
+            until=self._return_at(),
         )
 
     def _take_now(self, now: int) -> int | None:
@@ -113,7 +116,7 @@ class RateLimit:
     def _written(self, update: str, condition: str, values: Item) -> ItemReader | None:
         """The row after the write; None if the condition failed: then `_next_at` is as stored."""
         try:
-            with aws_errors(f"asking for a place among the calls of {self._agent}"):
+            with aws_errors(f"updating the rate limit of {self._agent}"):
                 found = self._client.update_item(
                     TableName=self._table,
                     Key=self._key,
@@ -135,7 +138,7 @@ class RateLimit:
         try:
             at = self._take_return(first, latest=now + LONGEST_RETURN * MICROSECOND)
         except Exception as error:  # noqa: BLE001  # the calls then come back together
-            logger().warning("no time to come again could be noted", extra=where(error))
+            logger().warning("the retry time could not be stored", extra=where(error))
             at = first
         return -(-at // MICROSECOND)
 

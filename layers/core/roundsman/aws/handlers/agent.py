@@ -206,7 +206,7 @@ class AgentFunction:
             return
         ends_at = attempt_ends_at(request, now, function_ends_at, self.agent.time_of(request))
         if why := why_sent_first(since=since, until=until, attempt_ends_at=ends_at, now=now):
-            logger().debug("replies sent first", extra={"reason": why})
+            logger().debug("buffered replies sent before the attempt", extra={"reason": why})
             self.send_replies()
 
     def _show(self, sign: Reply) -> None:
@@ -234,7 +234,7 @@ class AgentFunction:
                 "lock": reply.lock,
                 "lateness_ms": now - (post.until or now),
                 "outcome": "silent",
-                "reason": "it waited in its batch until complete-by; not sent",
+                "reason": "the reply waited in its batch until complete-by; not sent",
             }
             logger().warning("silent", extra=extra)
 
@@ -244,7 +244,7 @@ class AgentFunction:
             self.notes.note_read(self.agent.name, priority, request.sent_at, request.lock)
         except Exception as error:  # noqa: BLE001  # an agent works without read marks
             count("MarksFailed")
-            logger().warning("how far the queue was read could not be noted", extra=where(error))
+            logger().warning("the read mark of the queue could not be stored", extra=where(error))
 
 
 def _post(

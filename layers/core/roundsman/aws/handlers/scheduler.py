@@ -81,7 +81,10 @@ def _report(event: str | None, handled: Handled) -> None:
     logger().info("decided", extra={**named, **outcome_of(handled)})
     report_owed(handled.delivered)
     if handled.unnoted is not None:
-        logger().warning("an undone order is not counted", extra={"reason": handled.unnoted})
+        logger().warning(
+            "an undone order was not counted in its failure group",
+            extra={"reason": handled.unnoted},
+        )
     for _ in newly_held(handled):
         count("StepsHeld")
     if task is not None and handled.before is not None and task.ended and not handled.before.ended:

@@ -17,6 +17,7 @@ from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission
 from roundsman.wire.messages import rejected_status_body
 
+
 def submission_handler(
     workflows: Mapping[str, Workflow],
 ) -> Callable[[dict[str, object], object], object]:

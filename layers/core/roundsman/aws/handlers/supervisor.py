@@ -92,9 +92,9 @@ def tick_handler(settings: SupervisorSettings) -> Callable[[int], None]:
 def _log_trouble(task_id: str, problem: Exception) -> None:
     with log_keys(task_id=task_id):
         if isinstance(problem, CallRefused):
-            logger().error("a call was refused", extra={"reason": str(problem), **where(problem)})
+            logger().error("AWS refused a call", extra={"reason": str(problem), **where(problem)})
         else:
-            logger().error("a record could not be handled", extra=where(problem))
+            logger().error("a task record could not be handled", extra=where(problem))
 
 
 def _report(report: PassReport) -> None:
@@ -114,9 +114,11 @@ def _report(report: PassReport) -> None:
         logger().info("alerted", extra={"group": group, "news": news, "reason": reason})
     for group, problem in report.groups.problems:
         count("AlertsFailed")
-        logger().warning("left to the next pass", extra={"group": group, "reason": problem})
+        logger().warning(
+            "failure group left to the next pass", extra={"group": group, "reason": problem}
+        )
     if report.unleased is not None:
-        logger().warning("a pass without leases", extra={"reason": report.unleased})
+        logger().warning("pass made without leases", extra={"reason": report.unleased})
     logger().info(
         "pass done",
         extra={

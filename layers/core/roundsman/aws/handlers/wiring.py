@@ -116,16 +116,20 @@ def log_unreadable(problem: UnreadableRecord) -> None:
     `roundsman doctor` lists them.
     """
     count("ControlUnreadable")
-    logger().error("a part of ControlTable cannot be read", extra={"reason": str(problem)})
+    logger().error("an attribute of ControlTable cannot be read", extra={"reason": str(problem)})
 
 
 def report_owed(delivered: OwedResult) -> None:
     """Log and count statuses given up and alerts not published; log what is still owed."""
     for given_up in delivered.given_up:
         count("StatusesGivenUp")
-        logger().warning("status given up: no such reply queue", extra={"status": given_up.name})
+        logger().warning(
+            "status discarded: the reply queue does not exist", extra={"status": given_up.name}
+        )
     for owed in delivered.still_owed:
-        logger().warning("not sent yet; still owed", extra={"owed": owed.name})
+        logger().warning("message not sent yet; still owed", extra={"owed": owed.name})
     for reason in delivered.untold:
         count("AlertsFailed")
-        logger().error("alert not published; the supervisor will", extra={"reason": reason})
+        logger().error(
+            "alert not published; the supervisor will publish it", extra={"reason": reason}
+        )

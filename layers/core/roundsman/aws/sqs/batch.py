@@ -71,7 +71,7 @@ def handle_batch(
     """
     entries = entries_of(event)
     if not entries:
-        logger().warning("an event without messages")
+        logger().warning("the event has no messages")
         return {"batchItemFailures": []}
     read = [(entry, read_record(entry)) for entry in entries]
     records = [record for _, record in read if record is not None]
@@ -175,27 +175,31 @@ class _Batch:
 def _log_failure(record: SqsRecord, problem: Exception) -> None:
     if isinstance(problem, TryAgain):
         extra = {**_which(record), "why": str(problem)}
-        logger().warning("not handled; it comes again", extra=extra)
+        logger().warning("message not handled; it will be redelivered", extra=extra)
         return
     count("HandlerErrors")
     found = {**_which(record), **where(problem)}
-    logger().error("handler failed; the message comes again", extra=found)
+    logger().error("handler failed; the message will be redelivered", extra=found)
 
 
 def _delete(sqs: "SQSClient", url: str, record: SqsRecord) -> None:
     """Delete a handled message. If this fails, the batch response still acknowledges it."""
     try:
-        with aws_errors("deleting a message that was handled"):
+        with aws_errors("deleting a handled message"):
             sqs.delete_message(QueueUrl=url, ReceiptHandle=record.receipt_handle)
     except (TryAgain, CallRefused) as problem:
-        logger().warning("not deleted early", extra={**_which(record), "why": str(problem)})
+        logger().warning(
+            "handled message not deleted early", extra={**_which(record), "why": str(problem)}
+        )
 
 
 def _never_made(broken: list[object]) -> list[str]:
     """The ids of the entries that are not SQS messages; entries without an id are left out."""
     if broken:
         count("HandlerErrors", len(broken))
-        logger().error("what came is no SQS message", extra={"how_many": len(broken)})
+        logger().error(
+            "the event has entries that are not SQS messages", extra={"how_many": len(broken)}
+        )
     return [message_id for entry in broken if (message_id := id_of(entry)) is not None]
 
 

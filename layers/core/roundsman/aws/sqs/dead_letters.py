@@ -71,17 +71,17 @@ class DeadLetters:
             self._send(policy.url, record, self._letter(record, receives, error))
         except (TryAgain, CallRefused) as problem:
             extra = {**which, "why": str(problem)}
-            logger().warning("its reason could not be put with the dead letter", extra=extra)
+            logger().warning("dead letter not sent; SQS moves it without a reason", extra=extra)
             return False
         count("DeadLetters")
-        logger().error("put with the dead letters", extra=which)
+        logger().error("message sent to the dead-letter queue", extra=which)
         return True
 
     def _policy(self, queue_url: str) -> RedrivePolicy:
         known = self._policies.get(queue_url)
         if known is not None and self.clock() < known[0]:
             return known[1]
-        with aws_errors("asking for a queue's redrive policy"):
+        with aws_errors("reading the redrive policy of a queue"):
             found = self.sqs.get_queue_attributes(
                 QueueUrl=queue_url, AttributeNames=["RedrivePolicy"]
             )
@@ -110,7 +110,7 @@ class DeadLetters:
         attributes = own_attributes(record.own)
         attributes[ATTRIBUTE] = {"DataType": "String", "StringValue": wire_text(letter.text())}
         group = str(record.system.get("MessageGroupId", ""))
-        with aws_errors("putting a message with the dead letters"):
+        with aws_errors("sending a message to its dead-letter queue"):
             if group:
                 self.sqs.send_message(
                     QueueUrl=url,
@@ -148,7 +148,7 @@ def reason_of(error: Exception) -> str:
     if isinstance(rejected, InvalidMessage):
         many = len(rejected.problems)
         found = "a problem" if many == 1 else f"{many} problems"
-        return f"it has {found}, and could not be put aside: {_said(error)}"
+        return f"the message has {found} and was not sent to the RejectedQueue: {_said(error)}"
     return _said(error)
 
 

@@ -147,7 +147,7 @@ class AwsOutbox:
         If a body is too long for SNS, its longest texts are cut.
         """
         if self._sns is None or self._alert_topic is None:
-            raise ValueError("this outbox was made without an alert topic")
+            raise ValueError("this outbox has no alert topic")
         self._requests_go_first()
         with aws_errors(f"publishing an alert: {alert.subject}"):
             self._sns().publish(
@@ -165,8 +165,8 @@ class AwsOutbox:
     def reject(self, queue: str, body: str, problems: Sequence[Problem]) -> None:
         """Send a message to the RejectedQueue with its problems, cut to the size limit of SQS."""
         if self._rejected_queue is None:
-            raise ValueError("this outbox was made without a rejected queue")
-        with aws_errors(f"putting a message of {queue} aside"):
+            raise ValueError("this outbox has no rejected queue")
+        with aws_errors(f"sending a message of {queue} to the RejectedQueue"):
             self._sqs.send_message(
                 QueueUrl=self._rejected_queue,
                 MessageBody=rejection_text(queue, body, problems, MESSAGE_LIMIT),

@@ -150,5 +150,5 @@ def why_sent_first(*, since: int, until: int, attempt_ends_at: int, now: int) ->
     if now - since >= WAITS_FOR:
         return f"a reply has waited for {format_duration(now - since)}"
     if attempt_ends_at + SENT_WITHIN > until:
-        return "the next attempt may end too late for a reply that waits"
+        return "the next attempt may end too late for a waiting reply"
     return None

@@ -19,6 +19,9 @@ from roundsman.model.plan import Plan
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import UNDO, Task, operation_of
 
+WOULD_WAIT = ", and the orders would wait for it"
+"""Follows the sentence of a hold because of which nothing, or nothing more, is sent."""
+
 GONE = "its task has ended, and its retention too"
 AGAIN = "it failed again after the run began"
 KNOWN_BY_ITSELF = (

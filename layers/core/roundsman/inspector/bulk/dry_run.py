@@ -5,9 +5,22 @@ from dataclasses import dataclass
 
 from roundsman.aws.clock import now
 from roundsman.errors import SchemaTooNew, UnreadableRecord
-from roundsman.inspector.bulk.assess import Eligible, NotFor, held_for, hold_sentence, judged
+from roundsman.inspector.bulk.assess import (
+    WOULD_WAIT,
+    Eligible,
+    NotFor,
+    held_for,
+    hold_sentence,
+    judged,
+)
 from roundsman.inspector.bulk.run import SAMPLES, OrderGroup, Run, with_one
-from roundsman.inspector.errors import InspectorError, InvalidArgument, NotFound
+from roundsman.inspector.errors import (
+    AgentOnHold,
+    InspectorError,
+    InvalidArgument,
+    NotFound,
+    UnboundedSelection,
+)
 from roundsman.inspector.read.lookup import find_task, plan_of
 from roundsman.inspector.read.selection import Selection, find
 from roundsman.inspector.read.stack import DeployedStack
@@ -37,8 +50,8 @@ def choose(
 
     The selected orders are those in `named`, or, if it is empty, those that match the selection.
     For members of a failure group, the complete-by is in the index, and no task is read. `tell` is
-    called with the progress of the search, in words. Raises InspectorError if no order or more than
-    MOST orders are selected.
+    called with the progress of the search, in words. Raises NotFound if no order is selected, and
+    InspectorError if more than MOST orders are, or if more than MOST_LOOKED_AT tasks were examined.
     """
     found = dict(_named(stack, named) if named else _found(stack, selection, tell))
     if not found:
@@ -88,14 +101,13 @@ def _check_size(orders: int) -> None:
         raise InspectorError(f"More than {MOST} orders match. Narrow the filter.")
 
 
-def check_bounded(selection: Selection, *, again: bool) -> None:
-    """Raise InspectorError unless the filter names a failure group, or a state except Completed.
+def check_bounded(selection: Selection) -> None:
+    """Raise UnboundedSelection unless the filter names a failure group or a state.
 
-    `again` is the command's `--again` option, which selects the hint in the message.
+    Raises InvalidArgument if the state is Completed.
     """
     if selection.group is None and selection.state is None:
-        hint = "--state Undone" if again else "--state Archived"
-        raise InvalidArgument(f"To select many orders, give --group or --state: {hint}.")
+        raise UnboundedSelection("To select many orders, give a failure group or a state.")
     if selection.state is TaskState.COMPLETED:
         raise InvalidArgument("A Completed task accepts no command.")
 
@@ -173,7 +185,7 @@ def judge_one(
 
 
 def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
-    """Raise InspectorError if one of the first AT_ONCE orders would wait for an agent on hold.
+    """Raise AgentOnHold if one of the first AT_ONCE orders would wait for an agent on hold.
 
     With `Terms.anyway`, the orders are not checked.
     """
@@ -183,7 +195,4 @@ def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:
     for _, found in judge_all(stack, run, chosen[:AT_ONCE]) if holds else ():
         hold = held_for(found, holds) if isinstance(found, Eligible) else None
         if hold is not None:
-            raise InspectorError(
-                f"{hold_sentence(hold)}, and the orders would wait for it. Nothing was sent; "
-                "to send them all the same, add --anyway."
-            )
+            raise AgentOnHold(f"{hold_sentence(hold)}{WOULD_WAIT}. Nothing was sent.")

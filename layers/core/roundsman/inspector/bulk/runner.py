@@ -24,6 +24,7 @@ from roundsman.errors import (
     UnreadableRecord,
 )
 from roundsman.inspector.bulk.assess import (
+    WOULD_WAIT,
     Eligible,
     NotFor,
     failure_words,
@@ -68,7 +69,11 @@ TROUBLES = 8  # TryAgain in a row, a second apart, end the run; throttling is ov
 
 
 class RunClock:
-    """A clock in epoch ms that changes of the system clock do not affect after its creation."""
+    """A clock in epoch ms that changes of the system clock do not affect after its creation.
+
+    A process uses one for all instants of a run: those in its progress, and those that its store
+    writes (`bulks_of`), because the runner compares them.
+    """
 
     def __init__(self) -> None:
         self._began, self._at = now(), moment()
@@ -114,7 +119,7 @@ class BulkRunner:
     record: StoredRun
     """The run; its progress may be newer than the stored one."""
     clock: Callable[[], int]
-    """Returns epoch ms."""
+    """Returns epoch ms; the clock of `bulks`."""
     interrupted: Callable[[], bool]
     """Returns whether the run is to end as interrupted."""
     tell: Callable[[StoredRun], None]
@@ -204,7 +209,7 @@ class BulkRunner:
             return ""
         holds = self.stack.holds.holds()
         found = next((hold for one in eligible if (hold := held_for(one, holds))), None)
-        return f"{hold_sentence(found)}; to send all the same, add --anyway" if found else ""
+        return f"{hold_sentence(found)}{WOULD_WAIT}" if found else ""
 
     def _post(self, tasks: Sequence[Task]) -> None:
         """Send the command to each of these tasks, at most 10. Raises TryAgain or CallRefused."""

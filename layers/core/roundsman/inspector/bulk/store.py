@@ -286,8 +286,8 @@ def _chunk_id(run_id: str, place: int) -> str:
     return f"bulk#{run_id}#{place}"
 
 
-def bulks_of(stack: DeployedStack) -> DynamoBulks:
-    """Return the store of the stack's bulk runs."""
+def bulks_of(stack: DeployedStack, clock: Clock = now) -> DynamoBulks:
+    """Return the store of the stack's bulk runs. `clock` says when a record is written."""
     return DynamoBulks(
-        boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=now
+        boto3.client("dynamodb"), control_table=stack.output("ControlTableName"), clock=clock
     )

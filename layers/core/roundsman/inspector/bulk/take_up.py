@@ -30,9 +30,9 @@ def find_run(bulks: DynamoBulks, run_id: str) -> StoredRun:
 def take_up(
     bulks: DynamoBulks, record: StoredRun, at: int, holder: Holder, reason: str
 ) -> StoredRun:
-    """Store that `holder` carries on the run from `at` (epoch ms), and return the stored record.
+    """Store that `holder` resumes the run at `at` (epoch ms), and return the stored record.
 
-    Raises InspectorError if another process carries it on, or if it is finished.
+    Raises InspectorError if another process performs the run, or if it is finished.
     """
     _check_free(record)
     taken = bulks.save(
@@ -56,7 +56,7 @@ def take_up(
 
 
 def _check_free(record: StoredRun) -> None:
-    """Raise InspectorError if another process executes the run or if the run is finished."""
+    """Raise InspectorError if another process performs the run, or if the run is finished."""
     if is_carried_on(record, now()) and record.holder is not None:
         raise InspectorError(
             f"{record.holder.by} on {record.holder.host} already runs {record.run.id}; "

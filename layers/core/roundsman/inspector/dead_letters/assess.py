@@ -11,14 +11,13 @@ from roundsman.engine.transitions import MayBecome, TaskEvent, task_transition
 from roundsman.errors import InvalidMessage, Problem, RoundsmanError, UnreadableRecord
 from roundsman.inspector.dead_letters.queues import MessageKind, Source
 from roundsman.inspector.errors import InspectorError
-from roundsman.inspector.read.event_reader import AcceptedEvent
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.model.events import Outcome
 from roundsman.model.json import parse_json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import Task, idempotency_key, operation_of
 from roundsman.submission.reply_queues import usable_reply_queue
-from roundsman.submission.submission import NO_TASK, TAKEN
+from roundsman.submission.submission import NO_TASK, TAKEN, CancelAsked, NewOrder
 from roundsman.wire.commands import INSPECT, START, read_command
 from roundsman.wire.messages import (
     TASK_ID,
@@ -86,7 +85,7 @@ def order_of(body: str) -> str | None:
 def judge(stack: DeployedStack, source: Source, body: str, now: int) -> Judged:
     """Predict what the function that reads `source` would do with the message.
 
-    `now` is epoch ms. Without an event reader (`DeployedStack.event_reader`), an event is taken to
+    `now` is epoch ms. If the workflows are not known (`DeployedStack.events`), an event is taken to
     be acceptable if it is a JSON object. A RoundsmanError becomes the verdict FAILS, also one of
     the reads made here.
     """
@@ -130,13 +129,13 @@ def _judge_event(stack: DeployedStack, body: str, now: int) -> Judged:
             url, stack.output("SchedulerQueueUrl"), stack.output("ReplyQueuePrefix")
         )
 
-    if stack.event_reader is None:
+    if stack.events is None:
         read_object(body)
         return Judged(
             _subject(body), Verdict.ACTS, "this command cannot tell whether it would be accepted"
         )
-    event = stack.event_reader(body, now, problem_of)
-    if event.content_hash is None:
+    event = stack.events.read(body, now, problem_of)
+    if isinstance(event, CancelAsked):
         task = stack.tasks.load(event.order_id, now)
         if task is None:
             raise InvalidMessage([NO_TASK])
@@ -151,7 +150,7 @@ def _subject(body: str) -> str:
     return f"event of {order}" if order else "event"
 
 
-def _judge_order(stack: DeployedStack, event: AcceptedEvent) -> Judged:
+def _judge_order(stack: DeployedStack, event: NewOrder) -> Judged:
     stored = stack.tasks.order(event.order_id)
     what = f"order {event.order_id}"
     if stored is None:

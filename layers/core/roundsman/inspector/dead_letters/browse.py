@@ -54,8 +54,8 @@ def dead_letter_document(dead: Dead, judged: Judged, stack: str) -> DeadLetterDo
 def look_at(stack: DeployedStack, queue: str | None, limit: int) -> list[DeadQueue]:
     """Read at most `limit` dead letters in total, of one queue or of all queues (None).
 
-    If `queue` is None, queues that SQS counts as empty are skipped. Raises InspectorError if there
-    is no such queue.
+    If `queue` is None, queues that SQS counts as empty are skipped. Raises NotFound if there is no
+    such queue, and InspectorError if it has no dead-letter queue or if reading would move messages.
     """
     asked = [find_source(stack, queue)] if queue else sources(stack)
     found: list[DeadQueue] = []
@@ -74,7 +74,7 @@ def look_at(stack: DeployedStack, queue: str | None, limit: int) -> list[DeadQue
 def find_dead_letter(stack: DeployedStack, asked: str) -> Dead:
     """Return the dead letter whose id begins with `asked`, from any queue.
 
-    Raises InspectorError if none or several match.
+    Raises NotFound if none matches, and InvalidArgument if several do.
     """
     everything = [dead for one in look_at(stack, None, MOST) for dead in one.dead]
     found = [dead for dead in everything if asked and dead.letter.message_id.startswith(asked)]

@@ -1,15 +1,12 @@
 """Corrects the text of a message: replaces all of it, or sets and removes fields.
 
-The syntax of a path is that of the problems of a rejected message: `lines[0].quantity`. The only
-input from outside is the file or the standard input that `--body @` names.
+The syntax of a path is that of the problems of a rejected message: `lines[0].quantity`.
 """
 
 import re
-import sys
 from collections.abc import Sequence
-from pathlib import Path
 
-from roundsman.inspector.errors import InspectorError, InvalidArgument
+from roundsman.inspector.errors import InvalidArgument, UncorrectableMessage
 from roundsman.model.json import Json, canonical_json, parse_json
 
 _PATH = re.compile(r"[^.\[\]=]+(?:\[\d{1,6}\])*(?:\.[^.\[\]=]+(?:\[\d{1,6}\])*)*")
@@ -21,51 +18,37 @@ Key = str | int
 def corrected(body: str, *, whole: str | None, sets: Sequence[str], removes: Sequence[str]) -> str:
     """Return the body with the corrections; without any, the body unchanged.
 
-    `whole` replaces the body: a text, `@` and the name of a file, or `@-` for the standard input.
-    `sets` are `path=value`; `removes` are paths. Raises InspectorError if `whole` is combined with
-    the others, or if a correction cannot be made.
+    `whole` is a new body that replaces it. `sets` are `path=value`; `removes` are paths. Raises
+    UncorrectableMessage if fields are to be changed and the body is not a JSON object, and
+    InvalidArgument if `whole` is combined with the others, if a path is invalid, or if the message
+    has no field that it names.
     """
     if whole is not None and (sets or removes):
-        raise InvalidArgument("Give either --body, or --set and --remove.")
+        raise InvalidArgument("Replace the whole message, or change its fields, not both.")
     if whole is not None:
-        return _whole(whole)
+        return whole
     if not sets and not removes:
         return body
     value = _object(body)
     for correction in sets:
         path, given, text = correction.partition("=")
         if not given:
-            raise InvalidArgument(f"--set {path} has no value. Write --set path=value.")
+            raise InvalidArgument(f"The correction {path!r} has no value. Write it as path=value.")
         _set(value, _keys(path), _value(text), path)
     for path in removes:
         _remove(value, _keys(path), path)
     return canonical_json(value)
 
 
-def _whole(text: str) -> str:
-    if not text.startswith("@"):
-        return text
-    name = "Standard input" if text == "@-" else text[1:]
-    try:
-        raw = sys.stdin.buffer.read() if text == "@-" else Path(text[1:]).read_bytes()
-        return raw.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise InvalidArgument(f"{name} is not UTF-8 text.") from error
-    except (OSError, ValueError) as error:
-        said = error.strerror if isinstance(error, OSError) else error
-        raise InvalidArgument(f"{name} cannot be read: {said}.") from error
-
-
 def _object(body: str) -> Json:
     try:
         value = parse_json(body)
     except ValueError as error:
-        raise InvalidArgument(
-            f"The message is not JSON, so its fields cannot be changed: {error}. Replace it "
-            "with --body @file.",
+        raise UncorrectableMessage(
+            f"The message is not JSON, so its fields cannot be changed: {error}."
         ) from error
     if not isinstance(value, dict):
-        raise InvalidArgument("The message is not a JSON object. Replace it with --body @file.")
+        raise UncorrectableMessage("The message is not a JSON object, so it has no fields.")
     return value
 
 
@@ -79,10 +62,7 @@ def _value(text: str) -> Json:
 
 def _keys(path: str) -> list[Key]:
     if not _PATH.fullmatch(path):
-        raise InvalidArgument(
-            f"{path!r} is not a path. Write a path as in lines[0].quantity, or replace the "
-            "body with --body @file.",
-        )
+        raise InvalidArgument(f"{path!r} is not a path. Write a path as in lines[0].quantity.")
     return [name or int(place) for name, place in _PART.findall(path)]
 
 
@@ -119,5 +99,5 @@ def _inner(value: Json, way: Sequence[Key], path: str, *, make: bool) -> Json:
     return value
 
 
-def _no_way(path: str) -> InspectorError:
+def _no_way(path: str) -> InvalidArgument:
     return InvalidArgument(f"The message has no field {path}.")

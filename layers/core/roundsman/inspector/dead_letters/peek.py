@@ -162,7 +162,7 @@ def find_letter(look: QueuePeek, asked: str, where: str) -> Letter:
     """Return the message whose id is `asked`, or the only one whose id begins with `asked`.
 
     The look holds the message until it ends. `where` is the name of the queue, for the error.
-    Raises InspectorError if no message matches, or more than one.
+    Raises NotFound if no message matches, and InvalidArgument if several do.
     """
     found: list[Letter] = []
     for letter in look.letters(MOST):

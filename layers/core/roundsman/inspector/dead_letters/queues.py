@@ -148,7 +148,7 @@ def named_source(stack: DeployedStack, asked: str) -> Source | None:
 def find_source(stack: DeployedStack, asked: str) -> Source:
     """Return the queue as `named_source` does.
 
-    Raises InspectorError if there is none; the error lists the names that exist.
+    Raises NotFound if there is none; the error lists the names that exist.
     """
     found = named_source(stack, asked)
     if found is None:

@@ -126,8 +126,12 @@ def redrive(
     """Assess the dead letters and send them back (see `Redrive.dry`).
 
     All letters are read and sent within one look, so that exactly the assessed letters are sent.
-    `on_judged` is called with the assessed letters before the first one is sent. Raises NotFound or
-    InvalidArgument if `Redrive.only` does not name one letter.
+    `on_judged` is called with the assessed letters before the first one is sent.
+
+    Raises InspectorError if the queue has no dead-letter queue, or one that moves messages when it
+    is read; NotFound or InvalidArgument if `Redrive.only` matches no letter or several; and
+    Interrupted on Ctrl-C between the first letter sent and the last: its `result` is the
+    RedriveResult until then.
     """
     url = wanted.source.dead_url
     counts(stack.sqs, url)  # raises if a look could move messages
@@ -139,7 +143,12 @@ def redrive(
         on_judged(candidates)
         if result.going and not result.dry:
             with working(f"Sending {len(result.going)} back"):
-                result.error = _send(stack, wanted, look, result.going, result.sent)
+                try:
+                    result.error = _send(stack, wanted, look, result.going, result.sent)
+                except KeyboardInterrupt as error:
+                    interrupted = Interrupted(f"Interrupted {_how_far(result.sent)}", result)
+                    result.error = interrupted
+                    raise interrupted from error
     return result
 
 
@@ -187,8 +196,6 @@ def _send(
             sent.append(dead.letter.message_id)
             for copy in dead.copies:
                 look.delete(copy)
-    except KeyboardInterrupt:
-        return Interrupted(f"Interrupted {_how_far(sent)}")
     except (ClientError, BotoCoreError) as error:
         return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
     return None

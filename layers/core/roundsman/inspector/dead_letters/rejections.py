@@ -59,9 +59,12 @@ def problem_documents(problems: tuple[Problem, ...]) -> list[ProblemDocument]:
 
 
 def look_at_rejected(stack: DeployedStack, hidden_for: int = HIDDEN_FOR) -> QueuePeek:
-    """Return a look at the stack's RejectedQueue."""
+    """Return a look at the stack's RejectedQueue.
+
+    Raises InspectorError if reading would move messages.
+    """
     url = stack.output("RejectedQueueUrl")
-    counts(stack.sqs, url)  # raises InspectorError if reading would move messages
+    counts(stack.sqs, url)  # raises if a look could move messages
     return QueuePeek(stack.sqs, url, hidden_for=hidden_for)
 
 

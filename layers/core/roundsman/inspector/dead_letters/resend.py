@@ -63,9 +63,11 @@ def resend(
 
     `whole`, `sets` and `removes` are as in `correct.corrected`. A message that would be rejected
     again is not sent unless `anyway` is set. It is sent before it is deleted: if the process ends
-    in between, it is in both queues, and takes effect once. Raises InspectorError if the message
-    did not come from a queue of this stack, or if it is an event and the stack has no event reader
-    (unless `anyway` is set), and InvalidArgument if a correction cannot be made.
+    in between, it is in both queues, and takes effect once.
+
+    Raises InspectorError if the message did not come from a queue of this stack, if it is an event
+    and the stack has no event reader (unless `anyway` is set), or if SQS does not accept a message
+    of this size. Raises UncorrectableMessage and InvalidArgument as `corrected` does.
     """
     source = _source_of(stack, rejection)
     if not anyway:
@@ -81,7 +83,7 @@ def resend(
 
 def _is_readable(stack: DeployedStack, source: Source) -> bool:
     """Whether it can be known here if the queue's function would accept a message."""
-    return source.kind is not MessageKind.ORDER or stack.event_reader is not None
+    return source.kind is not MessageKind.ORDER or stack.events is not None
 
 
 def _check_readable(stack: DeployedStack, source: Source) -> None:
@@ -152,7 +154,8 @@ def resend_all(
 
     At most `limit` messages are read. Events are left if the stack has no event reader. `confirm`
     is called with a question before the first message is sent; it raises an exception to send
-    nothing.
+    nothing. Raises InspectorError if a look into the RejectedQueue could move messages, and
+    Interrupted on Ctrl-C while messages are sent: its `result` is the ResendResult until then.
     """
     url = stack.output("RejectedQueueUrl")
     counts(stack.sqs, url)  # raises if a look could move messages
@@ -175,7 +178,12 @@ def resend_all(
                 "accepted?"
             )
         with working("Sending"):
-            result.error = _send_all(stack, look, takeable, result.sent)
+            try:
+                result.error = _send_all(stack, look, takeable, result.sent)
+            except KeyboardInterrupt as error:
+                interrupted = Interrupted(f"Interrupted {_how_far(result.sent)}", result)
+                result.error = interrupted
+                raise interrupted from error
     return result
 
 
@@ -190,8 +198,6 @@ def _send_all(
         for one in takeable:
             made = resend(stack, look, one, whole=None, sets=(), removes=(), anyway=False)
             sent += [made] if made.sent else []
-    except KeyboardInterrupt:
-        return Interrupted(f"Interrupted {_how_far(sent)}")
     except (ClientError, BotoCoreError) as error:
         return InspectorError(f"{aws_sentence(error)} Stopped {_how_far(sent)}")
     return None

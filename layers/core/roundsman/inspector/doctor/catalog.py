@@ -106,7 +106,7 @@ CATALOG: Mapping[FindingKind, Entry] = {
     ),
     FindingKind.HELD_WITHOUT_HOLD: Entry(
         _WARNING,
-        "A step will wait for its agent for long, although the agent takes work.",
+        "A step will wait for its agent for a long time, although the agent takes work.",
         f"{_FIX} The scheduler then finds that the agent is no longer held.",
     ),
     FindingKind.UNGROUPED: Entry(
@@ -126,7 +126,7 @@ CATALOG: Mapping[FindingKind, Entry] = {
         "An order is stored without a task, although it is younger than the retention of any "
         "other. Both are written in one transaction. Unless its event set a shorter "
         "retention, the task was deleted, or one table was restored without the other.",
-        "Find out from the application what became of the order. Restore the task's item "
+        "Find out from the application what happened to the order. Restore the task's item "
         "from the backup of the tasks table, or send the order under a new id.",
     ),
     FindingKind.TASK_WITHOUT_ORDER: Entry(

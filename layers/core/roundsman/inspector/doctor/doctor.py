@@ -34,7 +34,7 @@ class Doctor:
     progress: Callable[[str], None] = lambda _: None
     """Called with what is being read."""
 
-    def look(self) -> tuple[Report, StackFacts]:
+    def check(self) -> tuple[Report, StackFacts]:
         """Check the stack once. Returns the report and the facts that it is based on."""
         looking = Looking(self.progress)
         gathered = gather(self.stack, self.limit, looking)
@@ -46,7 +46,7 @@ class Doctor:
         looked = Looked(self.stack.name, facts.now, dict(walk.entries), walk.cut, rows)
         return Report(looked, found, looking.unseen), facts
 
-    def mend(self, confirm: Callable[[Sequence[Finding]], None], wait: float) -> Report:
+    def repair(self, confirm: Callable[[Sequence[Finding]], None], wait: float) -> Report:
         """Check the stack, ask for confirmation, repair, and check again.
 
         `confirm` is called with the findings that will be repaired, before the first repair; it
@@ -54,19 +54,21 @@ class Doctor:
         disappear. Returns the second report, with the repairs, or the first report if nothing can
         be repaired.
         """
-        before, facts = self.look()
+        before, facts = self.check()
         wanted = to_do(before.findings)
         if not wanted:
             return replace(before, repairs=())
         confirm(wanted)
         done = repair(self.stack, wanted)
         client = dynamodb_client()
-        wait_for(lambda: True if self._mended(client, done, facts) else None, wait)
-        after, _ = self.look()
+        wait_for(lambda: True if self._is_repaired(client, done, facts) else None, wait)
+        after, _ = self.check()
         left = _places(after.findings)
         return replace(after, repairs=[(one, _place(one.finding) not in left) for one in done])
 
-    def _mended(self, client: "DynamoDBClient", done: Sequence[Repair], facts: StackFacts) -> bool:
+    def _is_repaired(
+        self, client: "DynamoDBClient", done: Sequence[Repair], facts: StackFacts
+    ) -> bool:
         """Return whether the findings of the first AT_ONCE repaired tasks have disappeared.
 
         Returns False if the tasks cannot be read now.

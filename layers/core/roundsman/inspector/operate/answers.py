@@ -14,7 +14,7 @@ from roundsman.aws.outputs import reply_queue_of
 from roundsman.errors import InvalidToken, PermanentError, RoundsmanError
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import AnswerDocument
-from roundsman.inspector.errors import InspectorError, InvalidArgument, aws_sentence
+from roundsman.inspector.errors import InspectorError, Interrupted, InvalidArgument, aws_sentence
 from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
@@ -64,7 +64,9 @@ def send_answer(
     """Answer the callback `token`: with `result`, or with `failure` if the step has failed.
 
     Waits at most `wait` seconds until the scheduler has handled the answer. Raises InvalidArgument
-    if the token or the answer is invalid, and NotFound if its task does not exist.
+    if the token or the answer is invalid, NotFound if its task does not exist, InspectorError if
+    the stack does not have the agent's reply queue, and Interrupted on Ctrl-C during the wait: its
+    `result` is an AnswerResult with the outcome UNCONFIRMED.
     """
     body = _body(token, result, failure)
     reply = read_reply(body)
@@ -119,7 +121,15 @@ def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
         return replace(told, sentence=f"The answer to {name} is sent. See: {look}")
-    after = _wait(stack, task, reply.step, wait)
+    try:
+        after = _wait(stack, task, reply.step, wait)
+    except KeyboardInterrupt as error:
+        sentence = (
+            f"The answer to {name} is sent, but the wait for the scheduler was interrupted. "
+            f"Sending it again is harmless. See: {look}"
+        )
+        partial = replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        raise Interrupted(sentence, partial) from error
     if after is None:
         sentence = (
             f"The answer to {name} is sent, but the scheduler has not accepted it within "
@@ -134,7 +144,7 @@ def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float
 def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:
     """Return the task after the state or the lock of the step changed.
 
-    Returns None on timeout (`wait` seconds) or Ctrl-C.
+    Returns None if neither changes within `wait` seconds.
     """
     record = before.step(step)
 
@@ -149,10 +159,7 @@ def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | 
         moved = (found.process_state, found.locked_by) != (record.process_state, record.locked_by)
         return task if moved else None
 
-    try:
-        return wait_for(look, wait)
-    except KeyboardInterrupt:
-        return None
+    return wait_for(look, wait)
 
 
 def _reply_queue(stack: DeployedStack, agent: str) -> str:

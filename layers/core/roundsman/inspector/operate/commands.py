@@ -14,10 +14,16 @@ from botocore.exceptions import HTTPClientError
 
 from roundsman.aws.clock import now
 from roundsman.engine.machine import decide
-from roundsman.errors import CallRefused, Refused, RoundsmanError, TryAgain
+from roundsman.errors import CallRefused, InvalidMessage, Refused, RoundsmanError, TryAgain
 from roundsman.inspector.clock import wait_for
 from roundsman.inspector.documents.commands import CommandDocument
-from roundsman.inspector.errors import InspectorError, InvalidArgument, Unconfirmed, aws_sentence
+from roundsman.inspector.errors import (
+    InspectorError,
+    Interrupted,
+    InvalidArgument,
+    Unconfirmed,
+    aws_sentence,
+)
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
@@ -33,7 +39,7 @@ from roundsman.model.plan import Plan
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman.wire import commands as wire_commands
 from roundsman.wire.commands import command_of, read_command
-from roundsman.wire.limits import wire_text
+from roundsman.wire.limits import MESSAGE_LIMIT, wire_text
 
 LONGEST_EXTENSION = wire_commands.LONGEST_EXTENSION
 """The maximum number of seconds by which one command `extend` moves a time."""
@@ -111,15 +117,19 @@ def send_command(
     """Check and send the command, and wait at most `wait` seconds for its outcome.
 
     `confirm` is called with the question of `spec`, if it has one, before the command is sent; it
-    raises an exception to send nothing. If `wait` is 0, the outcome is SENT. Raises InvalidArgument
-    if `by` or `reason` is empty or too long, NotFound if
-    there is no such task, InspectorError if the workflow has no such step, and Unconfirmed if the
-    outcome of a sent command cannot be read.
+    raises an exception to send nothing. If `wait` is 0, the outcome is SENT.
+
+    Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
+    the command is not one that the scheduler can read. Raises NotFound if there is no such task,
+    InspectorError if the workflow has no such step, Unconfirmed if the outcome of a sent command
+    cannot be read, and Interrupted on Ctrl-C during the wait: its `result` is a CommandResult with
+    the outcome UNCONFIRMED.
     """
     check_sender(by, reason)
+    _check_readable(spec, by, reason)
     task, plan = find_task(stack, spec.order)
     _check_names(plan, spec.steps)
-    event = spec.event(CommandSource(f"c-{secrets.token_hex(8)}", by, reason, task.version))
+    event = spec.event(CommandSource(_new_id(), by, reason, task.version))
     refusal = _refused_here(plan, task, event)
     if refusal is not None:
         return refusal
@@ -128,13 +138,41 @@ def send_command(
     return _send_and_wait(stack, task, event, wait)
 
 
-def check_sender(by: str, reason: str) -> None:
-    """Raise InvalidArgument if the name of the sender or the reason is empty or too long."""
+def check_sender(by: str, reason: str, *, reason_required: bool = True) -> None:
+    """Raise InvalidArgument if the name of the sender or the reason is empty or too long.
+
+    If `reason_required` is false, the reason may be empty.
+    """
     for what, text, most in (("by", by, LONGEST_NAME), ("reason", reason, LONGEST_REASON)):
-        if not text.strip():
+        if not text.strip() and (what == "by" or reason_required):
             raise InvalidArgument(f"{what} is empty.")
         if len(text) > most:
             raise InvalidArgument(f"{what} has {len(text)} characters; at most {most} are allowed.")
+
+
+def _check_readable(spec: CommandSpec, by: str, reason: str) -> None:
+    """Raise InvalidArgument if SQS or the scheduler would refuse the message of the command.
+
+    The id of the order is not checked: `find_task` raises NotFound for one that no order can have.
+    """
+    event = spec.event(CommandSource(_new_id(), by, reason, 1))
+    try:
+        body = _body("ord-1", event)
+        read_command(body)
+    except (InvalidMessage, ValueError) as error:
+        raise InvalidArgument(f"The command is invalid: {error}.") from error
+    size = len(body.encode())
+    if size > MESSAGE_LIMIT:
+        raise InvalidArgument(f"The command has {size} bytes; SQS accepts {MESSAGE_LIMIT}.")
+
+
+def _new_id() -> str:
+    return f"c-{secrets.token_hex(8)}"
+
+
+def _body(order: str, event: OperatorEvent) -> str:
+    """Return the body of the message to the scheduler."""
+    return wire_text(command_of(order, event).body())
 
 
 def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
@@ -189,18 +227,25 @@ def _send_and_wait(
     kind, asked = COMMAND_KINDS[type(event)], event.asked
     told = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
     look = f"roundsman show {task.task_id}"
-    body = wire_text(command_of(task.task_id, event).body())
-    read_command(body)  # raises here for a command that the scheduler could not read
+    body = _body(task.task_id, event)
     try:
         stack.sqs.send_message(QueueUrl=stack.output("SchedulerQueueUrl"), MessageBody=body)
     except HTTPClientError as error:
         lost = (
-            f"{aws_sentence(error)} The command {kind} may have been sent all the same. See: {look}"
+            f"{aws_sentence(error)} The command {kind} may have been sent nevertheless. See: {look}"
         )
         return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
         return replace(told, sentence=f"{kind} of {task.task_id} is sent. See: {look}")
-    row = _answer(stack, task.task_id, asked.command_id, wait)
+    try:
+        row = _answer(stack, task.task_id, asked.command_id, wait)
+    except KeyboardInterrupt as error:
+        sentence = (
+            f"{kind} of {task.task_id} is sent, but the wait for its outcome was interrupted. The "
+            f"command takes effect once, when the scheduler reads it. See: {look}"
+        )
+        partial = replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        raise Interrupted(sentence, partial) from error
     if row is None:
         sentence = (
             f"{kind} of {task.task_id} is sent: no answer from the scheduler within {wait:g} "
@@ -226,8 +271,6 @@ def _answer(stack: DeployedStack, task_id: str, command_id: str, wait: float) ->
 
     try:
         return wait_for(look, wait)
-    except KeyboardInterrupt:
-        return None
     except CallRefused as error:
         raise Unconfirmed(
             f"The command is sent, but its outcome cannot be read: {error}."

@@ -14,7 +14,7 @@ from roundsman.inspector.documents.agents import (
     AgentReleasedDocument,
     HoldDocument,
 )
-from roundsman.inspector.errors import InspectorError, InvalidArgument
+from roundsman.inspector.errors import InspectorError, Interrupted, InvalidArgument
 from roundsman.inspector.operate.commands import check_sender
 from roundsman.inspector.operate.hold_alerts import tell_held, tell_released
 from roundsman.inspector.operate.wake_waiting import HOLDS_ARE_KNOWN_AFTER, Woken, wake
@@ -114,9 +114,11 @@ def hold_agent(
 def release_agent(stack: DeployedStack, name: str, *, by: str, reason: str = "") -> Release:
     """Release the agent from the operator's hold, and alert the other operators.
 
-    Tasks that wait for the agent go on by themselves within minutes; `wake_after` makes them go on
-    at once. Raises NotFound if there is no such agent, and InspectorError if no operator holds it.
+    Tasks that wait for the agent continue by themselves within minutes; with `wake_after` they
+    continue at once. Raises InvalidArgument if the name is empty, or the name or the reason is too
+    long; NotFound if there is no such agent; and InspectorError if no operator holds it.
     """
+    check_sender(by, reason, reason_required=False)
     by, reason = wire_text(by), wire_text(reason)
     held = find_agent(stack, name)
     # An unreadable hold never ends by itself, so this also ends one of a circuit breaker.
@@ -135,8 +137,9 @@ def wake_after(
 ) -> tuple[Woken, str | None]:
     """Wake the tasks that wait for the released agent, the first at `first` (epoch ms).
 
-    Returns the progress, and the error that stopped it: None if there was none, empty after
-    Ctrl-C. The release stays in force in any case.
+    Returns the progress, and the error of AWS or of a record that stopped it; None if all were
+    woken. Raises Interrupted on Ctrl-C; its `result` is the progress (Woken). The agent stays
+    released in any case.
     """
     reached = Woken()
 
@@ -149,8 +152,12 @@ def wake_after(
         return wake(stack, release.agent.name, first, tell), None
     except InspectorError:
         raise
-    except (RoundsmanError, KeyboardInterrupt) as error:
+    except RoundsmanError as error:
         return reached, str(error)
+    except KeyboardInterrupt as error:
+        raise Interrupted(
+            f"Interrupted after {reached.woken} tasks were woken.", reached
+        ) from error
 
 
 def _without_unreadable_circuit(agent: AgentNow) -> AgentNow:

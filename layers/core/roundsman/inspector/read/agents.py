@@ -47,7 +47,7 @@ def find_agents(stack: DeployedStack) -> list[AgentNow]:
 
 
 def find_agent(stack: DeployedStack, name: str) -> AgentNow:
-    """Return the agent with this name. Raises InspectorError if the stack has no such agent."""
+    """Return the agent with this name. Raises NotFound if the stack has no such agent."""
     agents = find_agents(stack)
     found = next((agent for agent in agents if agent.name == name), None)
     if found is None:

@@ -5,7 +5,7 @@ import binascii
 import json
 from dataclasses import dataclass
 
-from roundsman.inspector.errors import InvalidArgument
+from roundsman.inspector.errors import InvalidCursor
 from roundsman.wire.messages import TASK_ID
 
 LONGEST = 600  # characters; a task id has at most 128
@@ -42,7 +42,7 @@ def cursor_of(mark: str, as_of: int, last: Place) -> str:
 def read_cursor(cursor: str, mark: str) -> tuple[int, Place]:
     """Return when the list began (epoch ms) and the place after which the next page begins.
 
-    Raises InspectorError if the text is not a cursor, or is the cursor of another list than `mark`.
+    Raises InvalidCursor if the text is not a cursor, or is the cursor of another list than `mark`.
     """
     match _parts(cursor):
         case [int(version), str(of), int(as_of), int(rank), int(at), str(task_id)] if (
@@ -52,16 +52,13 @@ def read_cursor(cursor: str, mark: str) -> tuple[int, Place]:
         ):
             place = Place(rank, at, task_id)
         case _:
-            raise InvalidArgument(
-                "--after requires a whole cursor, as the previous page printed it."
-            )
+            raise InvalidCursor("This is not a cursor. Copy the whole cursor of the last page.")
     if of != mark:
-        raise InvalidArgument(
-            "This cursor belongs to another filter or stack. Repeat the filter that printed "
-            "it, or leave out --after.",
+        raise InvalidCursor(
+            "This cursor belongs to another filter or stack. Repeat the filter of the last page."
         )
     if cursor_of(of, as_of, place) != cursor:
-        raise InvalidArgument("The cursor of --after was changed since it was printed.")
+        raise InvalidCursor("This cursor was changed. Copy the whole cursor of the last page.")
     return as_of, place
 
 

@@ -13,7 +13,7 @@ from roundsman.wire.messages import TASK_ID
 def find_task(stack: DeployedStack, order_id: str) -> tuple[Task, Plan | None]:
     """Return the order's task and its plan, in which each fan-out item is a step.
 
-    The plan is None if it is not stored. Raises InspectorError if there is no such task, or if its
+    The plan is None if it is not stored. Raises NotFound if there is no such task, or if its
     retention is over.
     """
     if not TASK_ID.fullmatch(order_id):

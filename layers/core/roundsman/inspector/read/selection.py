@@ -189,8 +189,8 @@ def find(
     """Return the next page: at most `limit` matching tasks, after reading at most `budget` tasks.
 
     `after` is the cursor that the previous page returned; None begins a list. Ages are computed at
-    the time of the first page. Raises ConsoleError for text that is not a cursor, and for the
-    cursor of another filter or stack.
+    the time of the first page. Raises InvalidCursor for text that is not a cursor, and for
+    the cursor of another filter or stack.
     """
     mark = sha256(canonical_json([stack.name, selection.document()]))[:16]
     as_of, last = read_cursor(after, mark) if after is not None else (now(), START)

@@ -19,9 +19,10 @@ from roundsman.aws.dynamodb.holds import DynamoHolds
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.aws.outputs import describe_stack
 from roundsman.errors import UnreadableRecord
-from roundsman.inspector.errors import InspectorError
+from roundsman.inspector.errors import InspectorError, StackNotFound
 from roundsman.inspector.read.task_records import Records
 from roundsman.ports import Member
+from roundsman.submission.events import EventReader
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -158,14 +159,14 @@ class DeployedStack:
 def find_stack(name: str | None, events: EventReader | None = None) -> DeployedStack:
     """Return the stack with this name; None selects the name in samconfig.toml.
 
-    Raises InspectorError if there is no such stack, or if it is not a complete Roundsman stack.
+    Raises StackNotFound if there is no such stack or no name, and InspectorError if samconfig.toml
+    or AWS_ENDPOINT_URL is invalid, or if it is not a complete Roundsman stack.
     """
     wanted, client = name or _configured_name(), _cloudformation()
     found = describe_stack(client, wanted)
     if found is None:
-        raise InspectorError(
-            f"There is no stack {wanted} in this account and region "
-            f"{client.meta.region_name}. Deploy it, or name another with --stack."
+        raise StackNotFound(
+            f"There is no stack {wanted} in this account and region {client.meta.region_name}."
         )
     stack = DeployedStack(wanted, dict(found.outputs), dict(found.parameters), events)
     _check_whole(stack, found.status)
@@ -216,7 +217,7 @@ def _configured_name() -> str:
         path = folder / "samconfig.toml"
         if path.is_file():
             return _stack_name(path)
-    raise InspectorError("There is no samconfig.toml here. Name the stack with --stack.")
+    raise StackNotFound("There is no samconfig.toml here, so no stack is named.")
 
 
 def _stack_name(path: Path) -> str:
@@ -228,4 +229,4 @@ def _stack_name(path: Path) -> str:
         found = default.get(section, {}).get("parameters", {}).get("stack_name")
         if isinstance(found, str) and found:
             return found
-    raise InspectorError(f"{path.name} sets no stack_name. Name the stack with --stack.")
+    raise StackNotFound(f"{path.name} sets no stack_name, so no stack is named.")

@@ -173,7 +173,7 @@ def _archived(task: Task, plan: Plan | None, facts: TaskFacts) -> Diagnosis:
     since = task.ended_at if task.ended_at is not None else facts.at
     return Diagnosis(
         "archived",
-        f"{task.task_id} needs a person since {second(since)} ({_ago(since, facts)}): {why}.",
+        f"{task.task_id} has needed a person since {second(since)} ({_ago(since, facts)}): {why}.",
         (*_undo_ledger(task, plan), "correct the cause first; its keys are kept"),
         f"roundsman resubmit {task.task_id} {REASON}",
         step,
@@ -185,7 +185,7 @@ def _undo_ledger(task: Task, plan: Plan | None) -> Iterator[str]:
     said: Mapping[str, Sequence[str]] = {
         "may have happened": [] if task.state is TaskState.COMPLETED else stands,
         "undone": in_state(task, plan, ProcessState.UNDONE),
-        "nothing undoes": nothing_undoes(task, plan),
+        "cannot be undone": nothing_undoes(task, plan),
     }
     yield from (f"{what}: {span(names)}" for what, names in said.items() if names)
 

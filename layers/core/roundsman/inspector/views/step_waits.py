@@ -107,7 +107,7 @@ class _View:
     def _held(self, name: str, record: StepRecord, step: StepPlan | None) -> StepWait:
         of = f"the undo of {name}" if operation_of(record) == UNDO else name
         named = {record.agent} if record.agent else set(step.agents if step else ())
-        since = f"{name} is held since {second(record.held_since or self.at)}"
+        since = f"{name} has been held since {second(record.held_since or self.at)}"
         looks = _looks_again(record, self.at)
         found = [hold for hold in self.holds if hold.agent in named and hold.until > self.at]
         found.sort(key=lambda hold: hold.kind != OPERATOR)
