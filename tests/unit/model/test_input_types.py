@@ -432,7 +432,7 @@ def test_without_an_input_any_object_is_accepted_as_it_is() -> None:
 
 
 def test_a_message_about_a_field_lists_the_engines_fields_too() -> None:
-    with pytest.raises(InvalidInput, match="the fields here are orderId, number, kind"):
+    with pytest.raises(InvalidInput, match="the fields of this object are orderId, number, kind"):
         valid_input(Card, {"number": "1", "x": 1}, beside=("orderId",))
 
 

@@ -84,6 +84,12 @@ def test_an_instant_with_its_offset_is_read_exactly(text: str, instant: int) -> 
     assert options(processAt=text).start_at == instant
 
 
+def test_a_run_outside_the_calendar_is_refused() -> None:
+    found = problems(changed("processing.run", "0001-01-01T00:00:00+14:00"))
+
+    assert found == ["processing.run: is not a valid date and time"]
+
+
 @pytest.mark.parametrize("text", ["2020-01-01T00:00:00Z", "0001-01-01T00:00:00+14:00"])
 def test_an_instant_in_the_past_means_now(text: str) -> None:
     assert options(processAt=text).start_at == NOW

@@ -1,6 +1,6 @@
 """What an operator asks of a deployed stack, and what an operator does to it, as one class."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from roundsman.inspector.alerts import StandingAlerts, read_standing
 from roundsman.inspector.clock import now

@@ -236,7 +236,7 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
 
 
 def masked_paths(kind: type[object]) -> frozenset[str]:
-    """Return the paths of the masked fields of an input type: `paymentToken`, `people[].passport`."""
+    """Return the paths of the masked fields: `paymentToken`, `people[].passport`."""
     return frozenset(_masked(kind, "", ()))
 
 
@@ -326,7 +326,7 @@ def _reader_of(kind: type[object], open_to_more: bool) -> "_ObjectReader":
     if key not in _READERS:
         if not is_input_type(kind):
             raise DefinitionError(f"{kind!r} is not a TypedDict or a dataclass")
-        _READERS[key] = _object_reader(kind, open_to_more, {})
+        _READERS[key] = _ReaderMaker(open_to_more=open_to_more).object_reader(kind)
     return _READERS[key]
 
 
@@ -392,31 +392,17 @@ def _joined(path: str, rest: str) -> str:
     return f"{path}.{rest}" if path and rest else path or rest
 
 
-def _object_reader(
-    kind: type[object], open_to_more: bool, known: dict[object, "_ObjectReader"]
-) -> _ObjectReader:
-    """The reader of an object type. `known` has the readers under way, since a type may be nested
-    in itself."""
-    if kind in known:
-        return known[kind]
-    reader = known[kind] = _ObjectReader(kind, open_to_more)
-    optional = _optional_names(kind)
-    for name, hint in _hints(kind).items():
-        if isinstance(hint, InitVar):
-            raise DefinitionError(f"{kind.__name__}.{name}: an InitVar cannot be read from JSON")
-        annotation, required = hint, name not in optional
-        while get_origin(annotation) in (NotRequired, Required):
-            required = get_origin(annotation) is Required
-            annotation = get_args(annotation)[0]
-        where = f"{kind.__name__}.{name}"
-        reader.fields[name] = _Field(
-            _value_reader(where, annotation, open_to_more, known), required
-        )
-    return reader
-
-
 def _optional_names(kind: type[object]) -> frozenset[str]:
+    """The fields that a JSON object may lack.
+
+    Raises DefinitionError for a field that JSON cannot set.
+    """
     if is_dataclass(kind):
+        for name, hint in _hints(kind).items():
+            if isinstance(hint, InitVar):
+                raise DefinitionError(
+                    f"{kind.__name__}.{name}: an InitVar cannot be read from JSON"
+                )
         for field in fields(kind):
             if not field.init:
                 raise DefinitionError(
@@ -431,59 +417,123 @@ def _optional_names(kind: type[object]) -> frozenset[str]:
     return cast("frozenset[str]", getattr(kind, "__optional_keys__", frozenset()))
 
 
-def _value_reader(
-    where: str, annotation: object, open_to_more: bool, known: dict[object, _ObjectReader]
-) -> Reader:
-    """The reader of a value of this type. Raises DefinitionError if the type cannot be checked."""
-    limits: list[object] = []
-    kind = annotation
-    while get_origin(kind) is Annotated:
-        kind, *more = get_args(kind)
-        limits += more
-    members = _members(kind)
-    if len(members) > 1:
-        if _is_any_json(kind):
+class _ReaderMaker:
+    """Makes the readers of an object type and of everything in it."""
+
+    def __init__(self, *, open_to_more: bool) -> None:
+        self._open_to_more = open_to_more
+        # The readers under way, since a type may be nested in itself.
+        self._objects: dict[object, _ObjectReader] = {}
+
+    def object_reader(self, kind: type[object]) -> _ObjectReader:
+        """The reader of a TypedDict or a dataclass."""
+        if kind in self._objects:
+            return self._objects[kind]
+        reader = self._objects[kind] = _ObjectReader(kind, self._open_to_more)
+        optional = _optional_names(kind)
+        for name, hint in _hints(kind).items():
+            where = f"{kind.__name__}.{name}"
+            annotation, required = hint, name not in optional
+            while get_origin(annotation) in (NotRequired, Required):
+                required = get_origin(annotation) is Required
+                annotation = get_args(annotation)[0]
+            reader.fields[name] = _Field(self.value_reader(where, annotation), required)
+        return reader
+
+    def value_reader(self, where: str, annotation: object) -> Reader:
+        """The reader of a value; `where` names the field.
+
+        Raises DefinitionError if the type cannot be checked.
+        """
+        limits: list[object] = []
+        kind = annotation
+        while get_origin(kind) is Annotated:
+            kind, *more = get_args(kind)
+            limits += more
+        members = _members(kind)
+        if kind in _ANYTHING or _is_any_json(members):
             return _read_anything
-        return _union_reader(where, members, limits, open_to_more, known)
-    if kind in _ANYTHING:
-        return _read_anything
-    if kind is None or kind is type(None):
-        return _read_null
-    if is_input_type(kind):
-        return _object_reader(kind, open_to_more, known)
-    origin, arguments = get_origin(kind) or kind, get_args(kind)
-    if origin is Literal:
-        return _choice_reader({_key(choice): choice for choice in arguments})
-    if isinstance(origin, type) and issubclass(origin, Enum):
-        return _choice_reader({_key(member.value): member for member in origin})
-    if origin is str:
+        if len(members) > 1:
+            return self._union_reader(where, members, limits)
+        if is_input_type(kind):
+            return self.object_reader(kind)
+        found = _scalar_reader(where, kind, limits) or self._container_reader(where, kind, limits)
+        if found is None:
+            raise DefinitionError(
+                f"{where}: a value of type {_named(kind)} cannot be checked; use str, int, float, "
+                "bool, Literal, an Enum, list, dict, Json, a TypedDict, a dataclass or a union of "
+                "these"
+            )
+        return found
+
+    def _container_reader(
+        self, where: str, kind: object, limits: Sequence[object]
+    ) -> Reader | None:
+        """The reader of a list or a mapping; None for any other type."""
+        origin, arguments = get_origin(kind) or kind, get_args(kind)
+        if origin in (list, tuple, _SEQUENCE):
+            if origin is tuple and arguments[1:] not in ((), (Ellipsis,)):
+                raise DefinitionError(f"{where}: write tuple[{_named(arguments[0])}, ...]")
+            inner = self.value_reader(where, arguments[0] if arguments else object)
+            return _list_reader(where, inner, tuple if origin is tuple else list, limits)
+        if origin in (dict, _MAPPING):
+            if arguments and arguments[0] is not str:
+                raise DefinitionError(f"{where}: the keys of a JSON object are str")
+            inner = self.value_reader(where, arguments[1] if arguments else object)
+            return _mapping_reader(where, inner, limits)
+        return None
+
+    def _union_reader(
+        self, where: str, members: Sequence[object], limits: Sequence[object]
+    ) -> Reader:
+        """A reader that takes the first member that fits.
+
+        If none fits, an object is judged by the only member that is an object type, if there is
+        one.
+        """
+        present = [member for member in members if member is not type(None)]
+        nullable = len(present) < len(members)
+        limited = [cast("object", Annotated[(m, *limits)]) if limits else m for m in present]
+        readers = [self.value_reader(where, member) for member in limited]
+        objects = [reader for reader in readers if isinstance(reader, _ObjectReader)]
+        names = " or ".join(_named(_bare(member)) for member in present)
+
+        def read(value: object, path: str, problems: list[Problem]) -> object:
+            if value is None and nullable:
+                return None
+            if len(readers) == 1:
+                return readers[0](value, path, problems)
+            for reader in readers:
+                tried: list[Problem] = []
+                found = reader(value, path, tried)
+                if not tried:
+                    return found
+            if isinstance(value, Mapping) and len(objects) == 1:
+                return objects[0](value, path, problems)
+            return _refuse(problems, path, value, names)
+
+        return read
+
+
+def _scalar_reader(where: str, kind: object, limits: Sequence[object]) -> Reader | None:
+    """The reader of a text, a number, a boolean, null or a choice; None for any other type."""
+    if kind is str:
         return _text_reader(where, limits)
-    if origin in (int, float):
-        return _number_reader(where, origin is int, limits)
-    if origin is bool:
-        return _read_truth
-    if origin in (list, tuple, _SEQUENCE):
-        if origin is tuple and len(arguments) == 2 and arguments[1] is Ellipsis:
-            arguments = arguments[:1]
-        if len(arguments) > 1:
-            raise DefinitionError(f"{where}: write tuple[{_named(arguments[0])}, ...]")
-        inner = _value_reader(where, arguments[0] if arguments else object, open_to_more, known)
-        return _list_reader(where, inner, tuple if origin is tuple else list, limits)
-    if origin in (dict, _MAPPING):
-        if arguments and arguments[0] is not str:
-            raise DefinitionError(f"{where}: the keys of a JSON object are str")
-        inner = _value_reader(where, arguments[1] if arguments else object, open_to_more, known)
-        return _mapping_reader(where, inner, limits)
-    raise DefinitionError(
-        f"{where}: a value of type {_named(kind)} cannot be checked; use str, int, float, bool, "
-        "Literal, an Enum, list, dict, Json, a TypedDict, a dataclass or a union of these"
+    if kind in (int, float):
+        return _number_reader(where, kind is int, limits)
+    if get_origin(kind) is Literal:
+        return _choice_reader({_key(choice): choice for choice in get_args(kind)})
+    if isinstance(kind, type) and issubclass(kind, Enum):
+        return _choice_reader({_key(member.value): member for member in kind})
+    return {bool: _read_truth, None: _read_null, type(None): _read_null}.get(
+        cast("type[object] | None", kind)
     )
 
 
-def _is_any_json(kind: object) -> bool:
-    """Whether it is the alias `Json`, evaluated with `object` in place of itself."""
-    members = {m if isinstance(m, type) else get_origin(m) for m in _members(kind)}
-    return {bool, int, float, str, type(None), _SEQUENCE, _MAPPING} <= members
+def _is_any_json(members: Sequence[object]) -> bool:
+    """Whether these are the members of `Json`, evaluated with `object` in place of itself."""
+    kinds = {member if isinstance(member, type) else get_origin(member) for member in members}
+    return {bool, int, float, str, type(None), _SEQUENCE, _MAPPING} <= kinds
 
 
 def _named(kind: object) -> str:
@@ -669,40 +719,5 @@ def _mapping_reader(where: str, inner: Reader, limits: Sequence[object]) -> Read
                 problems.append(Problem(here, sentence))
             found[name] = inner(value[name], here, problems)
         return found
-
-    return read
-
-
-def _union_reader(
-    where: str,
-    members: Sequence[object],
-    limits: Sequence[object],
-    open_to_more: bool,
-    known: dict[object, _ObjectReader],
-) -> Reader:
-    """A reader that takes the first member that fits.
-
-    If none fits, an object is judged by the only member that is an object type, if there is one.
-    """
-    present = [member for member in members if member is not type(None)]
-    nullable = len(present) < len(members)
-    annotated = [cast("object", Annotated[(m, *limits)]) if limits else m for m in present]
-    readers = [_value_reader(where, member, open_to_more, known) for member in annotated]
-    objects = [r for r in readers if isinstance(r, _ObjectReader)]
-    names = " or ".join(_named(_bare(member)) for member in present)
-
-    def read(value: object, path: str, problems: list[Problem]) -> object:
-        if value is None and nullable:
-            return None
-        if len(readers) == 1:
-            return readers[0](value, path, problems)
-        for reader in readers:
-            tried: list[Problem] = []
-            found = reader(value, path, tried)
-            if not tried:
-                return found
-        if isinstance(value, Mapping) and len(objects) == 1:
-            return objects[0](value, path, problems)
-        return _refuse(problems, path, value, names)
 
     return read

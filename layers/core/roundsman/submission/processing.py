@@ -148,17 +148,22 @@ def _checked(
         reply_to=reply_to,
         correlation_id=_taken(valid, "correlationId", str),
     )
-    run = instants.get("run")
-    return Processing(workflow, options, problems, "" if run is None else _compact(run))
+    run = ""
+    if "run" in instants:
+        try:
+            run = _compact(instants["run"])
+        except OverflowError:  # before the year 1 or after 9999 in UTC
+            problems.append(Problem("processing.run", "is not a valid date and time"))
+    return Processing(workflow, options, problems, run)
 
 
 def _instant(text: str) -> int | str:
-    """Convert an ISO 8601 instant with a UTC offset to epoch ms, or return what is wrong with it."""
+    """Convert an ISO 8601 instant to epoch ms, or return what is wrong with it."""
     if not _OFFSET.search(text):
         return f"must include its offset from UTC, as in {_EXAMPLE}"
     try:
-        moment = datetime.fromisoformat(text).astimezone(UTC)
-    except (ValueError, OverflowError):
+        moment = datetime.fromisoformat(text)
+    except ValueError:
         return "is not a valid date and time"
     return (moment - _EPOCH) // timedelta(milliseconds=1)
 
