@@ -68,7 +68,7 @@ OF_POWERTOOLS = {
     "aws_lambda_powertools.utilities.data_classes",
     "asyncio",  # by its batch processor
 }
-OF_ORDERS = {"marshmallow", "workflows"}
+OF_ORDERS = {"workflows", "roundsman.model.input_types", "roundsman.submission.events"}
 SPARED = {
     "submission": {
         *OF_AGENTS,
@@ -78,7 +78,11 @@ SPARED = {
     },
     "scheduler": {*OF_AGENTS, *OF_POWERTOOLS, *OF_ORDERS, "roundsman.supervisor.supervisor"},
     "supervisor": {*OF_AGENTS, *OF_POWERTOOLS, *OF_ORDERS},
-    "agents.mail": {"marshmallow", "roundsman.engine.machine", "roundsman.aws.handlers.wiring"},
+    "agents.mail": {
+        "roundsman.engine.machine",
+        "roundsman.aws.handlers.wiring",
+        "roundsman.submission.events",
+    },
 }
 """What a function does not import, for the sake of its start."""
 

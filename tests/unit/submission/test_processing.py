@@ -1,9 +1,13 @@
 """The `processing` part: what an application may wish for, and what is refused."""
 
+from dataclasses import replace
+
 import pytest
 
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.model.json import Json, canonical_json
+from roundsman.submission.events import EventReader
+from roundsman.submission.submission import NewOrder
 from tests.support.orders_samples import (
     GOOD,
     NOW,
@@ -15,7 +19,6 @@ from tests.support.orders_samples import (
     reply_queue_problem,
     wrong_paths,
 )
-from workflows.orders import OrderEvent, read_event
 from workflows.registry import WORKFLOWS
 
 YEAR = 366 * 86_400
@@ -229,16 +232,18 @@ def test_an_unknown_workflow_is_refused_with_the_ones_there_are() -> None:
     ]
 
 
-def test_the_workflow_is_taken_from_those_that_the_caller_offers() -> None:
-    slow = WORKFLOWS["order_fulfilment"]
-    body = canonical_json(changed("processing.workflow", "slow"))
+def test_the_workflow_is_one_of_those_that_the_application_has() -> None:
+    (fast,) = WORKFLOWS.values()
+    slow = replace(fast, name="slow")
+    events = EventReader({"fast": fast, "slow": slow})
 
-    event = read_event(
-        body, now=NOW, workflows={"slow": slow}, reply_queue_problem=reply_queue_problem
-    )
+    def workflow_of(event: dict[str, Json]) -> str:
+        found = events.read(canonical_json(event), NOW, reply_queue_problem)
+        assert isinstance(found, NewOrder)
+        return found.plan.workflow
 
-    assert isinstance(event, OrderEvent)
-    assert event.workflow is slow
+    assert workflow_of(changed("processing.workflow", "slow")) == "slow"
+    assert workflow_of(GOOD) == "order_fulfilment"  # the first
 
 
 def test_a_foreign_reply_queue_is_refused_with_the_callers_sentence() -> None:
