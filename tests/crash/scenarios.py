@@ -226,14 +226,16 @@ SCENARIOS: Mapping[str, Scenario] = {
         TaskState.COMPLETED,
         ALL_EFFECTS,
         rules=(once("POST /charges", status=503),),
-        parameters={"BreakerFailures": "1", "PaymentCallsPerSecond": "100"},
+        parameters={"Payment.BreakerFailures": "1", "Payment.CallsPerSecond": "100"},
         statuses=COMPLETED,
     ),
     "a batch of orders": Scenario(
         TaskState.COMPLETED,
         ALL_EFFECTS,
         rules=(once("POST /charges", status=503),),
-        parameters={"AgentBatchSize": "10"},
+        parameters={
+            f"{agent}.BatchSize": "10" for agent in ("Inventory", "Payment", "Shipping", "Mail")
+        },
         statuses=COMPLETED,
         beside=("ord-2", "ord-3", "ord-4"),
     ),

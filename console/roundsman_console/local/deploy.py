@@ -17,8 +17,10 @@ import botocore.session
 from botocore.config import Config
 from botocore.exceptions import BotoCoreError, ClientError
 
+from roundsman.aws.outputs import with_agents
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.environment import EmulatorEnvironment
+from roundsman_console.local.parameters import set_block_parameters
 from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
 from roundsman_console.local.progress import ProgressListener
 from roundsman_console.local.state import LocalFiles, LocalRecord
@@ -70,8 +72,9 @@ def build_and_deploy(
     settings.write_text("")
     variables = _sam_environment(instance, environment, record)
     common = ["--config-file", str(settings)]
-    if parameters:
-        overrides = [f'{name}="{value}"' for name, value in parameters.items()]
+    of_root = {name: value for name, value in parameters.items() if "." not in name}
+    if of_root:
+        overrides = [f'{name}="{value}"' for name, value in of_root.items()]
         common += ["--parameter-overrides", *overrides]
 
     def sam(name: str, template: Path, *arguments: str) -> Path | None:
@@ -93,6 +96,7 @@ def build_and_deploy(
     log = sam("build", project / "template.yaml", "--parallel", "--build-dir", str(built))
     if log is not None:
         raise ConsoleError(f"sam build failed: {last_error(log)} (full log: {log})")
+    set_block_parameters(built / "template.yaml", parameters)
     progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
     where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
     log = sam("deploy", built / "template.yaml", *where, *_UNATTENDED)
@@ -157,11 +161,13 @@ def _stack_outputs(record: LocalRecord) -> dict[str, str]:
         raise ConsoleError(
             f"Cannot read the outputs of the stack {record.stack}: {error}"
         ) from error
-    return {
-        output["OutputKey"]: output["OutputValue"]
-        for output in found[0].get("Outputs", [])
-        if "OutputKey" in output and "OutputValue" in output
-    }
+    return with_agents(
+        {
+            output["OutputKey"]: output["OutputValue"]
+            for output in found[0].get("Outputs", [])
+            if "OutputKey" in output and "OutputValue" in output
+        }
+    )
 
 
 def _deploy_failure(record: LocalRecord) -> str | None:

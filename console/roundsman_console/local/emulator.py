@@ -20,10 +20,23 @@ START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while build
 
 # The functions run on the Python of their own environment, not on the emulator's.
 # The instance's folder is an argument only so that the process can be identified.
-LAUNCH = (
-    "import sys; folder = sys.argv.pop(); sys.executable = sys.argv.pop(); "
-    "from ministack.app import main; main()"
-)
+# The emulator transforms SAM templates, but not those of nested stacks, as AWS does. The modules
+# that keep a reference to the function are imported first, so that they keep the original, which
+# is called for the root template before it is transformed.
+LAUNCH = """
+import sys
+
+folder, sys.executable = sys.argv.pop(), sys.argv.pop()
+import ministack.services.cloudformation.changesets
+import ministack.services.cloudformation.handlers
+import ministack.services.cloudformation.engine as engine
+
+parse = engine._parse_template
+engine._parse_template = lambda body, *a, **k: engine._apply_transforms(parse(body, *a, **k))
+from ministack.app import main
+
+main()
+"""
 
 
 def free_port() -> int:

@@ -3,20 +3,18 @@
 import importlib
 import platform
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 from urllib.parse import urlsplit
 
 from roundsman.testing.remote_services.server import DEFAULT_PORT
 from roundsman_console.cli_errors import ConsoleError
 
-AGENT_URLS = {
-    "inventory": "InventoryUrl",
-    "payment": "PaymentUrl",
-    "shipping": "ShippingUrl",
-    "mail": "MailUrl",
-}
+BLOCK = "AWS::Serverless::Application"
+SERVICE_URL = "ServiceUrl"
 DEFAULT_SERVICES = f"http://127.0.0.1:{DEFAULT_PORT}"  # the address of `roundsman services`
 
 
@@ -104,14 +102,67 @@ def parse_base_url(text: str) -> str:
     return text.rstrip("/")
 
 
-def declared_parameters(template: Path) -> dict[str, Declared]:
-    """Return the parameters that a template declares. Raises ConsoleError if it is unreadable."""
+@dataclass(frozen=True)
+class DeclaredTemplate:
+    """The parameters of a template and of its nested stacks."""
+
+    parameters: Mapping[str, Declared] = field(default_factory=dict)
+    """By name; those of a nested stack by block and name (`Engine.DueShards`)."""
+    service_urls: Mapping[str, str] = field(default_factory=dict)
+    """The parameter that has the base URL of an agent's remote service, by the agent's name."""
+
+
+def declared_parameters(template: Path) -> DeclaredTemplate:
+    """Return the parameters that a template and its nested stacks declare.
+
+    Raises ConsoleError if one of them is unreadable.
+    """
+    document = _read(template)
+    found = _declared(document)
+    urls: dict[str, str] = {}
+    for name, location, given in _blocks(document):
+        nested = _declared(_read(template.parent / location))
+        for parameter, declared in nested.items():
+            properties = dict(declared.properties)
+            if parameter in given:  # the block has a value, so none is needed
+                value = given[parameter]
+                properties["Default"] = value if isinstance(value, str | int) else ""
+            found[f"{name}.{parameter}"] = Declared(properties)
+        if SERVICE_URL in nested:
+            reference = given.get(SERVICE_URL)
+            root = reference.get("Ref") if isinstance(reference, dict) else None
+            urls[str(given.get("Agent", name))] = (
+                root if isinstance(root, str) else f"{name}.{SERVICE_URL}"
+            )
+    return DeclaredTemplate(found, urls)
+
+
+def set_block_parameters(template: Path, values: Mapping[str, str]) -> None:
+    """Write the values of nested stacks' parameters (`Engine.DueShards`) into a built template.
+
+    SAM passes parameters to the root only. Raises ConsoleError if the template is unreadable.
+    """
+    of_blocks = {name: value for name, value in values.items() if "." in name}
+    if not of_blocks:
+        return
+    document = _read(template)
+    for name, value in of_blocks.items():
+        block, _, parameter = name.partition(".")
+        document["Resources"][block]["Properties"].setdefault("Parameters", {})[parameter] = value
+    template.write_text(_yaml_helper().yaml_dump(document), encoding="utf-8")
+
+
+def _yaml_helper() -> ModuleType:
     try:
-        parse = importlib.import_module("samcli.yamlhelper").yaml_parse
+        return importlib.import_module("samcli.yamlhelper")
     except ImportError as error:
         raise ConsoleError(
             "The SAM CLI is not installed beside roundsman: run `make install`."
         ) from error
+
+
+def _read(template: Path) -> dict[str, Any]:
+    parse = _yaml_helper().yaml_parse
     try:
         parsed = parse(template.read_text(encoding="utf-8"))
     except OSError as error:
@@ -119,10 +170,25 @@ def declared_parameters(template: Path) -> dict[str, Declared]:
     except Exception as error:  # the parser's exception types are not known
         where = " ".join(str(error).split())
         raise ConsoleError(f"{template} is not valid YAML: {where}") from error
-    sections = parsed.get("Parameters") if isinstance(parsed, dict) else None
+    return parsed if isinstance(parsed, dict) else {}
+
+
+def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
+    sections = document.get("Parameters")
     if not isinstance(sections, dict):
         return {}
     return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
+
+
+def _blocks(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """The name, the file and the parameters of each block of a nested stack in a local file."""
+    resources = document.get("Resources")
+    for name, resource in (resources if isinstance(resources, dict) else {}).items():
+        if isinstance(resource, dict) and resource.get("Type") == BLOCK:
+            properties = resource.get("Properties") or {}
+            location = properties.get("Location")
+            if isinstance(location, str) and "://" not in location:
+                yield str(name), location, properties.get("Parameters") or {}
 
 
 def architecture(machine: str | None = None) -> str:
@@ -140,7 +206,7 @@ def architecture(machine: str | None = None) -> str:
 
 
 def choose_parameters(
-    declared: Mapping[str, Declared], asked: Mapping[str, str], services: str | None, runtime: str
+    template: DeclaredTemplate, asked: Mapping[str, str], services: str | None, runtime: str
 ) -> dict[str, str]:
     """Return all parameters for the deployment.
 
@@ -150,13 +216,14 @@ def choose_parameters(
     Raises ConsoleError if the template does not declare a name, if a value is not valid, or if a
     required parameter has no value.
     """
+    declared = template.parameters
     chosen = {"PythonRuntime": runtime, "Architecture": architecture()}
     chosen = {name: value for name, value in chosen.items() if name in declared}
     if services is None:
-        urls = [name for name in AGENT_URLS.values() if _is_required(declared, name)]
+        urls = [name for name in template.service_urls.values() if _is_required(declared, name)]
         chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
     else:
-        chosen.update(dict.fromkeys(AGENT_URLS.values(), parse_base_url(services)))
+        chosen.update(dict.fromkeys(template.service_urls.values(), parse_base_url(services)))
     chosen.update(asked)
     for name, value in chosen.items():
         decided = name == "PythonRuntime" and name not in asked
@@ -186,8 +253,9 @@ def _check(declared: Mapping[str, Declared], name: str, value: str, hint: str) -
         raise ConsoleError(f"The parameter {name} cannot be {value!r}: {objection}.{hint}")
 
 
-def service_urls(declared: Mapping[str, Declared], chosen: Mapping[str, str]) -> dict[str, str]:
+def service_urls(template: DeclaredTemplate, chosen: Mapping[str, str]) -> dict[str, str]:
     """Return the base URL of each agent's remote service, by the agent's name."""
-    defaults = {name: each.default for name, each in declared.items() if each.default is not None}
+    declared = template.parameters.items()
+    defaults = {name: each.default for name, each in declared if each.default is not None}
     urls = {**defaults, **chosen}
-    return {agent: urls[name] for agent, name in AGENT_URLS.items() if name in urls}
+    return {agent: urls[name] for agent, name in template.service_urls.items() if urls.get(name)}

@@ -1,4 +1,9 @@
-"""The outputs and parameters of a deployed stack, by name."""
+"""The outputs and parameters of a deployed stack, by name.
+
+An application's stack consists of nested stacks. Two of its outputs hand on what is known of them,
+so that one call reads everything: `EngineSettings` (`DueShards=16,...`), and for each agent an
+output such as `PaymentAgent` (`payment,FUNCTION,URL,URL,URL,256`).
+"""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,7 +20,9 @@ class StackDescription:
     """A stack as CloudFormation describes it."""
 
     outputs: Mapping[str, str]
+    """With those of the agents: `PaymentFunctionName`, `PaymentRequestQueueUrl` and so on."""
     parameters: Mapping[str, str]
+    """With those of the engine, such as `DueShards`, and the memory of the agents."""
     status: str
     """For example `UPDATE_COMPLETE`. A stack has no outputs before its first deployment ended."""
 
@@ -33,19 +40,58 @@ def describe_stack(client: "CloudFormationClient", name: str) -> StackDescriptio
         raise
     if not found:
         return None
+    outputs = {
+        output["OutputKey"]: output["OutputValue"]
+        for output in found[0].get("Outputs", [])
+        if "OutputKey" in output and "OutputValue" in output
+    }
+    parameters = {
+        parameter["ParameterKey"]: parameter["ParameterValue"]
+        for parameter in found[0].get("Parameters", [])
+        if "ParameterKey" in parameter and "ParameterValue" in parameter
+    }
     return StackDescription(
-        outputs={
-            output["OutputKey"]: output["OutputValue"]
-            for output in found[0].get("Outputs", [])
-            if "OutputKey" in output and "OutputValue" in output
-        },
-        parameters={
-            parameter["ParameterKey"]: parameter["ParameterValue"]
-            for parameter in found[0].get("Parameters", [])
-            if "ParameterKey" in parameter and "ParameterValue" in parameter
-        },
+        outputs=with_agents(outputs),
+        parameters={**parameters, **nested_settings(outputs)},
         status=found[0]["StackStatus"],
     )
+
+
+_AGENT = "Agent"
+_SETTINGS = "EngineSettings"
+_OF_AN_AGENT = ("FunctionName", "RequestQueueUrl", "UrgentRequestQueueUrl", "ReplyQueueUrl")
+
+
+def with_agents(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the outputs with one for each function and queue of each agent."""
+    found = dict(outputs)
+    for name, value in outputs.items():
+        parts = value.split(",")
+        if name.endswith(_AGENT) and len(parts) == len(_OF_AN_AGENT) + 2:
+            agent = name.removesuffix(_AGENT)
+            for each, part in zip(_OF_AN_AGENT, parts[1:], strict=False):
+                found.setdefault(f"{agent}{each}", part)
+    return found
+
+
+def nested_settings(outputs: Mapping[str, str]) -> dict[str, str]:
+    """Return the settings of the nested stacks that the outputs tell, by name."""
+    pairs = (each.partition("=") for each in outputs.get(_SETTINGS, "").split(",") if "=" in each)
+    found = {name: value for name, _, value in pairs}
+    for name, value in outputs.items():
+        parts = value.split(",")
+        if name.endswith(_AGENT) and len(parts) == len(_OF_AN_AGENT) + 2:
+            found[f"{name.removesuffix(_AGENT)}Memory"] = parts[-1]
+    return found
+
+
+def agent_names_of(outputs: Mapping[str, str]) -> list[str]:
+    """Return the names of the stack's agents, in the order of the outputs."""
+    return [
+        value.split(",")[0]
+        for name, value in outputs.items()
+        if name.endswith(_AGENT) and value.count(",") == len(_OF_AN_AGENT) + 1
+    ]
 
 
 def reply_queue_of(outputs: Mapping[str, str], agent: str) -> str | None:

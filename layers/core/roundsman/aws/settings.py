@@ -1,6 +1,5 @@
 """The settings of each function, from environment variables that the template sets."""
 
-import json
 import os
 import re
 from collections.abc import Mapping
@@ -55,8 +54,6 @@ class SchedulerSettings:
     alert_topic_arn: str
     reply_queue_prefix: str
     """The prefix of the names of all reply queues."""
-    request_queue_urls: Mapping[str, Mapping[str, str]]
-    """By agent, then by priority."""
 
     @classmethod
     def from_env(cls, env: Mapping[str, str] = os.environ) -> "SchedulerSettings":
@@ -70,7 +67,6 @@ class SchedulerSettings:
             rejected_queue_url=_text(env, "REJECTED_QUEUE_URL"),
             alert_topic_arn=_text(env, "ALERT_TOPIC_ARN"),
             reply_queue_prefix=_text(env, "REPLY_QUEUE_PREFIX"),
-            request_queue_urls=_queues(env, "REQUEST_QUEUE_URLS"),
         )
 
 
@@ -160,17 +156,3 @@ def _rate(env: Mapping[str, str], name: str) -> float | None:
     if not re.fullmatch(r"[0-9]{1,6}(\.[0-9]{1,3})?", value):
         raise SettingMissing(f"the environment variable {name} must be a number such as 10 or 0.5")
     return float(value) or None
-
-
-def _queues(env: Mapping[str, str], name: str) -> dict[str, dict[str, str]]:
-    try:
-        value = json.loads(_text(env, name))
-        return {
-            str(agent): {str(priority): str(url) for priority, url in urls.items()}
-            for agent, urls in value.items()
-        }
-    except (ValueError, AttributeError) as error:
-        raise SettingMissing(
-            f"the environment variable {name} must be JSON such as "
-            '{"<agent>": {"normal": "<url>"}}'
-        ) from error

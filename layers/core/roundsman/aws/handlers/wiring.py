@@ -61,7 +61,6 @@ def scheduler_parts(settings: SchedulerSettings) -> Adapters:
             lambda: clients.sns,
             scheduler_queue=settings.scheduler_queue_url,
             reply_prefix=settings.reply_queue_prefix,
-            request_queues=settings.request_queue_urls,
             rejected_queue=settings.rejected_queue_url,
             alert_topic=settings.alert_topic_arn,
         ),

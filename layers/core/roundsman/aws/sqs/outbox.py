@@ -1,9 +1,10 @@
 """Sends requests, commands, statuses and rejected messages over SQS, and alerts over SNS."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from roundsman.aws.errors import aws_errors
+from roundsman.aws.queue_urls import request_queue_url
 from roundsman.aws.sqs.outgoing import OutgoingMessage, name_of, raise_most_retryable, send_messages
 from roundsman.aws.sqs.send_buffer import SendBuffer
 from roundsman.errors import CallRefused, Problem, UnknownAgent
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 
 LONGEST_DELAY_SECONDS = 900  # the limit of DelaySeconds in SQS
 
-RequestQueues = Mapping[str, Mapping[str, str]]
-"""The URLs of the request queues, by agent, then by priority."""
+NO_SUCH_QUEUE = frozenset({"AWS.SimpleQueueService.NonExistentQueue", "QueueDoesNotExist"})
+"""The AWS error codes of a queue that does not exist."""
 
 
 class AwsOutbox:
@@ -38,9 +39,11 @@ class AwsOutbox:
     Everything else is sent at once. Buffered requests are sent before a status or an alert, so that
     a reply queue that hangs delays no step.
 
-    A function passes only the destinations that it uses: `request_queues`, `rejected_queue` and
-    `alert_topic` are optional. `sns` is called only when there is an alert, because most instances
-    never send one.
+    The first requests of an instance to a queue are sent at once, so that an agent that the stack
+    does not have is known before the decision ends.
+
+    A function passes only the destinations that it uses: `rejected_queue` and `alert_topic` are
+    optional. `sns` is called only when there is an alert, because most instances never send one.
     """
 
     def __init__(
@@ -50,7 +53,6 @@ class AwsOutbox:
         *,
         scheduler_queue: str,
         reply_prefix: str,
-        request_queues: RequestQueues | None = None,
         rejected_queue: str | None = None,
         alert_topic: str | None = None,
     ) -> None:
@@ -59,7 +61,7 @@ class AwsOutbox:
         self._sns = sns
         self._scheduler_queue = scheduler_queue
         self._reply_prefix = reply_prefix
-        self._request_queues = request_queues or {}
+        self._known_queues: set[str] = set()
         self._rejected_queue = rejected_queue
         self._alert_topic = alert_topic
 
@@ -74,17 +76,31 @@ class AwsOutbox:
         later, else UnknownAgent or CallRefused.
         """
         failures: list[Exception] = []
-        posts: dict[str, list[OutgoingMessage]] = {}
+        posts: dict[tuple[str, str], list[OutgoingMessage]] = {}
         for agent, priority, request in requests:
-            url = self._request_queues.get(agent, {}).get(priority)
-            if url is None:
+            post = OutgoingMessage(wire_text(request.body()), request.tenant)
+            posts.setdefault((agent, priority), []).append(post)
+        for (agent, priority), found in posts.items():
+            url = request_queue_url(self._scheduler_queue, agent, priority)
+            if url in self._known_queues:
+                failures += self.send_buffer.send(url, found)
+            else:
+                failures += self._send_first(url, agent, priority, found)
+        raise_most_retryable(failures)
+
+    def _send_first(
+        self, url: str, agent: str, priority: str, posts: Sequence[OutgoingMessage]
+    ) -> list[Exception]:
+        """Send to a queue that may not exist, and return what failed."""
+        failures: list[Exception] = []
+        for failure in send_messages(self._sqs, url, posts):
+            if failure is None:
+                self._known_queues.add(url)
+            elif isinstance(failure, CallRefused) and failure.code in NO_SUCH_QUEUE:
                 failures.append(UnknownAgent(agent, priority))
             else:
-                post = OutgoingMessage(wire_text(request.body()), request.tenant)
-                posts.setdefault(url, []).append(post)
-        for url, found in posts.items():
-            failures += self.send_buffer.send(url, found)
-        raise_most_retryable(failures)
+                failures.append(failure)
+        return failures
 
     def send_start(self, task_id: str, *, delay: int = 0) -> None:
         """Send the command to start ready steps, delayed by `delay` ms (at most 15 minutes)."""

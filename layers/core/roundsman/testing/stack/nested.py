@@ -206,7 +206,7 @@ class _Scope:
     """The outputs of the blocks that came before, by block and name; used in the root alone."""
     mappings: Mapping[str, Json] = field(default_factory=dict)
 
-    def rewrite(self, value: Json) -> Json:
+    def rewrite(self, value: Json) -> Json:  # noqa: PLR0911  # one case for each function
         """Return the value with every name of the nested template replaced."""
         match value:
             case {"Ref": str(name)} if name in self.parameters:

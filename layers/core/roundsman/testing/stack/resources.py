@@ -15,6 +15,7 @@ from unittest.mock import patch
 import boto3
 from moto.cloudformation.models import Stack as MotoStack
 
+from roundsman.aws.outputs import with_agents
 from roundsman.model.instants import SECOND
 from roundsman.testing.stack.template import (
     CODE_BUCKET,
@@ -165,7 +166,7 @@ def _describe(client: "CloudFormationClient", name: str, template: Template) -> 
     return StackOnMoto(
         name=name,
         template=template,
-        outputs={o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]},
+        outputs=with_agents({o["OutputKey"]: o["OutputValue"] for o in stack["Outputs"]}),
         resources={s["LogicalResourceId"]: s["PhysicalResourceId"] for s in summaries},
         mappings=_mappings(awslambda, functions),
         functions=template.functions(),

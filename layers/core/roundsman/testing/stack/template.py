@@ -1,21 +1,21 @@
 """Reads a SAM template: its parameters, its CloudFormation form and the code of its functions.
 
 `sam build` and `sam deploy` package the code and let AWS transform the template. Here the code is
-read from the folders that the template names, and samtranslator transforms the template.
+read from the folders that the template names, and samtranslator transforms the template. Nested
+stacks are put into the template (`roundsman.testing.stack.nested`).
 """
 
 import copy
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import TypeAlias
 
 from samtranslator.translator.transform import transform  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-Json: TypeAlias = "dict[str, Json] | list[Json] | str | int | float | bool | None"
-Document: TypeAlias = dict[str, Json]
+from roundsman.testing.stack.nested import Document, Json, NestedProblem, flattened
 
 CODE_BUCKET = "roundsman-test-code"
 CODE_KEY = "function.zip"
@@ -42,23 +42,29 @@ class Template:
 
     path: Path
     document: Document = field(repr=False, compare=False)
-    """The parsed template, with short forms such as `!Ref` expanded."""
+    """The parsed template, with short forms such as `!Ref` expanded and with the resources of its
+    nested stacks."""
 
     @classmethod
-    def read(cls, path: Path) -> "Template":
-        """Read a template file. Raises TemplateProblem if there is no SAM template at `path`."""
+    def read(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":
+        """Read a template file.
+
+        `settings` are values of parameters of nested stacks (`Engine.DueShards`). Raises
+        TemplateProblem if there is no SAM template at `path`, or a nested stack or a setting is
+        wrong.
+        """
         try:
-            text = path.read_text(encoding="utf-8")
-        except OSError as error:
-            raise TemplateProblem(f"there is no template at {path}: {error.strerror}") from error
-        return cls(path, copy.deepcopy(_parsed(text, str(path))))
+            return cls(path, flattened(_read(path), path.parent, _read, settings))
+        except NestedProblem as problem:
+            raise TemplateProblem(f"{path.name}: {problem}") from problem
 
     def parameter_values(self, given: Mapping[str, str] | None = None) -> dict[str, str]:
         """The value of every parameter: the given one, or else its default.
 
         Raises TemplateProblem if a parameter has no value, or a given name is not a parameter.
         """
-        given, asked = given or {}, part(self.document, "Parameters")
+        given = {name: value for name, value in (given or {}).items() if "." not in name}
+        asked = part(self.document, "Parameters")
         values = {
             name: str(mapping_of(parameter)["Default"])
             for name, parameter in asked.items()
@@ -74,10 +80,14 @@ class Template:
         return values
 
     def translate(self, given: Mapping[str, str] | None = None) -> Document:
-        """The template in plain CloudFormation, with every Fn::FindInMap replaced by its value."""
+        """The template in plain CloudFormation, with every Fn::FindInMap replaced by its value.
+
+        `given` are values of its parameters, and of those of its nested stacks.
+        """
         values = self.parameter_values(given)
-        text = self.path.read_text(encoding="utf-8")
-        return _translated(text, str(self.path), tuple(sorted(values.items())))
+        settings = {name: value for name, value in (given or {}).items() if "." in name}
+        document = Template.read(self.path, settings).document if settings else self.document
+        return copy.deepcopy(_translated(json.dumps(document), tuple(sorted(values.items()))))
 
     def functions(self) -> dict[str, FunctionCode]:
         """The code of each function, by its logical id.
@@ -135,6 +145,14 @@ def _references(layers: Json) -> list[str]:
     return [str(each["Ref"]) for each in listed if isinstance(each, dict) and "Ref" in each]
 
 
+def _read(path: Path) -> Document:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise TemplateProblem(f"there is no template at {path}: {error.strerror}") from error
+    return copy.deepcopy(_parsed(text, str(path)))
+
+
 @cache
 def _parsed(text: str, path: str) -> Document:
     parsed = yaml_parse(text)
@@ -144,8 +162,8 @@ def _parsed(text: str, path: str) -> Document:
 
 
 @cache
-def _translated(text: str, path: str, values: tuple[tuple[str, str], ...]) -> Document:
-    template, given = copy.deepcopy(_parsed(text, path)), dict(values)
+def _translated(text: str, values: tuple[tuple[str, str], ...]) -> Document:
+    template, given = mapping_of(json.loads(text)), dict(values)
     for resource in map(mapping_of, part(template, "Resources").values()):
         properties = part(resource, "Properties")
         for place in ("CodeUri", "ContentUri"):  # `sam package` sets these to URLs in S3
