@@ -17,7 +17,7 @@ from roundsman.testing.stack.template import Document, Json, part
 from tests.template.rules.application import Application, Rule, compare
 from tests.template.rules.reading import (
     ENGINE_FUNCTIONS,
-    REQUEST_QUEUES,
+    STACK,
     agents,
     at,
     bounds,
@@ -30,7 +30,6 @@ from tests.template.rules.reading import (
     parameters,
     queues,
     reference,
-    request_queues,
     variables,
     work_queues,
 )
@@ -242,28 +241,20 @@ def step_agents(application: Application) -> list[str]:
 
 
 def requests(application: Application) -> list[str]:
-    """The scheduler knows the normal and the urgent request queue of each agent, by its name.
+    """The queues of each agent have the names by which the scheduler finds them.
 
-    A request that is sent to another agent's queue is rejected there.
+    The scheduler computes the URLs from the agent's name (`roundsman.aws.queue_urls`). A request
+    that is sent to another agent's queue is rejected there.
     """
-    template = application.template
-    expected = {
-        agent.name: dict(zip(("normal", "urgent"), agent.request_queues, strict=True))
-        for agent in agents(template)
-    }
-    return compare(
-        f"{REQUEST_QUEUES} of SchedulerFunction",
-        _entries(request_queues(template)),
-        _entries(expected),
-    )
-
-
-def _entries(by_agent: Mapping[str, Mapping[str, str]]) -> list[str]:
-    return [
-        f"{agent}, {priority}: {queue}"
-        for agent, by_priority in by_agent.items()
-        for priority, queue in by_priority.items()
-    ]
+    template, problems = application.template, list[str]()
+    for agent in agents(template):
+        if agent.prefix != agent_title(agent.name):
+            problems.append(f"{agent.function}: its agent must be named {agent_title(agent.name)}")
+        for queue in (*agent.request_queues, agent.reply_queue):
+            wanted = f"{STACK}_{agent_title(agent.name)}{queue.removeprefix(agent.prefix)}"
+            if at(queues(template).get(queue), "QueueName", "Fn::Sub") != wanted:
+                problems.append(f"{queue}: QueueName must be {wanted}")
+    return problems
 
 
 def replies(application: Application) -> list[str]:

@@ -46,6 +46,7 @@ def dead_letters(application: Application) -> list[str]:
     deletes it. With a shared one, nobody can tell where a dead letter is to be sent back to.
     """
     template = application.template
+    wanted = at(queues(template).get("SchedulerQueue"), "RedrivePolicy", "maxReceiveCount")
     targets = {name: dead_letters_of(template, name) for name in work_queues(template)}
     problems = [
         f"{name} has no dead-letter queue"
@@ -57,8 +58,8 @@ def dead_letters(application: Application) -> list[str]:
         "the dead-letter queues that queues use", used, dead_letter_queues(template)
     )
     for name, queue in work_queues(template).items():
-        if at(queue, "RedrivePolicy", "maxReceiveCount") != {"Ref": "MaxReceiveCount"}:
-            problems.append(f"{name}: maxReceiveCount must be the parameter MaxReceiveCount")
+        if at(queue, "RedrivePolicy", "maxReceiveCount") != wanted:
+            problems.append(f"{name}: maxReceiveCount must be the engine's MaxReceiveCount")
     return problems
 
 
@@ -182,15 +183,18 @@ def reply_prefix(application: Application) -> list[str]:
 def queue_names(application: Application) -> list[str]:
     """A queue with a name has the stack's name and its logical id, in at most 80 characters.
 
-    Two stacks of one account have different names so, and a stack's name may have 52 characters.
+    Two stacks of one account have different names so, and a stack's name may have 32 characters.
+    The names of the agents' queues have an underscore, which no stack's name has: a right to all of
+    them is then for this stack alone.
     """
     problems = []
     for name, queue in queues(application.template).items():
         given = at(queue, "QueueName")
         if given is None:
             continue
-        if given != {"Fn::Sub": f"${{AWS::StackName}}-{name}"}:
-            problems.append(f"{name}: QueueName must be ${{AWS::StackName}}-{name}")
+        between = "-" if name in ENGINE_QUEUES else "_"
+        if given != {"Fn::Sub": f"{STACK}{between}{name}"}:
+            problems.append(f"{name}: QueueName must be {STACK}{between}{name}")
         if LONGEST_STACK_NAME + len(f"-{name}") > LONGEST_QUEUE_NAME:
             problems.append(
                 f"{name}: this logical id is too long for a stack's name of {LONGEST_STACK_NAME}"

@@ -8,15 +8,14 @@ import json
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import cast
+from fnmatch import fnmatchcase
 
 from roundsman.testing.stack.template import Document, Json, part
 from tests.template.rules.application import ANY_ADDRESS
 
 ENGINE_FUNCTIONS = ("SubmissionFunction", "SchedulerFunction", "SupervisorFunction")
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")
-REQUEST_QUEUES = "REQUEST_QUEUE_URLS"
-"""The variable of the scheduler that has the request queues of each agent by priority."""
+STACK = "${AWS::StackName}"
 
 
 @dataclass(frozen=True)
@@ -207,23 +206,6 @@ def _named(template: Document, name: str) -> str:
     return name if parameter is None else str(parameter.get("Default", ANY_ADDRESS))
 
 
-def request_queues(template: Document) -> dict[str, dict[str, str]]:
-    """The request queues that the scheduler knows, by agent and priority; empty if none."""
-    try:
-        found = json.loads(environment(template, "SchedulerFunction")[REQUEST_QUEUES])
-    except ValueError:
-        return {}
-    return (
-        {
-            str(agent): {str(priority): str(queue) for priority, queue in by_priority.items()}
-            for agent, by_priority in cast("dict[object, object]", found).items()
-            if isinstance(by_priority, dict)
-        }
-        if isinstance(found, dict)
-        else {}
-    )
-
-
 def statements(policy: Json) -> list[Document]:
     """The statements of one policy document."""
     return mappings_in(at(policy, "Statement"))
@@ -260,8 +242,22 @@ def granted(template: Document, role: str, service: str) -> dict[str, set[str]]:
             prefix, _, name = action.partition(":")
             if prefix == service:
                 for resource in items(at(statement, "Resource")):
-                    found.setdefault(target(resource), set()).add(name)
+                    for each in _named_by(template, target(resource)):
+                        found.setdefault(each, set()).add(name)
     return found
+
+
+def _named_by(template: Document, resource: str) -> list[str]:
+    """The queues of the template that a pattern of names stands for; else the resource itself."""
+    pattern = resource.rpartition(":")[2]
+    if "*" not in pattern.removeprefix(STACK) or not resource.startswith("arn:"):
+        return [resource]
+    found = [
+        name
+        for name, queue in queues(template).items()
+        if fnmatchcase(str(at(queue, "QueueName", "Fn::Sub")), pattern.replace("[", "[[]"))
+    ]
+    return found or [resource]
 
 
 def services_granted(template: Document, role: str) -> set[str]:
