@@ -6,7 +6,6 @@ They never return the contents of orders: the ledger keeps only ids, keys and co
 from collections.abc import Callable, Mapping
 
 from roundsman.testing.remote_services.application import ExampleServices, NotJson, parse_json
-from roundsman.testing.remote_services.contract import OPERATIONS
 from roundsman.testing.remote_services.fault_rules import FaultsInvalid
 from roundsman.testing.remote_services.values import Answer, Json, refused
 
@@ -52,7 +51,7 @@ def _answer(
     if method == "PUT":
         return _set_faults(application, body)
     listed: dict[str, Callable[[], Json]] = {
-        "/": _index,
+        "/": lambda: _index(application),
         "/_ledger": lambda: application.effects(order_id),
         "/_calls": lambda: application.calls(order_id),
         "/_faults": application.faults,
@@ -60,9 +59,9 @@ def _answer(
     return Answer(200, listed[path]())
 
 
-def _index() -> Json:
+def _index(application: ExampleServices) -> Json:
     admin = [f"{method} {path}" for path, methods in _METHODS.items() for method in methods]
-    return {"calls": [operation.name for operation in OPERATIONS], "admin": [*admin]}
+    return {"calls": [operation.name for operation in application.operations], "admin": [*admin]}
 
 
 def _set_faults(application: ExampleServices, body: bytes) -> Answer:

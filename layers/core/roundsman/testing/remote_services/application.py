@@ -11,12 +11,17 @@ import hashlib
 import json
 import threading
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from roundsman.testing.remote_services.contract import Route, ServiceOperation, route
+from roundsman.testing.remote_services.contract import (
+    Route,
+    ServiceOperation,
+    route,
+    with_stand_ins,
+)
 from roundsman.testing.remote_services.fault_rules import read_rules
 from roundsman.testing.remote_services.faults import (
     ActiveFaults,
@@ -63,11 +68,15 @@ Reply: TypeAlias = Answer | Silence | Spoiled
 
 
 class ExampleServices:
-    """The four services, with one ledger, one set of fault rules and one log of calls."""
+    """The example's services and stand-ins, with one ledger, one set of fault rules and one log."""
 
-    def __init__(self, clock: Callable[[], int]) -> None:
-        """`clock` returns epoch milliseconds."""
+    def __init__(self, clock: Callable[[], int], stand_ins: Iterable[str] = ()) -> None:
+        """`clock` returns epoch milliseconds. Raises ValueError for an invalid name in `stand_ins`.
+
+        `stand_ins` are the names of more services; see `contract.with_stand_ins`.
+        """
         self._clock = clock
+        self.operations = with_stand_ins(stand_ins)
         self._ledger = ServiceLedger()
         self._faults = ActiveFaults()
         self._calls: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
@@ -77,7 +86,7 @@ class ExampleServices:
     def handle(self, request: ServiceRequest) -> Reply:
         """Handle one request to a service, with its effect and its faults. Returns the reply."""
         ticket, ledger, faults = self.hold.ticket(), self._ledger, self._faults
-        read = _read(request, ledger)
+        read = _read(request, ledger, self.operations)
         if isinstance(read, Answer):
             return self._logged(request, "", read)
         call, refusal = read
@@ -111,7 +120,7 @@ class ExampleServices:
 
     def set_faults(self, document: Json) -> None:
         """Replace all fault rules and release the waiting requests. Raises FaultsInvalid."""
-        self._faults = ActiveFaults(read_rules(document))
+        self._faults = ActiveFaults(read_rules(document, self.operations))
         self.hold.release()
 
     def faults(self) -> Body:
@@ -189,14 +198,14 @@ class ExampleServices:
 
 
 def _read(
-    request: ServiceRequest, ledger: ServiceLedger
+    request: ServiceRequest, ledger: ServiceLedger, operations: Sequence[ServiceOperation]
 ) -> tuple[ServiceCall, Answer | None] | Answer:
     """Read a request as a call.
 
     Returns the call, with the refusal that the contents of its order lead to (None if they do not),
     or an error answer if the request is invalid.
     """
-    found = route(request.method, request.path)
+    found = route(request.method, request.path, operations)
     if isinstance(found, Answer):
         return found
     # A probe has no effect, so it needs no key of its own.

@@ -13,6 +13,7 @@ MAX_TEXT = 512
 _AMOUNT = re.compile(r"[0-9]{1,12}(\.[0-9]{1,4})?", re.ASCII)
 _CURRENCY = re.compile(r"[A-Z]{3}", re.ASCII)
 _COUNTRY = re.compile(r"[A-Z]{2}", re.ASCII)
+_ERROR_TYPE = re.compile(r"[A-Za-z][A-Za-z0-9]{0,63}", re.ASCII)
 
 
 def reservation_problems(body: Body) -> list[str]:
@@ -45,6 +46,11 @@ def message_problems(body: Body) -> list[str]:
     return [*_text(body, "orderId"), *_text(body, "template")]
 
 
+def stand_in_problems(body: Body) -> list[str]:
+    """The problems of a call of a stand-in service, `{orderId, ...}`."""
+    return _text(body, "orderId")
+
+
 def nothing_to_check(_body: Body) -> list[str]:
     """No problems, for a call whose body is ignored."""
     return []
@@ -72,6 +78,14 @@ def shipment_refusal(body: Body) -> Answer | None:
     address = body.get("address")
     if isinstance(address, dict) and address.get("country") == "XX":
         return refused(422, "AddressUndeliverable", "no carrier delivers to this country")
+    return None
+
+
+def stand_in_refusal(body: Body) -> Answer | None:
+    """Refuse a call of a stand-in service with the error type in its field `refuse`."""
+    error_type = body.get("refuse")
+    if isinstance(error_type, str) and _ERROR_TYPE.fullmatch(error_type):
+        return refused(422, error_type, "the call asks to be refused")
     return None
 
 

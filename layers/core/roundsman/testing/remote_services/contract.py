@@ -1,11 +1,16 @@
 """The calls of the remote services as a table, and the routing of requests to them.
 
+The table has the services of the example. A stand-in service has one resource of the same name
+(`POST /booking`), which it creates, deletes and looks up: enough for a new agent until its real
+service is there.
+
 All functions are pure. The address of a resource is the idempotency key of the perform that
 creates it, URL-encoded in one path segment, so an undo also works if it is unknown whether the
 perform happened.
 """
 
-from collections.abc import Callable
+import re
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from urllib.parse import unquote
 
@@ -64,9 +69,30 @@ OPERATIONS = (
     ServiceOperation("POST", "messages", "mail", "perform", 202, bodies.message_problems),
 )  # fmt: skip
 
-SERVICES = frozenset(operation.service for operation in OPERATIONS)
-RESOURCES = frozenset(operation.resource for operation in OPERATIONS)
-OPERATION_NAMES = frozenset(operation.name for operation in OPERATIONS)
+_RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
+
+
+def with_stand_ins(names: Iterable[str]) -> tuple[ServiceOperation, ...]:
+    """The operations of the example and of stand-in services with these names.
+
+    A name that the example has is that of the example. Raises ValueError for a name that is not 1
+    to 40 of a-z, 0-9 and _, beginning with a letter.
+    """
+    taken = {name for operation in OPERATIONS for name in (operation.service, operation.resource)}
+    found = [*OPERATIONS]
+    for name in dict.fromkeys(names):
+        if not _RESOURCE.fullmatch(name):
+            raise ValueError(f"no service can be named {name!r}")
+        if name not in taken:
+            found += [
+                ServiceOperation(
+                    "POST", name, name, "perform", 201,
+                    bodies.stand_in_problems, bodies.stand_in_refusal, "id", name[:2],
+                ),
+                ServiceOperation("DELETE", name, name, "undo", 204),
+                ServiceOperation("GET", name, name, "probe", 200),
+            ]  # fmt: skip
+    return tuple(found)
 
 
 @dataclass(frozen=True)
@@ -78,11 +104,13 @@ class Route:
     """The key of the perform in the path; empty if the path has none."""
 
 
-def route(method: str, path: str) -> Route | Answer:
+def route(
+    method: str, path: str, operations: Sequence[ServiceOperation] = OPERATIONS
+) -> Route | Answer:
     """The operation of a request, or an error answer if there is none. `path` has no query."""
     segments = path.split("/")[1:]
     resource = segments[0]
-    here = [operation for operation in OPERATIONS if operation.resource == resource]
+    here = [operation for operation in operations if operation.resource == resource]
     if not here:
         return refused(404, "NoSuchResource", "GET / lists the calls that exist")
     fitting = [each for each in here if len(segments) == (2 if each.is_addressed else 1)]

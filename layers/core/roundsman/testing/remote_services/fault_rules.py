@@ -3,14 +3,9 @@
 All functions are pure. `false` and `null` mean that a field is absent.
 """
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 
-from roundsman.testing.remote_services.contract import (
-    OPERATION_NAMES,
-    OPERATIONS,
-    RESOURCES,
-    SERVICES,
-)
+from roundsman.testing.remote_services.contract import OPERATIONS, ServiceOperation
 from roundsman.testing.remote_services.faults import (
     Failure,
     ForgetKey,
@@ -44,8 +39,8 @@ class FaultsInvalid(ValueError):
         self.problems = problems
 
 
-def read_rules(document: Json) -> list[Rule]:
-    """Read `{"rules": [...]}`. Raises FaultsInvalid with all problems."""
+def read_rules(document: Json, operations: Sequence[ServiceOperation] = OPERATIONS) -> list[Rule]:
+    """Read `{"rules": [...]}` for these operations. Raises FaultsInvalid with all problems."""
     given = document.get("rules") if isinstance(document, dict) else None
     if not isinstance(document, dict) or not isinstance(given, list):
         raise FaultsInvalid(['rules: the body must be an object such as {"rules": [...]}'])
@@ -54,28 +49,29 @@ def read_rules(document: Json) -> list[Rule]:
     if len(given) > MAX_RULES:
         raise FaultsInvalid([*problems, f"rules: at most {MAX_RULES} rules can be set"])
     for index, rule in enumerate(given):
-        problems += [f"rules[{index}]{problem}" for problem in _problems(rule)]
+        problems += [f"rules[{index}]{problem}" for problem in _problems(rule, operations)]
     if problems:
         raise FaultsInvalid(problems)
     return [_rule(rule) for rule in given if isinstance(rule, dict)]
 
 
-def _problems(rule: Json) -> list[str]:
+def _problems(rule: Json, operations: Sequence[ServiceOperation]) -> list[str]:
     if not isinstance(rule, dict):
         return [": must be an object"]
+    checks = {**_CHECKS, **_names(operations)}
     present = _present(rule)
     problems: list[str] = []
     for name, value in present.items():
-        check = _CHECKS.get(name)
+        check = checks.get(name)
         if check is None:
-            known = ", ".join(sorted(_CHECKS))
+            known = ", ".join(sorted(checks))
             problems.append(f".{name}: no such field; a rule may have {known}")
         elif wanted := check(value):
             problems.append(f".{name}: must be {wanted}")
-    return problems or _contradictions(present)
+    return problems or _contradictions(present, operations)
 
 
-def _contradictions(rule: Body) -> list[str]:
+def _contradictions(rule: Body, operations: Sequence[ServiceOperation]) -> list[str]:
     problems: list[str] = []
     ways = [name for name in _WAYS_TO_FAIL if name in rule]
     if len(ways) > 1 and ways != ["hang", "loseAnswer"]:
@@ -85,7 +81,7 @@ def _contradictions(rule: Body) -> list[str]:
         problems += [f".{name}: goes with status, not with {ways[0]}" for name in extra]
     if not ways and not rule.keys() & {"latencyMs", "errorRate", "body", "retryAfter"}:
         problems.append(": does nothing; give it latencyMs, errorRate, status or another fault")
-    if not any(_rule(rule).fits(operation) for operation in OPERATIONS):
+    if not any(_rule(rule).fits(operation) for operation in operations):
         problems.append(": no call is of this service and this operation")
     return problems
 
@@ -209,9 +205,15 @@ def _number(value: Json) -> float:
     return float(value) if isinstance(value, int | float) else 0.0
 
 
+def _names(operations: Sequence[ServiceOperation]) -> dict[str, _Check]:
+    services = {name for each in operations for name in (each.service, each.resource)}
+    return {
+        "service": _one_of(services),
+        "operation": _one_of({each.name for each in operations} | {"perform", "undo"}),
+    }
+
+
 _CHECKS: dict[str, _Check] = {
-    "service": _one_of(SERVICES | RESOURCES),
-    "operation": _one_of(OPERATION_NAMES | {"perform", "undo"}),
     "orderId": _printable,
     "latencyMs": _between(0, MAX_LATENCY_MS),
     "errorRate": _number_between(0, 1),

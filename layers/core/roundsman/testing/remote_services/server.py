@@ -11,7 +11,7 @@ import socketserver
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from types import TracebackType
@@ -49,22 +49,30 @@ def epoch_milliseconds() -> int:
 
 
 class RemoteServices:
-    """The four services of the example, in this process, on a loopback port.
+    """The services of the example, in this process, on a loopback port.
 
     Use it as a context manager, or call `start` and `stop`; a second stop has no effect. Port 0
-    means any free port. `clock` returns epoch ms. `application` gives access to effects, calls and
+    means any free port. `clock` returns epoch ms. `stand_ins` are the names of more services: each
+    has one resource of its name (`POST /booking`, `DELETE /booking/KEY`, `GET /booking/KEY`).
+    `application` gives access to effects, calls and
     fault rules without HTTP.
     """
 
-    def __init__(self, port: int = 0, clock: Callable[[], int] = epoch_milliseconds) -> None:
-        self.application = ExampleServices(clock)
+    def __init__(
+        self,
+        port: int = 0,
+        clock: Callable[[], int] = epoch_milliseconds,
+        stand_ins: Iterable[str] = (),
+    ) -> None:
+        """Raises ValueError for an invalid name in `stand_ins`."""
+        self.application = ExampleServices(clock, stand_ins)
         self._port = port
         self._server: _Server | None = None
         self._thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
-        """The base URL of all four services. Raises RuntimeError before `start`."""
+        """The base URL of all services. Raises RuntimeError before `start`."""
         if self._server is None:
             raise RuntimeError("the remote services have no address before they are started")
         return f"http://{HOST}:{self._server.server_port}"
