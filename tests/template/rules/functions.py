@@ -6,6 +6,7 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from roundsman import Step
+from roundsman.aws.queue_urls import agent_title
 from roundsman.aws.settings import (
     AgentSettings,
     SchedulerSettings,

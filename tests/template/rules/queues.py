@@ -2,6 +2,7 @@
 
 from tests.template.rules.application import Application, Rule, compare
 from tests.template.rules.reading import (
+    STACK,
     agents,
     at,
     dead_letter_queues,
@@ -18,7 +19,8 @@ from tests.template.rules.reading import (
 
 FOURTEEN_DAYS = 14 * 24 * 3600
 LARGEST_MESSAGE = 1024 * 1024
-LONGEST_STACK_NAME = 52
+LONGEST_STACK_NAME = 32
+ENGINE_QUEUES = ("SubmissionQueue", "SchedulerQueue", "RejectedQueue")
 LONGEST_QUEUE_NAME = 80
 REPLY_PREFIX = "${AWS::StackName}-reply-"
 QUEUE_ARN = "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:"
