@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from roundsman.testing.stack import Clock, Services, Stack
 
 INI = "roundsman_template"
-SERVICES_OF_THE_EXAMPLE = ("InventoryUrl", "PaymentUrl", "ShippingUrl", "MailUrl")
 NEEDED = ("aws_lambda_powertools", "boto3", "botocore", "moto", "samtranslator")
 
 
@@ -113,14 +112,20 @@ def roundsman_clock() -> "Clock":
 
 
 @pytest.fixture(scope="session")
-def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
-    """The remote services of the example; each new stack resets them.
+def roundsman_services(roundsman_template: Path, roundsman_clock: "Clock") -> "Iterator[Services]":
+    """The remote services of the example, and a stand-in for each agent that it does not have.
 
-    Override it with None in a project whose agents do not call them.
+    Each new stack resets them. Override it with None in a project whose agents do not call them.
     """
+    _check_installed()
     from roundsman.testing.remote_services import RemoteServices
+    from roundsman.testing.stack.template import Template, TemplateProblem
 
-    with RemoteServices(clock=roundsman_clock.at_the_services) as services:
+    try:
+        agents = Template.read(roundsman_template).agents()
+    except TemplateProblem as problem:
+        pytest.fail(str(problem), pytrace=False)
+    with RemoteServices(clock=roundsman_clock.at_the_services, stand_ins=agents) as services:
         yield services
 
 
@@ -128,13 +133,13 @@ def roundsman_services(roundsman_clock: "Clock") -> "Iterator[Services]":
 def roundsman_parameters(
     roundsman_template: Path, roundsman_services: "Services | None"
 ) -> Mapping[str, str]:
-    """The parameters of the stack: the URLs of the example's services, if the template has them.
+    """The parameters of the stack: the address of the services for each that has no default.
 
     Override it to pass other parameters. An override that takes this fixture as an argument can
     add to these.
     """
     _check_installed()
-    from roundsman.testing.stack.template import Template, TemplateProblem, part
+    from roundsman.testing.stack.template import Template, TemplateProblem, mapping_of, part
 
     if roundsman_services is None:
         return {}
@@ -142,7 +147,11 @@ def roundsman_parameters(
         asked = part(Template.read(roundsman_template).document, "Parameters")
     except TemplateProblem as problem:
         pytest.fail(str(problem), pytrace=False)
-    return {name: roundsman_services.url for name in SERVICES_OF_THE_EXAMPLE if name in asked}
+    return {
+        name: roundsman_services.url
+        for name, parameter in asked.items()
+        if name.endswith("Url") and "Default" not in mapping_of(parameter)
+    }
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ stacks are put into the template (`roundsman.testing.stack.nested`).
 
 import copy
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
@@ -19,6 +19,7 @@ from roundsman.testing.stack.nested import Document, Json, NestedProblem, flatte
 
 CODE_BUCKET = "roundsman-test-code"
 CODE_KEY = "function.zip"
+ENGINE_FUNCTIONS = frozenset({"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"})
 
 
 class TemplateProblem(Exception):
@@ -79,6 +80,15 @@ class Template:
             raise TemplateProblem(f"{self.path.name} has no parameter {', '.join(unknown)}")
         return values
 
+    def agents(self) -> list[str]:
+        """The names of the agents: what their functions have as POWERTOOLS_SERVICE_NAME."""
+        return [
+            name
+            for function, properties in self._functions()
+            if function not in ENGINE_FUNCTIONS
+            and isinstance(name := _variables(properties).get("POWERTOOLS_SERVICE_NAME"), str)
+        ]
+
     def translate(self, given: Mapping[str, str] | None = None) -> Document:
         """The template in plain CloudFormation, with every Fn::FindInMap replaced by its value.
 
@@ -98,10 +108,14 @@ class Template:
         """
         everywhere = part(part(self.document, "Globals"), "Function")
         return {
-            name: self._code_of(name, everywhere, part(mapping_of(resource), "Properties"))
-            for name, resource in part(self.document, "Resources").items()
-            if mapping_of(resource)["Type"] == "AWS::Serverless::Function"
+            name: self._code_of(name, everywhere, properties)
+            for name, properties in self._functions()
         }
+
+    def _functions(self) -> Iterator[tuple[str, Document]]:
+        for name, resource in part(self.document, "Resources").items():
+            if mapping_of(resource)["Type"] == "AWS::Serverless::Function":
+                yield name, part(mapping_of(resource), "Properties")
 
     def _code_of(self, name: str, everywhere: Document, own: Document) -> FunctionCode:
         both = {**everywhere, **own}
@@ -122,6 +136,10 @@ class Template:
         if isinstance(uri, str) and (folder := self.path.parent / uri).is_dir():
             return folder.resolve()
         raise TemplateProblem(f"the code of {name} must be a folder beside the template, not {uri}")
+
+
+def _variables(properties: Document) -> Document:
+    return part(part(properties, "Environment"), "Variables")
 
 
 def mapping_of(value: Json) -> Document:

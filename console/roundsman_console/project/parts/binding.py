@@ -1,0 +1,6 @@
+
+
+@{{agent}}.performs({{step}})
+def perform_{{step}}(request: StepRequest) -> Json:
+    """Perform {{step}}."""
+    return create(request)

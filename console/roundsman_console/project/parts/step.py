@@ -1,0 +1,5 @@
+{{step}} = Step(
+    name="{{step}}",
+    agent="{{agent}}",{{after}}
+    complete_within=timedelta(seconds=30),{{compensation}}
+)
