@@ -18,7 +18,7 @@ class {{input}}(TypedDict):
 {{workflow}} = Workflow(
     name="{{workflow}}",
     input={{input}},
-    steps=({{names}},),
+    steps=({{names}}),
     complete_within=timedelta(hours=2),
     on_failure=Undo(),
     retain_for=timedelta(days=7),

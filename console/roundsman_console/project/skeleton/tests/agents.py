@@ -3,7 +3,7 @@
 from importlib import import_module
 from pathlib import Path
 
-from roundsman import Agent
+from roundsman import Agent, Workflow
 
 FOLDER = Path(__file__).parents[1] / "functions" / "agents"
 
@@ -15,3 +15,9 @@ def _agent(name: str) -> Agent:
 
 
 AGENTS = [_agent(path.parent.name) for path in sorted(FOLDER.glob("*/app.py"))]
+
+
+def agents_of(workflow: Workflow) -> list[Agent]:
+    """The agents that perform steps of the workflow."""
+    names = {name for step in workflow.steps for name in step.agent_names()}
+    return [agent for agent in AGENTS if agent.name in names]

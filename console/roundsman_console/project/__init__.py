@@ -1,0 +1,1 @@
+"""Makes and changes the files of an application: `roundsman init`, `add` and `upgrade`."""

@@ -1,0 +1,57 @@
+"""Adds an agent to an application: its block in the template, and its code."""
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from roundsman.aws.queue_urls import agent_title
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.project.files import fill, part
+from roundsman_console.project.names import check_agent
+
+TEMPLATE = Path("template.yaml")
+BLOCKS_END = "  # New agents are added above this line by `roundsman add agent`.\n"
+OUTPUTS_END = "  # The outputs of new agents are added above this line by `roundsman add agent`.\n"
+
+
+def code_of(agent: str) -> Path:
+    """Return the path of the agent's code."""
+    return Path("functions") / "agents" / agent / "app.py"
+
+
+def with_agent(template: str, agent: str) -> str:
+    """Return the template with the agent's block and output; unchanged if it has them.
+
+    Everything else in the template stays as it is. Raises InvalidArgument for an invalid name, and
+    ConsoleError if the template lacks the line above which a block or an output belongs.
+    """
+    check_agent(agent)
+    title = agent_title(agent)
+    values = {"agent": agent, "title": title}
+    text = template
+    if not re.search(rf"^  {title}:\s*$", text, re.MULTILINE):
+        text = _insert(text, fill(part("agent_block.yaml"), values), BLOCKS_END, title)
+    if not re.search(rf"^  {title}Agent:", text, re.MULTILINE):
+        text = _insert(text, fill(part("agent_output.yaml"), values), OUTPUTS_END, title)
+    return text
+
+
+def agent_files(template: str, agent: str, existing: Mapping[Path, str]) -> dict[Path, str]:
+    """Return the files that adding the agent writes; empty if there is nothing to do."""
+    found: dict[Path, str] = {}
+    new = with_agent(template, agent)
+    if new != template:
+        found[TEMPLATE] = new
+    if code_of(agent) not in existing:
+        found[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
+    return found
+
+
+def _insert(text: str, block: str, marker: str, title: str) -> str:
+    at = text.find(marker)
+    if at < 0:
+        raise ConsoleError(
+            f"template.yaml has no line {marker.strip()!r}, above which the block {title} belongs. "
+            "Add the line and run the command again."
+        )
+    return text[:at] + block + text[at:]

@@ -1,0 +1,102 @@
+"""Makes a new application, and adds agents and workflows to one."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from roundsman.inspector.errors import InvalidArgument
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.project.agents import TEMPLATE, agent_files, code_of, with_agent
+from roundsman_console.project.files import (
+    fill,
+    part,
+    replace_files,
+    skeleton,
+    stacks,
+    write_new_folder,
+)
+from roundsman_console.project.names import check_agent, stack_name
+from roundsman_console.project.workflows import FOLDER, REGISTRY, workflow_files
+
+DEFAULT_AGENTS = ("booking", "notice")
+
+
+def create(
+    folder: Path,
+    *,
+    agents: Sequence[str] = (),
+    workflows: Sequence[str] = (),
+    version: str,
+    wheel: str = "",
+) -> list[Path]:
+    """Make an application in a new folder, and return its files.
+
+    The folder's name is that of the application. Raises InvalidArgument for an invalid name, and
+    ConsoleError if the folder is not empty or cannot be written.
+    """
+    name = folder.name
+    stack = stack_name(name)
+    agents = list(dict.fromkeys(agents)) or list(DEFAULT_AGENTS)
+    workflows = list(dict.fromkeys(workflows)) or [name.lower().replace("-", "_")]
+    for agent in agents:
+        check_agent(agent)
+    values = {
+        "name": name,
+        "stack": stack,
+        "version": version,
+        "wheel": wheel,
+        "last": agents[-1],
+    }
+    made = {path: fill(text, values) for path, text in skeleton()} | dict(stacks())
+    for agent in agents:
+        made[TEMPLATE] = with_agent(made[TEMPLATE], agent)
+        made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
+    for workflow in workflows:
+        made |= workflow_files(workflow, agents, made)
+    write_new_folder(folder, made)
+    return sorted(made)
+
+
+def add_agent(project: Path, agent: str) -> list[Path]:
+    """Add an agent, and return the files that were written; empty if it was there.
+
+    Raises InvalidArgument for an invalid name, and ConsoleError if a file cannot be read, changed
+    or written; then nothing is changed.
+    """
+    existing = {code_of(agent): ""} if (project / code_of(agent)).exists() else {}
+    written = agent_files(_text(project, TEMPLATE), agent, existing)
+    replace_files(project, written)
+    return sorted(written)
+
+
+def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> list[Path]:
+    """Add a workflow with a step for each of the agents, and return the files that were written.
+
+    Without `agents`, it has a step for each agent of the application. Raises InvalidArgument for an
+    invalid name or an agent that the application does not have, and ConsoleError if a file cannot
+    be read, changed or written; then nothing is changed.
+    """
+    known = sorted(path.parent.name for path in (project / "functions/agents").glob("*/app.py"))
+    for agent in agents:
+        if agent not in known:
+            raise InvalidArgument(
+                f"There is no agent {agent}; the agents are {', '.join(known) or 'none'}. Add it "
+                f"first: roundsman add agent {agent}"
+            )
+    chosen = list(dict.fromkeys(agents)) or known
+    if not chosen:
+        raise InvalidArgument("There is no agent yet. Add one first: roundsman add agent NAME")
+    paths = [REGISTRY, *(code_of(agent) for agent in chosen)]
+    existing = {path: _text(project, path) for path in paths}
+    module = FOLDER / f"{workflow}.py"
+    if (project / module).exists():
+        existing[module] = ""
+    written = workflow_files(workflow, chosen, existing)
+    replace_files(project, written)
+    return sorted(written)
+
+
+def _text(project: Path, path: Path) -> str:
+    try:
+        return (project / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConsoleError(f"{path} cannot be read: {error.strerror}.") from error
