@@ -1,7 +1,10 @@
 """`roundsman`: the command-line application with all its commands."""
 
+from typing import Annotated
+
 import typer
 
+from roundsman_console.cli.add import add_app
 from roundsman_console.cli.agents import agents_command
 from roundsman_console.cli.alerts import alerts_command
 from roundsman_console.cli.answer import answer_command
@@ -13,6 +16,7 @@ from roundsman_console.cli.doctor import doctor_command
 from roundsman_console.cli.export import export_command
 from roundsman_console.cli.groups import groups_app
 from roundsman_console.cli.hold import hold_command, release_command
+from roundsman_console.cli.init import init_command
 from roundsman_console.cli.local import local_app
 from roundsman_console.cli.ls import ls_command
 from roundsman_console.cli.operate import (
@@ -31,6 +35,14 @@ from roundsman_console.cli.submit import submit_command
 from roundsman_console.cli.timeline import timeline_command
 from roundsman_console.cli.watch import watch_command
 from roundsman_console.cli.why import why_command
+from roundsman_console.project.release import release
+
+
+def _print_version(asked: bool) -> None:
+    if asked:
+        print(f"roundsman {release()}")
+        raise typer.Exit
+
 
 app = typer.Typer(
     name="roundsman",
@@ -38,6 +50,22 @@ app = typer.Typer(
     no_args_is_help=True,
     pretty_exceptions_show_locals=False,  # local variables contain order data
 )
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool,
+        typer.Option(
+            "--version", is_eager=True, callback=_print_version, help="Print the version."
+        ),
+    ] = False,
+) -> None:
+    """Multi-step tasks on AWS that complete, or are undone, as a whole."""
+
+
+app.command("init")(init_command)
+app.add_typer(add_app, name="add")
 app.command("submit")(submit_command)
 app.command("show")(show_command)
 app.command("ls")(ls_command)

@@ -14,6 +14,7 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.process import ProgramRunner, last_error, plain_environment, run
 from roundsman_console.local.progress import ProgressListener
 from roundsman_console.local.project import cache_folder, exclusive
+from roundsman_console.locks_folder import lock
 
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 """The Lambda runtime that the functions run on: the Python that makes the environments."""
@@ -48,7 +49,7 @@ def ensure_environment(
     An incomplete environment is never used. Raises ConsoleError with the last error of pip or venv
     if it cannot be created.
     """
-    locks = [project / "requirements" / f"{name}.txt" for name in ("emulator", "lambda-runtime")]
+    locks = [lock(name) for name in ("emulator.txt", "lambda-runtime.txt")]
     cache = cache_folder(project)
     made = EmulatorEnvironment(cache / f"emulator-{_fingerprint(locks)}")
     complete = made.folder / "complete"
@@ -80,12 +81,12 @@ def ensure_environment(
 
 def _fingerprint(locks: list[Path]) -> str:
     digest = hashlib.sha256(f"{sys.version} {sys.base_prefix}".encode())
-    for lock in locks:
+    for path in locks:
         try:
-            digest.update(lock.read_bytes())
+            digest.update(path.read_bytes())
         except OSError as error:
             raise ConsoleError(
-                f"Cannot read {lock}, which lists the packages of the emulator: {error.strerror}."
+                f"Cannot read {path}, which lists the packages of the emulator: {error.strerror}."
             ) from error
     return digest.hexdigest()[:12]
 

@@ -17,6 +17,7 @@ from roundsman_console.project.files import (
 from roundsman_console.project.names import check_agent, stack_name
 from roundsman_console.project.workflows import FOLDER, REGISTRY, workflow_files
 
+VENDOR = Path("vendor")
 DEFAULT_AGENTS = ("booking", "notice")
 
 
@@ -26,11 +27,12 @@ def create(
     agents: Sequence[str] = (),
     workflows: Sequence[str] = (),
     version: str,
-    wheel: str = "",
+    wheel: Path | None = None,
 ) -> list[Path]:
     """Make an application in a new folder, and return its files.
 
-    The folder's name is that of the application. Raises InvalidArgument for an invalid name, and
+    The folder's name is that of the application. `wheel` is the file that this release was
+    installed from, if it is on no index; the application gets a copy. Raises InvalidArgument for an invalid name, and
     ConsoleError if the folder is not empty or cannot be written.
     """
     name = folder.name
@@ -43,7 +45,7 @@ def create(
         "name": name,
         "stack": stack,
         "version": version,
-        "wheel": wheel,
+        "wheel": "" if wheel is None else f"--find-links {VENDOR}\n",
         "last": agents[-1],
     }
     made = {path: fill(text, values) for path, text in skeleton()} | dict(stacks())
@@ -52,8 +54,11 @@ def create(
         made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
     for workflow in workflows:
         made |= workflow_files(workflow, agents, made)
-    write_new_folder(folder, made)
-    return sorted(made)
+    contents: dict[Path, str | bytes] = {**made}
+    if wheel is not None:
+        contents[VENDOR / wheel.name] = wheel.read_bytes()
+    write_new_folder(folder, contents)
+    return sorted(contents)
 
 
 def add_agent(project: Path, agent: str) -> list[Path]:

@@ -37,7 +37,7 @@ def stacks() -> Iterator[tuple[Path, str]]:
         yield Path("stacks") / name, (folder / name).read_text(encoding="utf-8")
 
 
-def write_new_folder(folder: Path, contents: Mapping[Path, str]) -> None:
+def write_new_folder(folder: Path, contents: Mapping[Path, str | bytes]) -> None:
     """Write the files into a folder that does not exist or is empty.
 
     Raises ConsoleError if it has files, or cannot be written. Nothing is left half-written.
@@ -50,7 +50,7 @@ def write_new_folder(folder: Path, contents: Mapping[Path, str]) -> None:
         made = Path(tempfile.mkdtemp(prefix=f".{folder.name}-", dir=folder.parent))
         for path, text in contents.items():
             (made / path).parent.mkdir(parents=True, exist_ok=True)
-            (made / path).write_text(text, encoding="utf-8")
+            (made / path).write_bytes(text if isinstance(text, bytes) else text.encode())
         made.chmod(0o755)
         if folder.exists():
             folder.rmdir()

@@ -1,4 +1,4 @@
-"""Checks the names of applications, agents and workflows. Raises InvalidArgument with a sentence."""
+"""Checks the names of applications, agents and workflows."""
 
 import keyword
 import re
@@ -15,7 +15,10 @@ _APPLICATION = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def stack_name(application: str) -> str:
-    """Return the name of an application's stack: `my-shop` for `my_shop`."""
+    """Return the name of an application's stack: `my-shop` for `my_shop`.
+
+    Raises InvalidArgument.
+    """
     if not _APPLICATION.fullmatch(application) or len(application) > LONGEST_STACK:
         raise InvalidArgument(
             f"{application!r} cannot be the name of an application. A name is 1 to {LONGEST_STACK} "
@@ -25,7 +28,7 @@ def stack_name(application: str) -> str:
 
 
 def check_agent(name: str) -> None:
-    """Check the name of an agent."""
+    """Check the name of an agent. Raises InvalidArgument."""
     _check("an agent", name)
     title = agent_title(name)
     if title in TAKEN_TITLES:
@@ -38,7 +41,7 @@ def check_agent(name: str) -> None:
 
 
 def check_workflow(name: str) -> None:
-    """Check the name of a workflow."""
+    """Check the name of a workflow. Raises InvalidArgument."""
     _check("a workflow", name)
     if name == "registry":
         raise InvalidArgument("A workflow cannot be named registry: registry.py lists them all.")

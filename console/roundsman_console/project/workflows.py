@@ -1,4 +1,4 @@
-"""Adds a workflow to an application: its module, its line in the registry, its agents' functions."""
+"""Adds a workflow to an application: its module, and its lines in the registry and the agents."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -45,13 +45,12 @@ def with_workflow(registry: str, workflow: str) -> str:
     start, end = registry.find("WORKFLOWS"), registry.rfind(REGISTRY_END)
     if start < 0 or end < start:
         raise ConsoleError(
-            f"{REGISTRY} has no dict WORKFLOWS that ends in a line {REGISTRY_END.strip()!r}. Import "
-            f"{workflow} there and add it by hand."
+            f"{REGISTRY} has no dict WORKFLOWS that ends in a line {REGISTRY_END.strip()!r}. "
+            f"Import {workflow} there and add it by hand."
         )
     entry = f"    {workflow}.name: {workflow},\n"
     before = registry[:end].removesuffix("\n")
-    body = f"{before}\n{entry}" if not before.endswith("{") else f"{before}\n{entry}"
-    return _with_import(body + registry[end:], line)
+    return _with_import(f"{before}\n{entry}{registry[end:]}", line)
 
 
 def with_step(code: str, agent: str, workflow: str, step: str, *, undone: bool) -> str:

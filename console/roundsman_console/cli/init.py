@@ -1,0 +1,46 @@
+"""`roundsman init`: makes a new application in a new folder."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundsman_console.cli_errors import sentences
+from roundsman_console.project.create import create
+from roundsman_console.project.release import installed_wheel, release
+
+
+def init_command(
+    name: Annotated[
+        str, typer.Argument(help="The application's name; the folder is made with this name.")
+    ],
+    agent: Annotated[
+        list[str] | None,
+        typer.Option("--agent", help="The name of an agent; repeat it for several."),
+    ] = None,
+    workflow: Annotated[
+        list[str] | None,
+        typer.Option("--workflow", help="The name of a workflow; repeat it for several."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Make an application in a new folder: workflows, agents, template, tests.
+
+    Example: roundsman init shop --agent payment --agent stock --workflow purchase
+    """
+    with sentences():
+        folder = Path.cwd() / name
+        made = create(
+            folder,
+            agents=agent or (),
+            workflows=workflow or (),
+            version=release(),
+            wheel=installed_wheel(),
+        )
+    if as_json:
+        print(json.dumps({"folder": str(folder), "files": [str(path) for path in made]}))
+        return
+    print(f"Made {name} with {len(made)} files. Next:")
+    for line in (f"cd {name}", "make test", "roundsman services &", "roundsman local up"):
+        print(f"  {line}")
