@@ -168,7 +168,7 @@ format: $(INSTALLED) ## Format the code and fix what the linter can
 
 .PHONY: demo
 demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
-	@$(BIN)/roundsman demo $(ARGS)
+	@$(BIN)/python -m tools.demo $(ARGS)
 
 # Written in this order because each of the later locks agrees with the first.
 .PHONY: lock

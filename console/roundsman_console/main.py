@@ -10,7 +10,6 @@ from roundsman_console.cli.alerts import alerts_command
 from roundsman_console.cli.answer import answer_command
 from roundsman_console.cli.bulk import bulk_app
 from roundsman_console.cli.cost import cost_command
-from roundsman_console.cli.demo import demo_command
 from roundsman_console.cli.dlq import dlq_app
 from roundsman_console.cli.doctor import doctor_command
 from roundsman_console.cli.export import export_command
@@ -93,4 +92,3 @@ app.add_typer(dlq_app, name="dlq")
 app.command("doctor")(doctor_command)
 app.add_typer(local_app, name="local")
 app.command("services")(services_command)
-app.command("demo")(demo_command)

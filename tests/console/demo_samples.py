@@ -7,14 +7,14 @@ from pathlib import Path
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import StepRecord, Task, Termination
 from roundsman.ports import OrderRow
-from roundsman_console.demo.facts import (
+from tools.demo.facts import (
     AlertSeen,
     DemoFacts,
     LedgerEffect,
     QueueDepth,
     SeenRejection,
 )
-from roundsman_console.demo.scenario import (
+from tools.demo.scenario import (
     CASES,
     STEPS,
     DemoOrder,
@@ -22,7 +22,7 @@ from roundsman_console.demo.scenario import (
     SentOrder,
     read_events,
 )
-from roundsman_console.demo.summary import perform_key, undo_key
+from tools.demo.summary import perform_key, undo_key
 
 EVENTS = Path(__file__).parents[2] / "events"
 SENT = read_events(EVENTS, CASES)

@@ -12,19 +12,19 @@ from roundsman.errors import Problem
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed, StepError, StepRecord, Task
 from roundsman.wire.messages import rejection_body
-from roundsman_console.demo.facts import AlertSeen, SeenRejection
-from roundsman_console.demo.observe import read_notification, read_rejection
-from roundsman_console.demo.progress import (
+from tests.console.demo_samples import SENT, good_facts, sent_of, step, task
+from tools.demo.facts import AlertSeen, SeenRejection
+from tools.demo.observe import read_notification, read_rejection
+from tools.demo.progress import (
     Snapshot,
     all_settled,
     is_settled,
     may_follow,
     still_open,
 )
-from roundsman_console.demo.report import print_summary
-from roundsman_console.demo.summary import summarise
-from roundsman_console.demo.watch import tasks_table, watching
-from tests.console.demo_samples import SENT, good_facts, sent_of, step, task
+from tools.demo.report import print_summary
+from tools.demo.summary import summarise
+from tools.demo.watch import tasks_table, watching
 
 
 def ended() -> Snapshot:

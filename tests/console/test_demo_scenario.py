@@ -10,8 +10,8 @@ from roundsman.errors import InvalidMessage
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import CancelAsked, NewOrder
 from roundsman.testing.remote_services.fault_rules import read_rules
-from roundsman_console.demo.scenario import CASES, DemoOrder, fault_rules
 from tests.console.demo_samples import EVENTS, SENT, sent_of
+from tools.demo.scenario import CASES, DemoOrder, fault_rules
 from workflows.registry import WORKFLOWS
 
 

@@ -8,16 +8,6 @@ import pytest
 from roundsman.model.states import ProcessState, TaskState
 from roundsman.model.task import Owed
 from roundsman.ports import OrderRow
-from roundsman_console.demo.facts import (
-    AlertSeen,
-    DemoFacts,
-    LedgerEffect,
-    QueueDepth,
-    SeenRejection,
-)
-from roundsman_console.demo.report import as_json
-from roundsman_console.demo.scenario import CASES
-from roundsman_console.demo.summary import perform_key, summarise, undo_key
 from tests.console.demo_samples import (
     SENT,
     changed,
@@ -28,6 +18,16 @@ from tests.console.demo_samples import (
     with_task,
 )
 from tests.console.schemas import assert_schema
+from tools.demo.facts import (
+    AlertSeen,
+    DemoFacts,
+    LedgerEffect,
+    QueueDepth,
+    SeenRejection,
+)
+from tools.demo.report import as_json
+from tools.demo.scenario import CASES
+from tools.demo.summary import perform_key, summarise, undo_key
 
 
 def differences(facts: DemoFacts) -> list[str]:

@@ -15,10 +15,6 @@ from botocore.exceptions import ClientError
 from rich.console import Console
 
 from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.demo.observe import Bench
-from roundsman_console.demo.run import PARAMETERS, pointed_at, send_and_watch
-from roundsman_console.demo.scenario import CASES, fault_rules, read_events
-from roundsman_console.demo.watch import watching
 from roundsman_console.local import LocalAws
 from tests.emulator.conftest import PROJECT, DeployedStack
 from tests.emulator.helpers import PATIENCE
@@ -34,6 +30,10 @@ from tests.emulator.rights import (
     read_deployed,
 )
 from tests.project import translate
+from tools.demo.observe import Bench
+from tools.demo.run import PARAMETERS, pointed_at, send_and_watch
+from tools.demo.scenario import CASES, fault_rules, read_events
+from tools.demo.watch import watching
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient

@@ -32,7 +32,8 @@ def create(
     """Make an application in a new folder, and return its files.
 
     The folder's name is that of the application. `wheel` is the file that this release was
-    installed from, if it is on no index; the application gets a copy. Raises InvalidArgument for an invalid name, and
+    installed from, if it is on no index; the application gets a copy. Raises InvalidArgument for an
+    invalid name, and
     ConsoleError if the folder is not empty or cannot be written.
     """
     name = folder.name

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
-from roundsman.testing.remote_services import RemoteServices
 
+from roundsman.testing.remote_services import RemoteServices
 from tests.agents import AGENTS
 
 

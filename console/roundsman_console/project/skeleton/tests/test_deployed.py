@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
 from roundsman.client import Client, OrderStatus
 from roundsman.testing import TaskState
 from roundsman.testing.remote_services import RemoteServices

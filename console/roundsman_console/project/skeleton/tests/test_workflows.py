@@ -4,11 +4,11 @@ import json
 from pathlib import Path
 
 import pytest
+
 from roundsman import Workflow
 from roundsman.testing import TaskState, World
-from workflows.registry import WORKFLOWS
-
 from tests.agents import agents_of
+from workflows.registry import WORKFLOWS
 
 EVENTS = Path(__file__).parents[1] / "events"
 

@@ -12,14 +12,14 @@ from rich.console import Console
 
 from roundsman.testing.remote_services import RemoteServices
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.demo.observe import Bench
-from roundsman_console.demo.progress import Snapshot, all_settled, may_follow, still_open
-from roundsman_console.demo.scenario import CASES, SentOrder, fault_rules, read_events
-from roundsman_console.demo.summary import Summary, summarise
-from roundsman_console.demo.watch import RunWatch, watching
 from roundsman_console.local import LocalAws
 from roundsman_console.local.progress import shown_progress
 from roundsman_console.local.project import cache_folder, find_project
+from tools.demo.observe import Bench
+from tools.demo.progress import Snapshot, all_settled, may_follow, still_open
+from tools.demo.scenario import CASES, SentOrder, fault_rules, read_events
+from tools.demo.summary import Summary, summarise
+from tools.demo.watch import RunWatch, watching
 
 LOOK_EVERY = 0.25  # seconds
 QUIET_FOR = 1.0  # seconds that all queues must stay empty before the run is over

@@ -15,7 +15,7 @@ from roundsman.aws.dynamodb.codec import read_order, read_task
 from roundsman.model.task import Task
 from roundsman.ports import OrderRow
 from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.demo.facts import (
+from tools.demo.facts import (
     AlertSeen,
     DemoFacts,
     LedgerEffect,

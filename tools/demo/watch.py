@@ -13,17 +13,17 @@ from roundsman.inspector.clock import now
 from roundsman.model.instants import SECOND
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord
-from roundsman_console.demo.facts import AlertSeen, SeenRejection
-from roundsman_console.demo.progress import (
+from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
+from roundsman_console.sanitize import plain
+from tools.demo.facts import AlertSeen, SeenRejection
+from tools.demo.progress import (
     Snapshot,
     hanging_calls,
     is_settled,
     state_of,
     step_standing,
 )
-from roundsman_console.demo.scenario import STEPS, ExpectedEnd, SentOrder
-from roundsman_console.render.states import STATE_STYLES, STEP_STYLES
-from roundsman_console.sanitize import plain
+from tools.demo.scenario import STEPS, ExpectedEnd, SentOrder
 
 REFRESHES = 4  # per second
 WIDE = 120  # characters; a narrower terminal omits the column "What happens"

@@ -7,8 +7,8 @@ from roundsman.engine.due import settled as task_settled
 from roundsman.model.instants import clock_time
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task
-from roundsman_console.demo.facts import SeenRejection
-from roundsman_console.demo.scenario import STEPS, DemoOrder, ExpectedEnd, SentOrder
+from tools.demo.facts import SeenRejection
+from tools.demo.scenario import STEPS, DemoOrder, ExpectedEnd, SentOrder
 
 WAITING = "sent"
 NOT_SENT = ""

@@ -1,4 +1,4 @@
-"""`roundsman demo`: runs the stack on a local AWS with sample orders, some of which fail."""
+"""`python -m tools.demo`: runs the stack on a local AWS with sample orders, some of which fail."""
 
 import json
 from typing import Annotated
@@ -10,11 +10,11 @@ from rich.console import Console
 from roundsman.errors import RoundsmanError
 from roundsman.inspector.errors import sentence_of
 from roundsman_console.cli_errors import FAILED, sentences
-from roundsman_console.demo.report import as_json as report_json
-from roundsman_console.demo.report import print_summary
-from roundsman_console.demo.run import run_demo
-from roundsman_console.demo.summary import Summary
 from roundsman_console.local.process import stopped_by_signals
+from tools.demo.report import as_json as report_json
+from tools.demo.report import print_summary
+from tools.demo.run import run_demo
+from tools.demo.summary import Summary
 
 
 def demo_command(
@@ -34,7 +34,7 @@ def demo_command(
     The exit code is 0 only if every order, effect, alert and queue is as expected. Ctrl-C
     stops everything.
 
-    Example: roundsman demo --json
+    Example: make demo ARGS=--json
     """
     with sentences(), stopped_by_signals():
         console = Console(stderr=as_json, highlight=False)
@@ -51,3 +51,7 @@ def demo_command(
         print_summary(console, summary)
     if not summary.ok:
         raise typer.Exit(FAILED)
+
+
+if __name__ == "__main__":
+    typer.run(demo_command)

@@ -5,15 +5,15 @@ from dataclasses import dataclass, field
 
 from roundsman.model.states import TaskState
 from roundsman.model.task import StepRecord, Task, Termination, idempotency_key
-from roundsman_console.demo.facts import (
+from tools.demo.facts import (
     AlertSeen,
     DemoFacts,
     LedgerEffect,
     QueueDepth,
     SeenRejection,
 )
-from roundsman_console.demo.progress import hanging_calls
-from roundsman_console.demo.scenario import DemoOrder, ExpectedEnd, SentOrder
+from tools.demo.progress import hanging_calls
+from tools.demo.scenario import DemoOrder, ExpectedEnd, SentOrder
 
 
 @dataclass(frozen=True)
