@@ -22,7 +22,7 @@ def fill(text: str, values: Mapping[str, str]) -> str:
 
 def part(name: str) -> str:
     """Return a part of a file, such as the block of an agent."""
-    return (_folder() / "parts" / name).read_text(encoding="utf-8")
+    return (_folder() / "parts" / f"{name}.txt").read_text(encoding="utf-8")
 
 
 def skeleton() -> Iterator[tuple[Path, str]]:
