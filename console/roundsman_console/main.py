@@ -32,6 +32,7 @@ from roundsman_console.cli.show import show_command
 from roundsman_console.cli.stats import stats_command
 from roundsman_console.cli.submit import submit_command
 from roundsman_console.cli.timeline import timeline_command
+from roundsman_console.cli.upgrade import upgrade_command
 from roundsman_console.cli.watch import watch_command
 from roundsman_console.cli.why import why_command
 from roundsman_console.project.release import release
@@ -65,6 +66,7 @@ def options(
 
 app.command("init")(init_command)
 app.add_typer(add_app, name="add")
+app.command("upgrade")(upgrade_command)
 app.command("submit")(submit_command)
 app.command("show")(show_command)
 app.command("ls")(ls_command)

@@ -15,7 +15,7 @@ from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
 from roundsman.testing.stack.template import Document
-from tests.template.rules.reading import granted, keys_granted
+from roundsman.testing.rules.reading import granted, keys_granted
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

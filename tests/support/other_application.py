@@ -12,7 +12,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from roundsman import Compensation, Step, Undo, Workflow
-from tests.template.rules import Application
+from roundsman.testing.rules import Application
 
 PROJECT = Path(__file__).parents[2]
 PAGE = PROJECT / "docs" / "how-to" / "wrap-a-service.md"

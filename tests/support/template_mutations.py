@@ -12,7 +12,7 @@ from typing import TypeAlias
 from roundsman import Step
 from roundsman.testing.stack.template import Document, Json
 from tests.support.other_application import present, thank
-from tests.template.rules import (
+from roundsman.testing.rules import (
     Application,
     Rule,
     alarms,
@@ -22,7 +22,7 @@ from tests.template.rules import (
     queues,
     tables,
 )
-from tests.template.rules.reading import REQUEST_QUEUES, allowed_to, items
+from roundsman.testing.rules.reading import REQUEST_QUEUES, allowed_to, items
 
 Change: TypeAlias = Callable[[Application], Application]
 """A change may alter the application that it is given; it returns the changed one."""

@@ -13,7 +13,7 @@ import pytest
 from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from tests.support.other_application import other_application
 from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
-from tests.template.rules import (
+from roundsman.testing.rules import (
     RULES,
     Application,
     Rule,
@@ -24,7 +24,7 @@ from tests.template.rules import (
     queues,
     tables,
 )
-from tests.template.rules.reading import agents
+from roundsman.testing.rules.reading import agents
 from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(__file__).parent / "rules"

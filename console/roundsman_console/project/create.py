@@ -15,6 +15,7 @@ from roundsman_console.project.files import (
     write_new_folder,
 )
 from roundsman_console.project.names import check_agent, stack_name
+from roundsman_console.project.upgrade import RECORD, record_of
 from roundsman_console.project.workflows import FOLDER, REGISTRY, workflow_files
 
 VENDOR = Path("vendor")
@@ -49,7 +50,9 @@ def create(
         "wheel": "" if wheel is None else f"--find-links {VENDOR}\n",
         "last": agents[-1],
     }
-    made = {path: fill(text, values) for path, text in skeleton()} | dict(stacks())
+    vendored = dict(stacks())
+    made = {path: fill(text, values) for path, text in skeleton()} | vendored
+    made[RECORD] = record_of(version, vendored)
     for agent in agents:
         made[TEMPLATE] = with_agent(made[TEMPLATE], agent)
         made[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})

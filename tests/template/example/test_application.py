@@ -4,9 +4,9 @@ from roundsman.aws.settings import AgentSettings
 from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import SERVICE_URLS
 from tests.template.example.agents import AGENTS
-from tests.template.rules.functions import POWERTOOLS
-from tests.template.rules.interface import OUTPUTS
-from tests.template.rules.reading import (
+from roundsman.testing.rules.functions import POWERTOOLS
+from roundsman.testing.rules.interface import OUTPUTS
+from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
     ENGINE_TABLES,
     agents,

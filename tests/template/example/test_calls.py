@@ -20,7 +20,7 @@ from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
-from tests.template.rules.reading import among, granted, keys_granted
+from roundsman.testing.rules.reading import among, granted, keys_granted
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value

@@ -17,7 +17,7 @@ from tests.console.operations_page import NIGHT, RUNBOOK
 from tests.console.verbs import VERBS, options_of
 from tests.project import TEMPLATE
 from tests.template.example.agents import AGENTS
-from tests.template.rules.reading import granted, of_type
+from roundsman.testing.rules.reading import granted, of_type
 
 ROOT = TEMPLATE.parent
 INDEX = RUNBOOK / "index.md"

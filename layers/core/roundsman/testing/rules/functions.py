@@ -14,9 +14,8 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman.testing.stack.template import Document, Json, part
-from tests.template.rules.application import Application, Rule, compare
-from tests.template.rules.reading import (
+from roundsman.testing.rules.application import Application, Rule, compare
+from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
     STACK,
     agents,
@@ -34,6 +33,7 @@ from tests.template.rules.reading import (
     variables,
     work_queues,
 )
+from roundsman.testing.stack.template import Document, Json, part
 
 Settings: TypeAlias = type[
     SubmissionSettings | SchedulerSettings | SupervisorSettings | AgentSettings

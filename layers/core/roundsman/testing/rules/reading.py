@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
+from roundsman.testing.rules.application import ANY_ADDRESS
 from roundsman.testing.stack.template import Document, Json, part
-from tests.template.rules.application import ANY_ADDRESS
 
 ENGINE_FUNCTIONS = ("SubmissionFunction", "SchedulerFunction", "SupervisorFunction")
 ENGINE_TABLES = ("OrdersTable", "TasksTable", "ControlTable", "HistoryTable")

@@ -5,8 +5,8 @@ names of agents, workflows or services: it reads them from the template. The mod
 from `tests` but each other.
 """
 
-from tests.template.rules import alarms, functions, interface, permissions, queues, tables
-from tests.template.rules.application import Application, Rule
+from roundsman.testing.rules import alarms, functions, interface, permissions, queues, tables
+from roundsman.testing.rules.application import Application, Rule
 
 __all__ = ["RULES", "Application", "Rule"]
 

@@ -3,10 +3,9 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from roundsman.testing.stack.template import Json, part
-from tests.template.rules.application import Application, Rule, compare
-from tests.template.rules.queues import REPLY_PREFIX
-from tests.template.rules.reading import (
+from roundsman.testing.rules.application import Application, Rule, compare
+from roundsman.testing.rules.queues import REPLY_PREFIX
+from roundsman.testing.rules.reading import (
     agents,
     at,
     items,
@@ -17,6 +16,7 @@ from tests.template.rules.reading import (
     texts,
     variables,
 )
+from roundsman.testing.stack.template import Json, part
 
 OUTPUTS: Mapping[str, Json] = {
     "SubmissionQueueUrl": {"Ref": "SubmissionQueue"},

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping
 
+from roundsman.testing.rules.application import Application, Rule, compare
+from roundsman.testing.rules.reading import ENGINE_TABLES, at, mappings_in, parameters, tables
 from roundsman.testing.stack.template import Json
-from tests.template.rules.application import Application, Rule, compare
-from tests.template.rules.reading import ENGINE_TABLES, at, mappings_in, parameters, tables
 
 KEYS: Mapping[str, list[tuple[str, str]]] = {
     "OrdersTable": [("OrderID", "HASH")],

@@ -7,7 +7,7 @@ template and registry.
 import pytest
 
 from tests.project import TEMPLATE
-from tests.template.rules import RULES, Application, Rule, functions
+from roundsman.testing.rules import RULES, Application, Rule, functions
 from workflows.registry import WORKFLOWS
 
 

@@ -3,9 +3,8 @@
 import re
 from collections.abc import Iterator, Mapping
 
-from roundsman.testing.stack.template import Document, Json, mapping_of
-from tests.template.rules.application import Application, Rule, compare, compare_rights
-from tests.template.rules.reading import (
+from roundsman.testing.rules.application import Application, Rule, compare, compare_rights
+from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
     ENGINE_TABLES,
     Agent,
@@ -28,6 +27,7 @@ from tests.template.rules.reading import (
     target,
     texts,
 )
+from roundsman.testing.stack.template import Document, Json, mapping_of
 
 REPLY_QUEUES_OF_APPLICATIONS = (
     "arn:${AWS::Partition}:sqs:${AWS::Region}:${AWS::AccountId}:${AWS::StackName}-reply-*"

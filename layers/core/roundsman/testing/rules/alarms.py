@@ -2,9 +2,8 @@
 
 from collections.abc import Iterator
 
-from roundsman.testing.stack.template import Document
-from tests.template.rules.application import Application, Rule, compare
-from tests.template.rules.reading import (
+from roundsman.testing.rules.application import Application, Rule, compare
+from roundsman.testing.rules.reading import (
     agents,
     at,
     dead_letter_queues,
@@ -14,6 +13,7 @@ from tests.template.rules.reading import (
     reference,
     work_queues,
 )
+from roundsman.testing.stack.template import Document
 
 SUPERVISOR_ALARM = "SupervisorHasNotRunAlarm"
 

@@ -1,7 +1,7 @@
 """Queues: no message is lost, too large, readable on the way, or redelivered while handled."""
 
-from tests.template.rules.application import Application, Rule, compare
-from tests.template.rules.reading import (
+from roundsman.testing.rules.application import Application, Rule, compare
+from roundsman.testing.rules.reading import (
     STACK,
     agents,
     at,

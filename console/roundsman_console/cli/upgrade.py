@@ -1,0 +1,34 @@
+"""`roundsman upgrade`: replaces the vendored stacks of the application in this folder."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundsman_console.cli_errors import FAILED, sentences
+from roundsman_console.local.project import find_project
+from roundsman_console.project.release import release
+from roundsman_console.project.upgrade import apply_upgrade, plan_upgrade
+
+
+def upgrade_command(
+    yes: Annotated[bool, typer.Option("--yes", help="Do not ask for confirmation.")] = False,
+) -> None:
+    """Replace stacks/ and the version by those of the installed release, after showing the changes.
+
+    Example: pip install --upgrade roundsman && roundsman upgrade
+    """
+    with sentences():
+        project = find_project(Path.cwd())
+        upgrade = plan_upgrade(project, release())
+        if not upgrade.changes:
+            print(f"This application has release {upgrade.after} already.")
+            return
+        print(upgrade.difference)
+        print(f"From release {upgrade.before} to {upgrade.after}.")
+        if not yes and not typer.confirm("Write these changes?"):
+            raise typer.Exit(FAILED)
+        apply_upgrade(project, upgrade)
+    for path in sorted(upgrade.changes):
+        print(f"wrote {path}")
+    print("Next: make test, then deploy.")
