@@ -14,8 +14,8 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from roundsman.testing.stack.template import Document
 from roundsman.testing.rules.reading import granted, keys_granted
+from roundsman.testing.stack.template import Document
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient

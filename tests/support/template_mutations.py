@@ -10,8 +10,6 @@ from datetime import timedelta
 from typing import TypeAlias
 
 from roundsman import Step
-from roundsman.testing.stack.template import Document, Json
-from tests.support.other_application import present, thank
 from roundsman.testing.rules import (
     Application,
     Rule,
@@ -23,6 +21,8 @@ from roundsman.testing.rules import (
     tables,
 )
 from roundsman.testing.rules.reading import REQUEST_QUEUES, allowed_to, items
+from roundsman.testing.stack.template import Document, Json
+from tests.support.other_application import present, thank
 
 Change: TypeAlias = Callable[[Application], Application]
 """A change may alter the application that it is given; it returns the changed one."""

@@ -10,9 +10,6 @@ from types import ModuleType
 
 import pytest
 
-from roundsman.testing.stack.template import Document, Json, mapping_of, part
-from tests.support.other_application import other_application
-from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
 from roundsman.testing.rules import (
     RULES,
     Application,
@@ -25,6 +22,9 @@ from roundsman.testing.rules import (
     tables,
 )
 from roundsman.testing.rules.reading import agents
+from roundsman.testing.stack.template import Document, Json, mapping_of, part
+from tests.support.other_application import other_application
+from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
 from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(__file__).parent / "rules"

@@ -6,8 +6,8 @@ template and registry.
 
 import pytest
 
-from tests.project import TEMPLATE
 from roundsman.testing.rules import RULES, Application, Rule, functions
+from tests.project import TEMPLATE
 from workflows.registry import WORKFLOWS
 
 

@@ -55,9 +55,8 @@ def plan_upgrade(project: Path, version: str) -> Upgrade:
         text = _text(project, path)
         if path.name in hashes and _hash(text) != hashes[path.name]:
             raise ConsoleError(
-                f"{path} was edited since `roundsman init` or the last upgrade wrote it, and an "
-                "upgrade would lose that. Move what you changed to template.yaml, restore the file, "
-                "and run the command again."
+                f"{path} was edited since it was written, and an upgrade would lose that. Move "
+                "what you changed to template.yaml, restore the file, and run the command again."
             )
     new[RECORD] = record_of(version, dict(stacks()))
     new[REQUIREMENTS] = _PIN.sub(rf"\g<1>{version}", _text(project, REQUIREMENTS))

@@ -1,9 +1,6 @@
 """What the example consists of, where the rules would allow an application more."""
 
 from roundsman.aws.settings import AgentSettings
-from roundsman.testing.stack.template import Document, mapping_of
-from tests.project import SERVICE_URLS
-from tests.template.example.agents import AGENTS
 from roundsman.testing.rules.functions import POWERTOOLS
 from roundsman.testing.rules.interface import OUTPUTS
 from roundsman.testing.rules.reading import (
@@ -21,6 +18,9 @@ from roundsman.testing.rules.reading import (
     variables,
     work_queues,
 )
+from roundsman.testing.stack.template import Document, mapping_of
+from tests.project import SERVICE_URLS
+from tests.template.example.agents import AGENTS
 
 QUEUES_OF_AN_AGENT = ("RequestQueue", "UrgentRequestQueue", "ReplyQueue")
 

@@ -15,12 +15,12 @@ from mypy_boto3_dynamodb import DynamoDBClient
 from mypy_boto3_sqs import SQSClient
 
 from roundsman.testing.remote_services import RemoteServices
+from roundsman.testing.rules.reading import among, granted, keys_granted
 from roundsman.testing.stack.calls import AwsCall
 from roundsman.testing.stack.driver import Driver
 from roundsman.testing.stack.template import Document
 from tests.contract.circuits import fresh_circuits
 from tests.project import SERVICE_URLS, TEMPLATE, create_stack
-from roundsman.testing.rules.reading import among, granted, keys_granted
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb.type_defs import AttributeValueTypeDef as Value

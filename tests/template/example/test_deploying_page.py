@@ -2,9 +2,9 @@
 
 import re
 
+from roundsman.testing.rules.reading import dead_letter_queues, of_type, work_queues
 from roundsman.testing.stack.template import Document
 from tests.project import TEMPLATE
-from roundsman.testing.rules.reading import dead_letter_queues, of_type, work_queues
 
 PAGE = TEMPLATE.parent / "docs" / "how-to" / "deploy.md"
 

@@ -8,8 +8,8 @@ import pytest
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import NewOrder
-from roundsman.testing.stack.template import Document, mapping_of
 from roundsman.testing.rules.reading import allowed_to, of_type, reference, statements
+from roundsman.testing.stack.template import Document, mapping_of
 from workflows.registry import WORKFLOWS
 
 PLACEHOLDER = "<aws.scheduler.scheduled-time>"

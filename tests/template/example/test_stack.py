@@ -13,12 +13,12 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
-from roundsman.testing.stack.resources import StackOnMoto
-from roundsman.testing.stack.template import Document
-from tests.template.example.agents import AGENTS
 from roundsman.testing.rules.interface import OUTPUTS
 from roundsman.testing.rules.reading import ENGINE_TABLES, environment
 from roundsman.testing.rules.tables import INDEXES, KEYS
+from roundsman.testing.stack.resources import StackOnMoto
+from roundsman.testing.stack.template import Document
+from tests.template.example.agents import AGENTS
 
 
 def test_the_environment_that_a_rule_reads_is_the_deployed_one(

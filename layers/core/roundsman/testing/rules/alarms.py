@@ -19,6 +19,7 @@ SUPERVISOR_ALARM = "SupervisorHasNotRunAlarm"
 
 
 def alarms(template: Document) -> dict[str, Document]:
+    """The properties of every alarm, by logical id."""
     return of_type(template, "AWS::CloudWatch::Alarm")
 
 

@@ -29,10 +29,12 @@ class Agent:
 
     @property
     def function(self) -> str:
+        """The logical id of its function."""
         return f"{self.prefix}Function"
 
     @property
     def role(self) -> str:
+        """The logical id of its role."""
         return f"{self.prefix}Role"
 
     @property
@@ -42,6 +44,7 @@ class Agent:
 
     @property
     def reply_queue(self) -> str:
+        """The logical id of its reply queue."""
         return f"{self.prefix}ReplyQueue"
 
 
@@ -97,23 +100,28 @@ def of_type(template: Document, kind: str) -> dict[str, Document]:
 
 
 def parameters(template: Document) -> dict[str, Document]:
+    """The parameters of the template, by name."""
     found = part(template, "Parameters").items()
     return {name: parameter for name, parameter in found if isinstance(parameter, dict)}
 
 
 def functions(template: Document) -> dict[str, Document]:
+    """The properties of every function, by logical id."""
     return of_type(template, "AWS::Lambda::Function")
 
 
 def tables(template: Document) -> dict[str, Document]:
+    """The properties of every table, by logical id."""
     return of_type(template, "AWS::DynamoDB::Table")
 
 
 def queues(template: Document) -> dict[str, Document]:
+    """The properties of every queue, by logical id."""
     return of_type(template, "AWS::SQS::Queue")
 
 
 def roles(template: Document) -> dict[str, Document]:
+    """The properties of every role, by logical id."""
     return of_type(template, "AWS::IAM::Role")
 
 
@@ -145,6 +153,7 @@ def queues_read_by(template: Document, function: str) -> set[str]:
 
 
 def dead_letter_queues(template: Document) -> dict[str, Document]:
+    """The properties of every dead-letter queue, by logical id."""
     return {
         name: properties
         for name, properties in queues(template).items()
