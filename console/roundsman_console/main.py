@@ -9,6 +9,7 @@ from roundsman_console.cli.agents import agents_command
 from roundsman_console.cli.alerts import alerts_command
 from roundsman_console.cli.answer import answer_command
 from roundsman_console.cli.bulk import bulk_app
+from roundsman_console.cli.check import check_command
 from roundsman_console.cli.cost import cost_command
 from roundsman_console.cli.dlq import dlq_app
 from roundsman_console.cli.doctor import doctor_command
@@ -66,6 +67,7 @@ def options(
 
 app.command("init")(init_command)
 app.add_typer(add_app, name="add")
+app.command("check")(check_command)
 app.command("upgrade")(upgrade_command)
 app.command("submit")(submit_command)
 app.command("show")(show_command)

@@ -162,6 +162,11 @@ class Agent:
         """
         return self._binder(step, "probe")
 
+    @property
+    def bound(self) -> frozenset[tuple[str, str]]:
+        """The functions that are bound: the name of the step, and `perform`, `undo` or `probe`."""
+        return frozenset(self._functions)
+
     def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
         """Return a copy of the agent that calls `call` instead of each bound function. For tests.
 

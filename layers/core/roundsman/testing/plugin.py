@@ -9,7 +9,7 @@ pytest loads this module at every start, so the fixtures import slow modules onl
 A project overrides a fixture by defining one of the same name in its conftest.py.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -183,6 +183,20 @@ def roundsman_stack(
         except TemplateProblem as problem:
             pytest.fail(str(problem), pytrace=False)
         yield stack
+
+
+@pytest.fixture
+def roundsman_check(pytestconfig: pytest.Config) -> "Callable[[], list[str]]":
+    """A function that returns what `roundsman check` finds in this project; empty if nothing."""
+    _check_installed()
+    from roundsman.testing.rules import RULES
+    from roundsman.testing.rules.project import read_project
+
+    def check() -> list[str]:
+        application = read_project(pytestconfig.rootpath)
+        return [problem for rule in RULES for problem in rule(application)]
+
+    return check
 
 
 def _check_installed() -> None:

@@ -1,11 +1,11 @@
 """The rules that hold for the template of every application of this engine.
 
 A rule is a function of an `Application` that returns its problems as sentences. No rule knows the
-names of agents, workflows or services: it reads them from the template. The modules import nothing
-from `tests` but each other.
+names of agents, workflows or services: it reads them from the template and the code. `roundsman
+check` and the pytest fixture `roundsman_check` run them all.
 """
 
-from roundsman.testing.rules import alarms, functions, interface, permissions, queues, tables
+from roundsman.testing.rules import alarms, code, functions, interface, permissions, queues, tables
 from roundsman.testing.rules.application import Application, Rule
 
 __all__ = ["RULES", "Application", "Rule"]
@@ -17,4 +17,5 @@ RULES: tuple[Rule, ...] = (
     *tables.RULES,
     *alarms.RULES,
     *interface.RULES,
+    *code.RULES,
 )

@@ -54,13 +54,14 @@ def backlog_alarms(application: Application) -> list[str]:
     """
     template = application.template
     found = watched(template, "AWS/SQS", "ApproximateAgeOfOldestMessage")
+    wanted = at(alarms(template).get("SubmissionBacklogAlarm"), "Threshold")
     return [
         *compare("the alarms on the oldest message", found, work_queues(template)),
         *(
-            f"{name}: Threshold must be the parameter OldestMessageAlarmSeconds"
+            f"{name}: Threshold must be the engine's OldestMessageAlarmSeconds"
             for name, alarm in alarms(template).items()
             if alarm.get("MetricName") == "ApproximateAgeOfOldestMessage"
-            and alarm.get("Threshold") != {"Ref": "OldestMessageAlarmSeconds"}
+            and alarm.get("Threshold") != wanted
         ),
     ]
 

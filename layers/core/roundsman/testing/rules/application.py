@@ -6,7 +6,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
 
-from roundsman import Workflow
+from roundsman import Agent, Workflow
 from roundsman.testing.stack.template import Document, Template, mapping_of, part
 
 ANY_ADDRESS = "https://service.test"
@@ -23,9 +23,16 @@ class Application:
     source: Document
     """The template as written. Here every Fn::FindInMap is still an expression."""
     workflows: tuple[Workflow, ...]
+    agents: Mapping[str, Agent] | None = None
+    """The agents as their code defines them, by name; None if the code was not read."""
 
     @classmethod
-    def read(cls, path: Path, workflows: Iterable[Workflow]) -> "Application":
+    def read(
+        cls,
+        path: Path,
+        workflows: Iterable[Workflow],
+        agents: Iterable[Agent] | None = None,
+    ) -> "Application":
         """Read and translate a SAM template.
 
         Raises TemplateProblem if there is no SAM template at `path`.
@@ -36,7 +43,8 @@ class Application:
             for name, parameter in part(template.document, "Parameters").items()
             if "Default" not in mapping_of(parameter)
         }
-        return cls(template.translate(values), template.document, tuple(workflows))
+        code = None if agents is None else {agent.name: agent for agent in agents}
+        return cls(template.translate(values), template.document, tuple(workflows), code)
 
 
 Rule: TypeAlias = Callable[[Application], list[str]]

@@ -21,6 +21,7 @@ from roundsman.testing.rules.reading import (
     agents,
     at,
     bounds,
+    default_of,
     environment,
     event_sources,
     functions,
@@ -333,17 +334,23 @@ def service_names(application: Application) -> list[str]:
 
 
 def service_addresses(application: Application) -> list[str]:
-    """SERVICE_URL of an agent, if it has one, is a parameter with the agent's name.
-
-    An agent that was copied from another one must not call the other one's service.
-    """
+    """SERVICE_URL of an agent is an address or a parameter, if its block gives one."""
     template = application.template
     return [
-        f"{agent.function}: SERVICE_URL must be the parameter {agent.prefix}Url"
+        f"{agent.function}: ServiceUrl must be an address or a parameter"
         for agent in agents(template)
-        if variables(template, agent.function).get("SERVICE_URL", {"Ref": f"{agent.prefix}Url"})
-        != {"Ref": f"{agent.prefix}Url"}
+        if not _is_address(variables(template, agent.function).get("SERVICE_URL", ""))
     ]
+
+
+def _is_address(value: Json) -> bool:
+    match value:
+        case str():
+            return value == "" or value.startswith(("http://", "https://"))
+        case {"Ref": str()}:
+            return True
+        case _:
+            return False
 
 
 def layers(application: Application) -> list[str]:
@@ -363,7 +370,7 @@ def layers(application: Application) -> list[str]:
 
 
 def log_groups(application: Application) -> list[str]:
-    """Every function writes to a log group of its own, which keeps logs for LogRetentionDays.
+    """Every function writes to a log group of its own, which keeps logs for a time.
 
     A log group that Lambda creates by itself keeps them for ever.
     """
@@ -376,15 +383,15 @@ def log_groups(application: Application) -> list[str]:
     return [
         *compare("the log groups that functions write to", used, groups),
         *(
-            f"{name}: RetentionInDays must be the parameter LogRetentionDays"
+            f"{name}: RetentionInDays must be a number of days"
             for name, group in groups.items()
-            if at(group, "RetentionInDays") != {"Ref": "LogRetentionDays"}
+            if not str(default_of(template, at(group, "RetentionInDays"))).isdecimal()
         ),
     ]
 
 
 def system_logs(application: Application) -> list[str]:
-    """Lambda's own log entries are JSON, with the level SystemLogLevel, which is WARN by default.
+    """Lambda's own log entries are JSON, with the level WARN by default.
 
     Lambda applies a level to JSON entries only. Each invocation would otherwise write a start, an
     end and a report, which cost more than the function's own entries.
@@ -393,10 +400,8 @@ def system_logs(application: Application) -> list[str]:
     for name, function in functions(template).items():
         if at(function, "LoggingConfig", "LogFormat") != "JSON":
             problems.append(f"{name}: LogFormat must be JSON")
-        if at(function, "LoggingConfig", "SystemLogLevel") != {"Ref": "SystemLogLevel"}:
-            problems.append(f"{name}: SystemLogLevel must be the parameter SystemLogLevel")
-    if at(parameters(template).get("SystemLogLevel"), "Default") != "WARN":
-        problems.append("the parameter SystemLogLevel must be WARN by default")
+        if default_of(template, at(function, "LoggingConfig", "SystemLogLevel")) != "WARN":
+            problems.append(f"{name}: SystemLogLevel must be WARN by default")
     return problems
 
 

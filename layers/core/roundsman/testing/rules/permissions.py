@@ -4,9 +4,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from roundsman.testing.rules.application import Application, Rule, compare, compare_rights
+from roundsman.testing.rules.queues import QUEUE_ARN
 from roundsman.testing.rules.reading import (
     ENGINE_FUNCTIONS,
     ENGINE_TABLES,
+    STACK,
     Agent,
     agents,
     allowed_to,
@@ -57,6 +59,13 @@ TABLE_RIGHTS: Mapping[str, Mapping[str, set[str]]] = {
     },
 }
 AGENT_TABLE_RIGHTS: Mapping[str, set[str]] = {"ControlTable": {"GetItem", "PutItem", "UpdateItem"}}
+ALLOWED_PATTERNS = {
+    REPLY_QUEUES_OF_APPLICATIONS,
+    *(
+        f"{QUEUE_ARN}{STACK}_*{kind}"
+        for kind in ("RequestQueue", "ReplyQueue", "ReplyDeadLetterQueue")
+    ),
+}
 ENGINE_SERVICES = {"sqs", "dynamodb", "logs", "sns", "kms"}
 SAME_ACCOUNT: Json = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
 
@@ -64,8 +73,9 @@ SAME_ACCOUNT: Json = {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::Accoun
 def wildcards(application: Application) -> list[str]:
     """No statement that allows has a wildcard in an action or a resource.
 
-    The exceptions are the names of applications' reply queues, and a key's own policy, in which '*'
-    is that key. A policy with NotAction or NotResource allows all but what it names.
+    The exceptions are the names of applications' reply queues, those of the agents' queues, which
+    begin with the stack's name and an underscore that no other stack's name has, and a key's own
+    policy, in which '*' is that key. A policy with NotAction or NotResource allows all but what it names.
     """
     problems = []
     for owner, statement in every_statement(application.template):
@@ -88,7 +98,7 @@ def wildcards(application: Application) -> list[str]:
         problems += [
             f"{sid}: the resource {resource} has a wildcard"
             for resource in found
-            if "*" in resource and resource != REPLY_QUEUES_OF_APPLICATIONS
+            if "*" in resource and resource not in ALLOWED_PATTERNS
         ]
     return problems
 

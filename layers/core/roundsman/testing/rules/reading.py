@@ -258,8 +258,8 @@ def granted(template: Document, role: str, service: str) -> dict[str, set[str]]:
 
 def _named_by(template: Document, resource: str) -> list[str]:
     """The queues of the template that a pattern of names stands for; else the resource itself."""
-    pattern = resource.rpartition(":")[2]
-    if "*" not in pattern.removeprefix(STACK) or not resource.startswith("arn:"):
+    _, account, pattern = resource.partition("${AWS::AccountId}:")
+    if not account or "*" not in pattern:
         return [resource]
     found = [
         name
@@ -307,6 +307,15 @@ def among(key: str, granted_keys: set[str]) -> bool:
     return any(
         key.startswith(each[:-1]) if each.endswith("*") else key == each for each in granted_keys
     )
+
+
+def default_of(template: Document, value: Json) -> Json:
+    """The value itself, or the default of the parameter that it refers to."""
+    match value:
+        case {"Ref": str(name)} if name in parameters(template):
+            return parameters(template)[name].get("Default")
+        case _:
+            return value
 
 
 def bounds(template: Document, value: Json) -> tuple[int, int, int] | None:

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from roundsman.testing.rules.application import Application, Rule, compare
-from roundsman.testing.rules.reading import ENGINE_TABLES, at, mappings_in, parameters, tables
+from roundsman.testing.rules.reading import ENGINE_TABLES, at, default_of, mappings_in, tables
 from roundsman.testing.stack.template import Json
 
 KEYS: Mapping[str, list[tuple[str, str]]] = {
@@ -36,15 +36,11 @@ def table_protection(application: Application) -> list[str]:
     for name, table in tables(template).items():
         if at(table, "SSESpecification") != {"SSEEnabled": True}:
             problems.append(f"{name}: SSESpecification must be SSEEnabled: true")
-        if at(table, "PointInTimeRecoverySpecification") != {
-            "PointInTimeRecoveryEnabled": {"Ref": "PointInTimeRecovery"}
-        }:
-            problems.append(f"{name}: its point-in-time recovery must be PointInTimeRecovery")
-        if at(table, "DeletionProtectionEnabled") != {"Ref": "DeletionProtection"}:
-            problems.append(f"{name}: DeletionProtectionEnabled must be DeletionProtection")
-    for name in ("PointInTimeRecovery", "DeletionProtection"):
-        if at(parameters(template).get(name), "Default") != "true":
-            problems.append(f"the parameter {name} must be true by default")
+        recovery = at(table, "PointInTimeRecoverySpecification", "PointInTimeRecoveryEnabled")
+        if default_of(template, recovery) != "true":
+            problems.append(f"{name}: PointInTimeRecovery must be true by default")
+        if default_of(template, at(table, "DeletionProtectionEnabled")) != "true":
+            problems.append(f"{name}: DeletionProtection must be true by default")
     return problems
 
 

@@ -7,10 +7,12 @@ stacks are put into the template (`roundsman.testing.stack.nested`).
 
 import copy
 import json
+import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
+from unittest.mock import patch
 
 from samtranslator.translator.transform import transform  # type: ignore[import-untyped]
 from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
@@ -187,7 +189,11 @@ def _translated(text: str, values: tuple[tuple[str, str], ...]) -> Document:
         for place in ("CodeUri", "ContentUri"):  # `sam package` sets these to URLs in S3
             if place in properties:
                 properties[place] = f"s3://{CODE_BUCKET}/{CODE_KEY}"
-    translated = mapping_of(transform(template, given, _NoManagedPolicies()))
+    # samtranslator asks boto3 for a region, which neither the user's settings nor AWS need tell.
+    region = os.environ.get("AWS_DEFAULT_REGION") or "us-east-1"
+    with patch.dict(os.environ, {"AWS_DEFAULT_REGION": region}):
+        os.environ.pop("AWS_PROFILE", None)
+        translated = mapping_of(transform(template, given, _NoManagedPolicies()))
     tables = part(translated, "Mappings")
     translated["Resources"] = _look_up(translated["Resources"], tables, given)
     return translated

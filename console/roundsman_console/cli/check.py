@@ -1,0 +1,48 @@
+"""`roundsman check`: compares the workflows and agents of an application with its template."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.local.project import find_project
+
+
+def check_command(
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Check the definitions against the template: blocks, functions, times, rights, queues.
+
+    The exit code is 0 only if there is no problem.
+
+    Example: roundsman check
+    """
+    with sentences():
+        problems = _problems(find_project(Path.cwd()))
+    if as_json:
+        print(json.dumps({"problems": problems}))
+    else:
+        for problem in problems:
+            print(problem)
+        print("No problem." if not problems else f"{len(problems)} problems.")
+    if problems:
+        raise typer.Exit(FAILED)
+
+
+def _problems(project: Path) -> list[str]:
+    try:
+        # The rules need the packages of the extra `testing`.
+        from roundsman.testing.rules import RULES
+        from roundsman.testing.rules.project import read_project
+        from roundsman.testing.stack.template import TemplateProblem
+    except ImportError as error:
+        raise ConsoleError(
+            f"roundsman check needs {error.name}: install roundsman[testing]."
+        ) from error
+    try:
+        application = read_project(project)
+    except TemplateProblem as error:
+        raise ConsoleError(f"{error}.") from error
+    return [problem for rule in RULES for problem in rule(application)]

@@ -1,0 +1,60 @@
+"""Reads an application from its folder: its template, its workflows and its agents."""
+
+import sys
+from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+
+from roundsman import Agent, Workflow
+from roundsman.errors import RoundsmanError
+from roundsman.testing.rules.application import Application
+
+WORKFLOWS = Path("layers") / "workflows"
+AGENTS = Path("functions") / "agents"
+
+
+class ProjectProblem(RoundsmanError):
+    """The code of an application cannot be read. The message is a sentence."""
+
+
+def read_project(folder: Path) -> Application:
+    """Return the application in a folder that `roundsman init` made.
+
+    Its modules are imported. Raises ProjectProblem if one of them cannot be, and TemplateProblem if
+    the template cannot be read.
+    """
+    layer = str(folder / WORKFLOWS)
+    if layer not in sys.path:
+        sys.path.insert(0, layer)
+    workflows = _workflows()
+    agents = [_agent(path) for path in sorted((folder / AGENTS).glob("*/app.py"))]
+    return Application.read(folder / "template.yaml", workflows, agents)
+
+
+def _workflows() -> list[Workflow]:
+    try:
+        found = import_module("workflows.registry").WORKFLOWS
+    except Exception as error:  # the module is the application's: anything may fail
+        raise ProjectProblem(
+            f"layers/workflows/workflows/registry.py: {type(error).__name__}: {error}."
+        ) from error
+    if not isinstance(found, dict) or not all(isinstance(w, Workflow) for w in found.values()):
+        raise ProjectProblem("WORKFLOWS in registry.py must be a dict of workflows, by name.")
+    return list(found.values())
+
+
+def _agent(path: Path) -> Agent:
+    name = path.parent.name
+    where = f"functions/agents/{name}/app.py"
+    spec = spec_from_file_location(f"roundsman_check.{name}", path)
+    if spec is None or spec.loader is None:
+        raise ProjectProblem(f"{where} cannot be imported.")
+    module = module_from_spec(spec)
+    try:
+        spec.loader.exec_module(module)
+    except Exception as error:  # the module is the application's: anything may fail
+        raise ProjectProblem(f"{where}: {type(error).__name__}: {error}.") from error
+    agents = [value for value in vars(module).values() if isinstance(value, Agent)]
+    if len(agents) != 1:
+        raise ProjectProblem(f"{where} must define one Agent; it defines {len(agents)}.")
+    return agents[0]
