@@ -75,7 +75,8 @@ def wildcards(application: Application) -> list[str]:
 
     The exceptions are the names of applications' reply queues, those of the agents' queues, which
     begin with the stack's name and an underscore that no other stack's name has, and a key's own
-    policy, in which '*' is that key. A policy with NotAction or NotResource allows all but what it names.
+    policy, in which '*' is that key. A policy with NotAction or NotResource allows all but what it
+    names.
     """
     problems = []
     for owner, statement in every_statement(application.template):
