@@ -1,0 +1,237 @@
+"""`roundsman init`, `add` and `upgrade`: the files that they write, and what they refuse."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from roundsman_console.main import app
+from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
+from roundsman_console.project.create import create
+from roundsman_console.project.upgrade import RECORD, record_of
+
+TEMPLATE = Path("template.yaml")
+STACKS = Path(__file__).parents[2] / "stacks"
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def types(*arguments: str, **more: str) -> Result:
+    return CliRunner().invoke(app, [*arguments], **more)  # type: ignore[arg-type]
+
+
+def texts(folder: Path) -> dict[Path, str]:
+    found = (path for path in folder.rglob("*") if path.is_file())
+    return {path.relative_to(folder): path.read_text(encoding="utf-8") for path in found}
+
+
+@pytest.fixture
+def shop(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    made = types("init", "shop", "--agent", "stock", "--agent", "payment")
+    assert made.exit_code == 0, made.output
+    monkeypatch.chdir(folder / "shop")
+    return folder / "shop"
+
+
+# init
+
+
+def test_an_application_has_its_agents_and_its_workflow(shop: Path) -> None:
+    template = (shop / TEMPLATE).read_text()
+    assert template.count("Location: stacks/agent.yaml") == 2
+    assert "  StockAgent: {Value: !GetAtt Stock.Outputs.Summary}" in template
+    workflow = (shop / "layers/workflows/workflows/shop.py").read_text()
+    assert "steps=(shop_stock, shop_payment)" in workflow
+    assert "shop.name: shop," in (shop / "layers/workflows/workflows/registry.py").read_text()
+    code = (shop / "functions/agents/stock/app.py").read_text()
+    assert "@stock.compensates(shop_stock)" in code
+    assert (
+        "compensates" not in (shop / "functions/agents/payment/app.py").read_text().split('"""')[2]
+    )
+
+
+def test_no_placeholder_is_left(shop: Path) -> None:
+    assert not [path for path, text in texts(shop).items() if re.search(r"\{\{\w+\}\}", text)]
+
+
+def test_the_stacks_are_those_of_the_release(shop: Path) -> None:
+    for name in ("engine.yaml", "agent.yaml"):
+        assert (shop / "stacks" / name).read_text() == (STACKS / name).read_text()
+
+
+def test_without_options_there_are_two_agents_and_a_workflow_of_the_name(folder: Path) -> None:
+    assert types("init", "my-shop").exit_code == 0
+    assert (folder / "my-shop/functions/agents/booking/app.py").exists()
+    assert (folder / "my-shop/layers/workflows/workflows/my_shop.py").exists()
+
+
+def test_the_files_are_listed_for_scripts(folder: Path) -> None:
+    document = json.loads(types("init", "shop", "--json").stdout)
+    assert document["folder"] == str(folder / "shop")
+    assert set(document["files"]) == {str(path) for path in texts(folder / "shop")}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("1shop",), "'1shop' cannot be the name of an application"),
+        (("x" * 33,), "cannot be the name of an application"),
+        (("shop", "--agent", "Stock"), "'Stock' cannot be the name of an agent"),
+        (("shop", "--agent", "engine"), "An agent cannot be named engine"),
+        (("shop", "--agent", "class"), "it is a word of Python"),
+        (("shop", "--agent", "a" * 28), "is too long"),
+        (("shop", "--workflow", "registry"), "A workflow cannot be named registry"),
+        (("shop", "--workflow", "a-b"), "'a-b' cannot be the name of a workflow"),
+    ],
+)
+def test_a_name_that_cannot_be_is_refused_and_nothing_is_written(
+    folder: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    refused = types("init", *arguments)
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.stderr.split())
+    assert not list(folder.iterdir())
+
+
+def test_a_folder_that_is_not_empty_is_left_as_it_is(folder: Path) -> None:
+    (folder / "shop").mkdir()
+    (folder / "shop/mine.txt").write_text("mine")
+    refused = types("init", "shop")
+    assert refused.exit_code == 1
+    assert "exists and is not an empty folder" in refused.stderr
+    assert texts(folder) == {Path("shop/mine.txt"): "mine"}
+
+
+def test_the_wheel_that_was_installed_is_kept_in_the_application(folder: Path) -> None:
+    wheel = folder / "roundsman-0.1.0-py3-none-any.whl"
+    wheel.write_bytes(b"\x00wheel")
+    create(folder / "shop", version="0.1.0", wheel=wheel)
+    assert (folder / "shop/vendor" / wheel.name).read_bytes() == b"\x00wheel"
+    assert "--find-links vendor\n" in (folder / "shop/requirements.txt").read_text()
+
+
+# add
+
+
+def test_an_agent_is_added_once_and_comments_are_kept(shop: Path) -> None:
+    before = (shop / TEMPLATE).read_text().replace("Outputs:\n", "# my comment\nOutputs:\n", 1)
+    (shop / TEMPLATE).write_text(before)
+    assert types("add", "agent", "gift_wrap").exit_code == 0
+    after = (shop / TEMPLATE).read_text()
+    assert "# my comment" in after
+    assert "        Name: GiftWrap\n" in after
+    added = [line for line in after.splitlines() if line not in before.splitlines()]
+    assert len(added) <= 12
+    said = types("add", "agent", "gift_wrap")
+    assert said.exit_code == 0
+    assert "is there already" in said.stdout
+    assert (shop / TEMPLATE).read_text() == after
+
+
+def test_a_workflow_is_added_once_with_a_step_for_each_agent(shop: Path) -> None:
+    assert types("add", "workflow", "returns", "--agent", "payment").exit_code == 0
+    written = texts(shop)
+    assert 'agent="payment"' in written[Path("layers/workflows/workflows/returns.py")]
+    assert "@payment.performs(returns_payment)" in written[Path("functions/agents/payment/app.py")]
+    assert "returns_" not in written[Path("functions/agents/stock/app.py")]
+    assert "is there already" in types("add", "workflow", "returns").stdout
+    assert texts(shop) == written
+
+
+@pytest.mark.parametrize("marker", [BLOCKS_END, OUTPUTS_END])
+def test_a_template_without_the_line_is_left_as_it_is(shop: Path, marker: str) -> None:
+    text = (shop / TEMPLATE).read_text().replace(marker, "")
+    (shop / TEMPLATE).write_text(text)
+    before = texts(shop)
+    refused = types("add", "agent", "mail")
+    assert refused.exit_code == 1
+    assert marker.strip() in refused.stderr
+    assert texts(shop) == before
+
+
+def test_a_workflow_of_an_agent_that_is_not_there_is_refused(shop: Path) -> None:
+    before = texts(shop)
+    refused = types("add", "workflow", "returns", "--agent", "mail")
+    assert refused.exit_code == 2
+    assert "There is no agent mail; the agents are payment, stock" in refused.stderr
+    assert texts(shop) == before
+
+
+def test_an_agents_code_without_its_last_line_is_left_as_it_is(shop: Path) -> None:
+    path = shop / "functions/agents/stock/app.py"
+    path.write_text(path.read_text().replace("handler = stock.lambda_handler", "h = 1"))
+    before = texts(shop)
+    refused = types("add", "workflow", "returns")
+    assert refused.exit_code == 1
+    assert "handler = stock.lambda_handler" in refused.stderr
+    assert texts(shop) == before
+
+
+def test_outside_of_an_application_nothing_is_added(folder: Path) -> None:
+    refused = types("add", "agent", "mail")
+    assert refused.exit_code == 1
+    assert "There is no template.yaml" in refused.stderr
+
+
+# upgrade
+
+
+def as_of_before(shop: Path) -> None:
+    """Make the vendored files those of an imaginary release before this one."""
+    old = {Path("stacks") / name: f"# {name}\n" for name in ("agent.yaml", "engine.yaml")}
+    for path, text in old.items():
+        (shop / path).write_text(text)
+    (shop / RECORD).write_text(record_of("0.1.0", old))
+
+
+def test_an_application_of_this_release_needs_no_upgrade(shop: Path) -> None:
+    before = texts(shop)
+    assert "already" in types("upgrade").stdout
+    assert texts(shop) == before
+
+
+def test_an_upgrade_shows_the_difference_and_writes_it_if_told(shop: Path) -> None:
+    as_of_before(shop)
+    before = texts(shop)
+    refused = types("upgrade", input="n\n")
+    assert refused.exit_code == 1
+    assert "-# engine.yaml" in refused.stdout
+    assert "+AWSTemplateFormatVersion: '2010-09-09'" in refused.stdout
+    assert texts(shop) == before
+    assert types("upgrade", "--yes").exit_code == 0
+    assert (shop / "stacks/engine.yaml").read_text() == (STACKS / "engine.yaml").read_text()
+    assert "already" in types("upgrade").stdout
+
+
+def test_a_vendored_file_that_was_edited_stops_the_upgrade(shop: Path) -> None:
+    as_of_before(shop)
+    (shop / "stacks/agent.yaml").write_text("# mine\n")
+    before = texts(shop)
+    refused = types("upgrade", "--yes")
+    assert refused.exit_code == 1
+    assert "stacks/agent.yaml was edited" in refused.stderr
+    assert texts(shop) == before
+
+
+@pytest.mark.parametrize(
+    ("version", "said"),
+    [
+        ("0.0.9", "can be reached from 0.1.0 or later, and this application has 0.0.9"),
+        ("9.0.0", "The application has release 9.0.0, which is newer"),
+    ],
+)
+def test_an_upgrade_across_too_many_releases_is_refused(
+    shop: Path, version: str, said: str
+) -> None:
+    as_of_before(shop)
+    record = json.loads((shop / RECORD).read_text()) | {"version": version}
+    (shop / RECORD).write_text(json.dumps(record))
+    refused = types("upgrade", "--yes")
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
