@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import typer
+from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
-from roundsman.testing.stack.template import Document, Json, Template, mapping_of, part
+from roundsman.testing.stack.template import Document, Json, mapping_of, part
 from roundsman_console.main import app
 from tools import field_pages, state_diagram
 
@@ -145,25 +146,40 @@ def _cell(text: str) -> str:
 # --- the template ------------------------------------------------------------------------------
 
 
+TEMPLATES = (
+    ("The application", "template.yaml", "a parameter of the stack"),
+    ("The engine", "stacks/engine.yaml", "a parameter of the block `Engine`"),
+    ("An agent", "stacks/agent.yaml", "a parameter of the agent's block"),
+)
+
+
 def parameters() -> str:
-    """Return the block with the template's parameters by group: default, values and meaning."""
-    document = Template.read(TEMPLATE).document
-    found: list[str] = []
-    for group in _groups(document):
-        found += [f"### {mapping_of(group['Label'])['default']}", ""]
-        found += ["| parameter | default | values | meaning |", "| --- | --- | --- | --- |"]
-        for name in _list(group["Parameters"]):
-            one = mapping_of(part(document, "Parameters")[str(name)])
-            default = str(one.get("Default", "*asked*")) or "*none*"
-            meaning = _cell(str(one["Description"]))
-            found.append(f"| `{name}` | {default} | {_values(one)} | {meaning} |")
-        found.append("")
-    return "\n".join(found).rstrip()
+    """Return the block with the parameters of each template: default, values and meaning."""
+    lines: list[str] = []
+    for title, file, where in TEMPLATES:
+        lines += [
+            f"### {title}",
+            "",
+            f"`{file}`; each is {where}.",
+            "",
+            "| parameter | default | values | meaning |",
+            "| --- | --- | --- | --- |",
+        ]
+        for name, one in part(_document(file), "Parameters").items():
+            parameter = mapping_of(one)
+            default = "*asked*" if "Default" not in parameter else _default(parameter["Default"])
+            values, meaning = _values(parameter), _cell(str(parameter["Description"]))
+            lines.append(f"| `{name}` | {default} | {values} | {meaning} |")
+        lines.append("")
+    return "\n".join(lines).rstrip()
 
 
-def _groups(document: Document) -> list[Document]:
-    interface = mapping_of(part(document, "Metadata")["AWS::CloudFormation::Interface"])
-    return [mapping_of(group) for group in _list(interface["ParameterGroups"])]
+def _document(file: str) -> Document:
+    return mapping_of(yaml_parse((ROOT / file).read_text(encoding="utf-8")))
+
+
+def _default(value: Json) -> str:
+    return _cell(str(value)) if value != "" else "*none*"
 
 
 def _list(value: Json) -> list[Json]:
@@ -184,8 +200,15 @@ def _values(parameter: Document) -> str:
 def outputs() -> str:
     """Return the block with the outputs of the stack."""
     rows = ["| output | meaning |", "| --- | --- |"]
-    for name, one in part(Template.read(TEMPLATE).document, "Outputs").items():
-        rows.append(f"| `{name}` | {_cell(str(mapping_of(one)['Description']))} |")
+    told = part(_document("stacks/engine.yaml"), "Outputs")
+    for name in part(_document("template.yaml"), "Outputs"):
+        if name in told:
+            meaning = _cell(str(mapping_of(told[name])["Description"]))
+        elif name == "EngineSettings":
+            meaning = "The settings that operators' tools need to know"
+        else:
+            meaning = "The agent's name, function, queues and memory, for operators' tools"
+        rows.append(f"| `{name}` | {meaning} |")
     return "\n".join(rows)
 
 
