@@ -9,18 +9,19 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from roundsman import Step
+from roundsman import Agent, Step
 from roundsman.testing.rules import (
     Application,
     Rule,
     alarms,
+    code,
     functions,
     interface,
     permissions,
     queues,
     tables,
 )
-from roundsman.testing.rules.reading import REQUEST_QUEUES, allowed_to, items
+from roundsman.testing.rules.reading import allowed_to, items
 from roundsman.testing.stack.template import Document, Json
 from tests.support.other_application import present, thank
 
@@ -175,6 +176,15 @@ def with_step(step: Step) -> Change:
     return change
 
 
+def with_code(*names: str) -> Change:
+    """Give the application the code of these agents, which bind no step."""
+
+    def change(application: Application) -> Application:
+        return replace(application, agents={name: Agent(name) for name in names})
+
+    return change
+
+
 def ref(name: str) -> Document:
     return {"Ref": name}
 
@@ -195,8 +205,6 @@ def variable(function: str, name: str) -> str:
 
 KEYS = "ForAllValues:StringEquals"
 CONTROL = arn("ControlTable")
-REQUESTS = variable("SchedulerFunction", f"{REQUEST_QUEUES}/Fn::Sub")
-INTERFACE = "Metadata/AWS::CloudFormation::Interface/ParameterGroups/0"
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 LONG_NAME = "GiftWrapAndRibbonUrgentQueue"
 WITHOUT_TLS: Document = {
@@ -428,7 +436,7 @@ OF_FUNCTIONS = (
             "a limit that is passed on as text",
             put(
                 of("BillingFunctionRequests", "ScalingConfig", "MaximumConcurrency"),
-                ref("BillingConcurrency"),
+                "10",
             ),
             "BillingRequestQueue",
         ),
@@ -436,16 +444,6 @@ OF_FUNCTIONS = (
             "a limit below that of Lambda",
             put(of("BillingFunctionRequests", "ScalingConfig", "MaximumConcurrency"), 1),
             "BillingRequestQueue",
-        ),
-        (
-            "a row with a text",
-            put_in_source("Mappings/Instances/20/Most", "20"),
-            "Instances: 20",
-        ),
-        (
-            "a wrong row for one value",
-            put_in_source("Mappings/Instances/20/Most", 2),
-            "Instances: 20",
         ),
     ),
     *_mutations(
@@ -465,13 +463,13 @@ OF_FUNCTIONS = (
         functions.visibility,
         (
             "a message that can come back too early",
-            put("Parameters/GiftWrapVisibilitySeconds/MinValue", 800),
-            "GiftWrapRequestQueue: its VisibilityTimeout can be 800 s",
+            put(of("GiftWrapRequestQueue", "VisibilityTimeout"), 30),
+            "GiftWrapRequestQueue: its VisibilityTimeout can be 30 s",
         ),
         (
             "a message that can come back at the timeout",
-            put("Parameters/GiftWrapVisibilitySeconds/MinValue", 840),
-            "GiftWrapRequestQueue: its VisibilityTimeout can be 840 s",
+            put(of("GiftWrapRequestQueue", "VisibilityTimeout"), 40),
+            "GiftWrapRequestQueue: its VisibilityTimeout can be 40 s",
         ),
         (
             "a function with the default timeout of Lambda",
@@ -480,8 +478,8 @@ OF_FUNCTIONS = (
         ),
         (
             "less than six times the timeout by default",
-            put("Parameters/GiftWrapVisibilitySeconds/Default", 1000),
-            "GiftWrapRequestQueue: its VisibilityTimeout is 1000 s",
+            put(of("GiftWrapRequestQueue", "VisibilityTimeout"), 200),
+            "GiftWrapRequestQueue: its VisibilityTimeout is 200 s",
         ),
         (
             "a queue with the default of SQS",
@@ -493,7 +491,7 @@ OF_FUNCTIONS = (
         functions.scheduler_times,
         (
             "a scheduler that runs for long",
-            put("Parameters/SchedulerTimeoutSeconds/Default", 15),
+            put(of("SchedulerFunction", "Timeout"), 15),
             "SchedulerFunction",
         ),
         (
@@ -503,7 +501,7 @@ OF_FUNCTIONS = (
         ),
         (
             "a command that stays hidden for long",
-            put("Parameters/SchedulerVisibilitySeconds/Default", 90),
+            put(of("SchedulerQueue", "VisibilityTimeout"), 90),
             "SchedulerQueue",
         ),
     ),
@@ -511,7 +509,7 @@ OF_FUNCTIONS = (
         functions.agent_times,
         (
             "a timeout within the time of a compensation",
-            put("Parameters/BillingTimeoutSeconds/MinValue", 300),
+            put(of("BillingFunction", "Timeout"), 300),
             "BillingFunction",
         ),
         (
@@ -558,21 +556,23 @@ OF_FUNCTIONS = (
     *_mutations(
         functions.requests,
         (
-            "requests to another agent's queue",
-            write(REQUESTS, "${GiftWrapRequestQueue}", "${BillingRequestQueue}"),
-            "gift_wrap, normal: GiftWrapRequestQueue is missing",
+            "a queue with the name of another agent's",
+            put(
+                of("GiftWrapRequestQueue", "QueueName"),
+                {"Fn::Sub": "${AWS::StackName}_BillingRequestQueue"},
+            ),
+            "GiftWrapRequestQueue: QueueName must be ${AWS::StackName}_GiftWrapRequestQueue",
         ),
         (
-            "urgent requests to the normal queue",
-            write(REQUESTS, "${GiftWrapUrgentRequestQueue}", "${GiftWrapRequestQueue}"),
-            "gift_wrap, urgent: GiftWrapUrgentRequestQueue is missing",
+            "a queue without a name",
+            drop(of("GiftWrapReplyQueue", "QueueName")),
+            "GiftWrapReplyQueue: QueueName",
         ),
         (
             "an agent under another name",
-            write(REQUESTS, '"gift_wrap"', '"wrapping"'),
-            "wrapping, normal",
+            put(variable("GiftWrapFunction", "POWERTOOLS_SERVICE_NAME"), "wrapping"),
+            "GiftWrapFunction: its agent must be named Wrapping",
         ),
-        ("no JSON", write(REQUESTS, "}", ""), "letters, normal"),
     ),
     *_mutations(
         functions.replies,
@@ -636,9 +636,9 @@ OF_FUNCTIONS = (
     *_mutations(
         functions.service_addresses,
         (
-            "the address of another agent's service",
-            put(variable("GiftWrapFunction", "SERVICE_URL"), ref("BillingUrl")),
-            "GiftWrapUrl",
+            "an address without http",
+            put(variable("GiftWrapFunction", "SERVICE_URL"), "wrap.example.com"),
+            "GiftWrapFunction: ServiceUrl must be an address",
         ),
     ),
     *_mutations(
@@ -689,8 +689,8 @@ OF_FUNCTIONS = (
         ),
         (
             "every start by default",
-            put("Parameters/SystemLogLevel/Default", "INFO"),
-            "the parameter SystemLogLevel",
+            put(of("SchedulerFunction", "LoggingConfig", "SystemLogLevel"), "INFO"),
+            "SchedulerFunction: SystemLogLevel",
         ),
     ),
     *_mutations(
@@ -1127,22 +1127,17 @@ OF_TABLES = (
         (
             "a table that cannot be restored",
             drop(of("OrdersTable", "PointInTimeRecoverySpecification")),
-            "OrdersTable: its point-in-time recovery",
+            "OrdersTable: PointInTimeRecovery",
         ),
         (
             "a table that can be deleted",
             put(of("OrdersTable", "DeletionProtectionEnabled"), False),
-            "OrdersTable: DeletionProtectionEnabled",
+            "OrdersTable: DeletionProtection",
         ),
         (
             "tables that can be deleted by default",
             put("Parameters/DeletionProtection/Default", "false"),
-            "the parameter DeletionProtection",
-        ),
-        (
-            "tables that cannot be restored by default",
-            put("Parameters/PointInTimeRecovery/Default", "false"),
-            "the parameter PointInTimeRecovery",
+            "TasksTable: DeletionProtection",
         ),
     ),
     *_mutations(
@@ -1344,128 +1339,49 @@ OF_ALARMS = (
 
 OF_THE_INTERFACE = (
     *_mutations(
-        interface.parameter_bounds,
-        (
-            "a number without a limit",
-            drop("Parameters/GiftWrapTimeoutSeconds/MaxValue"),
-            "GiftWrapTimeoutSeconds needs AllowedValues",
-        ),
-        (
-            "no description",
-            drop("Parameters/GiftWrapTimeoutSeconds/Description"),
-            "GiftWrapTimeoutSeconds needs a Description",
-        ),
-        (
-            "no sentence for a wrong value",
-            drop("Parameters/GiftWrapTimeoutSeconds/ConstraintDescription"),
-            "GiftWrapTimeoutSeconds: ConstraintDescription",
-        ),
-    ),
-    *_mutations(
-        interface.defaults,
-        (
-            "a default below its bounds",
-            put("Parameters/GiftWrapTimeoutSeconds/Default", 1),
-            "GiftWrapTimeoutSeconds",
-        ),
-        (
-            "a default that is not listed",
-            put("Parameters/GiftWrapConcurrency/Default", 11),
-            "GiftWrapConcurrency",
-        ),
-        (
-            "a default that its pattern refuses",
-            put("Parameters/GiftWrapCallsPerSecond/Default", "many"),
-            "GiftWrapCallsPerSecond",
-        ),
-    ),
-    *_mutations(
-        interface.required_parameters,
-        (
-            "a default address of a service",
-            put("Parameters/GiftWrapUrl/Default", "https://wrap.example.com"),
-            "GiftWrapUrl is missing",
-        ),
-        (
-            "a size that every deployment is asked for",
-            drop("Parameters/GiftWrapConcurrency/Default"),
-            "GiftWrapConcurrency must not be there",
-        ),
-    ),
-    *_mutations(
-        interface.address_patterns,
-        (
-            "an address with a slash at its end",
-            put("Parameters/GiftWrapUrl/AllowedPattern", r"https?://[^\s?#]+"),
-            "GiftWrapUrl: AllowedPattern must not accept 'https://example.com/'",
-        ),
-        (
-            "no address without TLS",
-            put("Parameters/GiftWrapUrl/AllowedPattern", r"https://[^\s?#]+[^/\s?#]"),
-            "GiftWrapUrl: AllowedPattern must accept http://127.0.0.1:8080",
-        ),
-    ),
-    *_mutations(
-        interface.parameter_groups,
-        (
-            "a parameter in no group",
-            remove(f"{INTERFACE}/Parameters", "GiftWrapUrl"),
-            "GiftWrapUrl is missing",
-        ),
-    ),
-    *_mutations(
-        interface.lookups,
-        (
-            "an allowed value without a row",
-            put_in_source("Parameters/GiftWrapConcurrency/AllowedValues", [2, 11]),
-            "the rows of Instances must be the AllowedValues of GiftWrapConcurrency",
-        ),
-        (
-            "a row of no allowed value",
-            put_in_source("Mappings/SupervisorRounds/7", {"Rate": "rate(1 minute)", "Seconds": 60}),
-            "the rows of SupervisorRounds",
-        ),
-    ),
-    *_mutations(
-        interface.alert_email,
-        (
-            "a subscription without an address",
-            drop("Resources/AlertEmailSubscription/Condition"),
-            "HasAlertEmail",
-        ),
-        ("a default address", put("Parameters/AlertEmail/Default", "a@b.example"), "AlertEmail"),
-        (
-            "another protocol",
-            put(of("AlertEmailSubscription", "Protocol"), "https"),
-            "Protocol",
-        ),
-    ),
-    *_mutations(
         interface.outputs,
-        (
-            "no output for an agent's queue",
-            drop("Outputs/GiftWrapReplyQueueUrl"),
-            "the output GiftWrapReplyQueueUrl",
-        ),
-        (
-            "no output for an agent's urgent queue",
-            drop("Outputs/GiftWrapUrgentRequestQueueUrl"),
-            "the output GiftWrapUrgentRequestQueueUrl",
-        ),
         (
             "no prefix of reply queues",
             drop("Outputs/ReplyQueuePrefix"),
             "the output ReplyQueuePrefix must be ${AWS::StackName}-reply-",
         ),
         (
-            "an output that names another agent's function",
-            put("Outputs/GiftWrapFunctionName/Value", ref("BillingFunction")),
-            "the output GiftWrapFunctionName must be GiftWrapFunction",
-        ),
-        (
             "an output that names another table",
             put("Outputs/OrdersTableName/Value", ref("TasksTable")),
             "the output OrdersTableName must be OrdersTable",
+        ),
+    ),
+    *_mutations(
+        interface.agent_outputs,
+        ("no output of an agent", drop("Outputs/GiftWrapAgent"), "the output GiftWrapAgent"),
+        (
+            "the output of another agent",
+            put("Outputs/GiftWrapAgent/Value", {"Fn::Join": [",", ["gift_wrap", ref("Other")]]}),
+            "the output GiftWrapAgent must be the Summary of the block GiftWrap",
+        ),
+    ),
+    *_mutations(
+        interface.engine_settings,
+        ("no settings", drop("Outputs/EngineSettings"), "the output EngineSettings"),
+    ),
+)
+
+OF_CODE = (
+    *_mutations(
+        code.known_agents,
+        ("no code of an agent", with_code(), "present: there is no code of the agent warehouse"),
+    ),
+    *_mutations(
+        code.bound_steps,
+        (
+            "an agent without a function",
+            with_code("warehouse"),
+            "present: the agent warehouse has no function for perform of fetch",
+        ),
+        (
+            "an agent without a function that undoes",
+            with_code("warehouse"),
+            "present: the agent warehouse has no function for undo of fetch",
         ),
     ),
 )
@@ -1477,15 +1393,14 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_TABLES,
     *OF_ALARMS,
     *OF_THE_INTERFACE,
+    *OF_CODE,
 )
 BY_LABEL: Mapping[str, Mutation] = {f"{m.rule.__name__}: {m.fault}": m for m in MUTATIONS}
 
 
 def without_service(application: Application) -> Application:
     """An agent that calls no address, for example because its service is one of AWS."""
-    for path in (variable("LettersFunction", "SERVICE_URL"), "Parameters/LettersUrl"):
-        application = drop(path)(application)
-    return remove(f"{INTERFACE}/Parameters", "LettersUrl")(application)
+    return put(variable("LettersFunction", "SERVICE_URL"), "")(application)
 
 
 def table_of_an_agent(application: Application) -> Application:

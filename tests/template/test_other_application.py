@@ -1,6 +1,5 @@
 """The rules know no application: another one keeps them, and each rule finds its faults there."""
 
-import ast
 import inspect
 import re
 from copy import deepcopy
@@ -10,11 +9,13 @@ from types import ModuleType
 
 import pytest
 
+from roundsman.testing import rules
 from roundsman.testing.rules import (
     RULES,
     Application,
     Rule,
     alarms,
+    code,
     functions,
     interface,
     permissions,
@@ -27,9 +28,9 @@ from tests.support.other_application import other_application
 from tests.support.template_mutations import ADDITIONS, BY_LABEL, MUTATIONS, Mutation, changed
 from workflows.registry import WORKFLOWS
 
-RULES_FOLDER = Path(__file__).parent / "rules"
-MODULES = [path for path in sorted(RULES_FOLDER.glob("*.py")) if path.stem != "test_rules"]
-MODULES_OF_RULES = (alarms, functions, interface, permissions, queues, tables)
+RULES_FOLDER = Path(rules.__file__).parent
+MODULES = sorted(RULES_FOLDER.glob("*.py"))
+MODULES_OF_RULES = (alarms, code, functions, interface, permissions, queues, tables)
 
 
 @pytest.fixture(scope="module")
@@ -124,21 +125,6 @@ def test_every_rule_of_a_module_is_listed_and_says_what_it_holds(module: ModuleT
     assert found == set(module.RULES)
     assert found <= set(RULES)
     assert all(inspect.getdoc(function) for function in found)
-
-
-@pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
-def test_the_rules_import_nothing_of_the_tests_but_each_other(path: Path) -> None:
-    tree = ast.parse(path.read_text(encoding="utf-8"))
-    imported = {
-        node.module or "" for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)
-    } | {
-        alias.name
-        for node in ast.walk(tree)
-        if isinstance(node, ast.Import)
-        for alias in node.names
-    }
-    of_tests = {name for name in imported if name.partition(".")[0] in {"tests", "workflows"}}
-    assert all(re.match(r"tests\.template\.rules(\.|$)", name) for name in of_tests)
 
 
 @pytest.mark.parametrize("path", MODULES, ids=lambda path: path.stem)
