@@ -166,6 +166,10 @@ format: $(INSTALLED) ## Format the code and fix what the linter can
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
 
+.PHONY: dist
+dist: $(INSTALLED) ## Build the wheel into dist/: the engine, the test kit, the command line, the stacks; no example
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --no-build-isolation --wheel-dir dist .
+
 .PHONY: demo
 demo: $(INSTALLED) ## Send the orders in events/ through a local stack (ARGS=--json for scripts)
 	@$(BIN)/python -m tools.demo $(ARGS)
