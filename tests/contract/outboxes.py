@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import boto3
 
 from roundsman.aws.clients import CONFIG
+from roundsman.aws.queue_urls import request_queue_url
 from roundsman.aws.sqs.outbox import AwsOutbox
 from roundsman.ports import Outbox
 from roundsman.testing.recording import (
@@ -95,14 +96,19 @@ class RecordingPost(Post):
         return [rejection_body(sent.queue, sent.body, sent.problems) for sent in found]
 
 
+def request_queue(agent: str, priority: str) -> str:
+    """The name of an agent's request queue in the stack `shop`."""
+    return request_queue_url("shop-SchedulerQueue", agent, priority)
+
+
 @dataclass
 class MotoPost(Post):
     sqs: "SQSClient"
     sns: "SNSClient"
 
     def __post_init__(self) -> None:
-        names = ["SchedulerQueue", "RejectedQueue", "shop-reply-web", "Alerts"]
-        names += [f"{agent}-{priority}" for agent in AGENTS for priority in PRIORITIES]
+        names = ["shop-SchedulerQueue", "RejectedQueue", "shop-reply-web", "Alerts"]
+        names += [request_queue(agent, priority) for agent in AGENTS for priority in PRIORITIES]
         self.urls = {name: self.sqs.create_queue(QueueName=name)["QueueUrl"] for name in names}
         self.topic = self.sns.create_topic(Name="AlertTopic")["TopicArn"]
         arn = self.sqs.get_queue_attributes(
@@ -114,9 +120,8 @@ class MotoPost(Post):
         self.outbox = AwsOutbox(
             self.sqs,
             lambda: self.sns,
-            scheduler_queue=self.urls["SchedulerQueue"],
+            scheduler_queue=self.urls["shop-SchedulerQueue"],
             reply_prefix="shop-reply-",
-            request_queues={a: {p: self.urls[f"{a}-{p}"] for p in PRIORITIES} for a in AGENTS},
             rejected_queue=self.urls["RejectedQueue"],
             alert_topic=self.topic,
         )
@@ -131,11 +136,11 @@ class MotoPost(Post):
         return found
 
     def requests(self, agent: str, priority: str) -> list[str]:
-        return self.bodies(f"{agent}-{priority}")
+        return self.bodies(request_queue(agent, priority))
 
     def groups(self, agent: str, priority: str) -> list[str | None]:
         received = self.sqs.receive_message(
-            QueueUrl=self.urls[f"{agent}-{priority}"],
+            QueueUrl=self.urls[request_queue(agent, priority)],
             MaxNumberOfMessages=10,
             MessageSystemAttributeNames=["MessageGroupId"],
         )
@@ -145,7 +150,7 @@ class MotoPost(Post):
         ]
 
     def commands(self) -> list[tuple[str, str]]:
-        found = [json.loads(body) for body in self.bodies("SchedulerQueue")]
+        found = [json.loads(body) for body in self.bodies("shop-SchedulerQueue")]
         return [(command["kind"], command["taskId"]) for command in found]
 
     def statuses(self) -> list[str]:

@@ -187,12 +187,12 @@ def test_inspects_go_ten_a_request_each_with_its_own_delay(moto: MotoPost) -> No
     "url",
     [
         "https://sqs.us-east-1.amazonaws.com/999999999999/shop-reply-web",
-        "https://sqs.us-east-1.amazonaws.com/123456789012/SchedulerQueue",
+        "https://sqs.us-east-1.amazonaws.com/123456789012/shop-SchedulerQueue",
     ],
 )
 def test_nothing_is_sent_to_a_queue_that_is_no_reply_queue(moto: MotoPost, url: str) -> None:
     assert moto.outbox.send_status(url, '{"status":"completed"}') is False
-    assert moto.bodies("SchedulerQueue") == []
+    assert moto.bodies("shop-SchedulerQueue") == []
 
 
 @pytest.mark.parametrize(
@@ -243,7 +243,7 @@ def test_a_batch_accepted_in_part_is_not_a_batch_that_was_sent(
         stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
         for code in codes.values():
             stub.add_client_error("send_message", code, http_status_code=400)
-        with pytest.raises(raised, match="message to mail-normal"):
+        with pytest.raises(raised, match="message to shop_MailRequestQueue"):
             moto.outbox.send_requests(requests)
 
 
@@ -253,7 +253,7 @@ def test_what_a_batch_did_not_take_is_sent_once_more_by_itself(moto: MotoPost) -
     with Stubber(moto.sqs) as stub:
         stub.add_response("send_message_batch", {"Successful": [], "Failed": failures})
         body = wire_text(request_to("b").body())
-        asked = {"QueueUrl": moto.urls["mail-normal"], "MessageBody": body}
+        asked = {"QueueUrl": moto.urls["shop_MailRequestQueue"], "MessageBody": body}
         stub.add_response("send_message", {}, asked)
         moto.outbox.send_requests(requests)
         stub.assert_no_pending_responses()
@@ -266,14 +266,14 @@ def test_one_that_has_its_whole_batch_refused_keeps_no_other_back(moto: MotoPost
         stub.add_response("send_message", {})
         stub.add_client_error("send_message", "InvalidParameterValue", http_status_code=400)
         stub.add_response("send_message", {})
-        outcomes = send_messages(moto.sqs, moto.urls["mail-normal"], posts)
+        outcomes = send_messages(moto.sqs, moto.urls["shop_MailRequestQueue"], posts)
     assert [type(each) for each in outcomes] == [type(None), CallRefused, type(None)]
 
 
 def test_a_batch_that_fails_for_now_is_not_asked_for_one_by_one(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
         stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
-        outcomes = send_messages(moto.sqs, moto.urls["mail-normal"], [Sent("a"), Sent("b")])
+        outcomes = send_messages(moto.sqs, moto.urls["shop_MailRequestQueue"], [Sent("a"), Sent("b")])
     assert [type(each) for each in outcomes] == [TryAgain, TryAgain]
 
 
@@ -284,7 +284,7 @@ def test_each_post_of_a_batch_has_its_own_group_and_delay(moto: MotoPost) -> Non
         asked.extend(params.get("Entries", [dict(params)]))
 
     moto.sqs.meta.events.register("provide-client-params.sqs.*", look)
-    url = moto.urls["mail-normal"]
+    url = moto.urls["shop_MailRequestQueue"]
     send_messages(moto.sqs, url, [Sent("a", group="g"), Sent("b", delay=3)])
     send_messages(moto.sqs, url, [Sent("c", group="h", delay=4)])
     assert asked == [
@@ -295,9 +295,9 @@ def test_each_post_of_a_batch_has_its_own_group_and_delay(moto: MotoPost) -> Non
 
 
 def test_one_queue_that_fails_keeps_no_request_of_another_back(moto: MotoPost) -> None:
-    url = moto.urls["payment-normal"]
+    url = moto.urls["shop_PaymentRequestQueue"]
     moto.sqs.delete_queue(QueueUrl=url)
-    with pytest.raises(CallRefused, match="payment-normal"):
+    with pytest.raises(CallRefused, match="shop_PaymentRequestQueue"):
         moto.outbox.send_requests(
             [("payment", "normal", request_to("pay")), ("mail", "normal", request_to("mail"))]
         )
@@ -365,7 +365,7 @@ def test_an_alert_that_fails_says_whether_it_may_pass(
 
 def test_a_part_that_was_given_no_place_to_send_to_says_so(moto: MotoPost) -> None:
     sqs: SQSClient = moto.sqs
-    bare = AwsOutbox(sqs, scheduler_queue=moto.urls["SchedulerQueue"], reply_prefix="shop-reply-")
+    bare = AwsOutbox(sqs, scheduler_queue=moto.urls["shop-SchedulerQueue"], reply_prefix="shop-reply-")
     with pytest.raises(ValueError, match="without an alert topic"):
         bare.publish(ALERT)
     with pytest.raises(ValueError, match="without a rejected queue"):
@@ -375,5 +375,5 @@ def test_a_part_that_was_given_no_place_to_send_to_says_so(moto: MotoPost) -> No
 def test_a_start_that_sqs_does_not_take_now_is_tried_again(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
         stub.add_client_error("send_message", "RequestThrottled", http_status_code=403)
-        with pytest.raises(TryAgain, match="message to SchedulerQueue"):
+        with pytest.raises(TryAgain, match="message to shop-SchedulerQueue"):
             moto.outbox.send_start("ord-1", delay=SECOND)

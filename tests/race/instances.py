@@ -173,14 +173,11 @@ def fleet(patch: pytest.MonkeyPatch, endpoint: str, prefix: str, size: int) -> I
         "TASKS_TABLE": tables.tasks,
         "CONTROL_TABLE": tables.control,
         "HISTORY_TABLE": tables.history,
-        "SCHEDULER_QUEUE_URL": f"{QUEUES}/scheduler",
+        "SCHEDULER_QUEUE_URL": f"{QUEUES}/race-SchedulerQueue",
         "REJECTED_QUEUE_URL": f"{QUEUES}/rejected",
         "ALERT_TOPIC_ARN": "arn:aws:sns:us-east-1:123456789012:alerts",
         "REPLY_QUEUE_PREFIX": "reply-",
         "DUE_SHARDS": "16",
-        "REQUEST_QUEUE_URLS": json.dumps(
-            {agent: {p: f"{QUEUES}/{agent}-{p}" for p in ("normal", "urgent")} for agent in AGENTS}
-        ),
     }
     for name, value in environment.items():
         patch.setenv(name, value)

@@ -1,6 +1,5 @@
 """Settings: what the template sets is read, and what it forgot is named."""
 
-import json
 from typing import Protocol
 
 import pytest
@@ -14,7 +13,6 @@ from roundsman.aws.settings import (
 )
 
 URL = "https://sqs.eu-west-1.amazonaws.com/123456789012/stack"
-REQUEST_QUEUES = {"payment": {"normal": f"{URL}-p", "urgent": f"{URL}-pu"}}
 
 SUBMISSION = {
     "ORDERS_TABLE": "orders",
@@ -34,7 +32,6 @@ SCHEDULER = {
     "REJECTED_QUEUE_URL": f"{URL}-r",
     "ALERT_TOPIC_ARN": "arn:aws:sns:eu-west-1:123456789012:alerts",
     "REPLY_QUEUE_PREFIX": "stack-reply-",
-    "REQUEST_QUEUE_URLS": json.dumps(REQUEST_QUEUES),
 }
 SUPERVISOR = {
     "ORDERS_TABLE": "orders",
@@ -91,7 +88,6 @@ def test_each_variable_becomes_the_setting_of_its_name() -> None:
         rejected_queue_url=f"{URL}-r",
         alert_topic_arn="arn:aws:sns:eu-west-1:123456789012:alerts",
         reply_queue_prefix="stack-reply-",
-        request_queue_urls=REQUEST_QUEUES,
     )
     assert SupervisorSettings.from_env(SUPERVISOR) == SupervisorSettings(
         orders_table="orders",
@@ -131,14 +127,6 @@ def test_a_variable_that_is_missing_or_empty_is_named(
 def test_a_number_that_is_none_is_refused_by_its_name(value: str) -> None:
     with pytest.raises(SettingMissing, match="DUE_SHARDS must be a whole number above 0"):
         SubmissionSettings.from_env({**SUBMISSION, "DUE_SHARDS": value})
-
-
-@pytest.mark.parametrize(
-    "value", ["payment", "[]", "3", '{"payment": "url"}', '{"payment": ["url"]}', "{", "null"]
-)
-def test_request_queues_that_are_not_agents_with_their_urls_are_refused(value: str) -> None:
-    with pytest.raises(SettingMissing, match="REQUEST_QUEUE_URLS must be JSON"):
-        SchedulerSettings.from_env({**SCHEDULER, "REQUEST_QUEUE_URLS": value})
 
 
 @pytest.mark.parametrize(

@@ -212,14 +212,16 @@ def test_requests_go_before_a_status_and_starts_need_not() -> None:
         queue.client,
         scheduler_queue=f"{OUT}-SchedulerQueue",
         reply_prefix="out-reply-",
-        request_queues={"mail": {"normal": f"{OUT}-mail"}},
     )
     with outbox.send_buffer.opened():
+        outbox.send_requests([("mail", "normal", request())])
+        assert [where for where, _ in queue.did] == ["out_MailRequestQueue"]  # the first, at once
+        queue.did.clear()
         outbox.send_requests([("mail", "normal", request())])
         outbox.send_start("ord-1")
         assert queue.did == []
         assert outbox.send_status(f"{OUT}-reply-web", "{}")
-        assert [where for where, _ in queue.did] == ["out-mail", "out-reply-web"]
+        assert [where for where, _ in queue.did] == ["out_MailRequestQueue", "out-reply-web"]
         outbox.send_buffer.flush()
     assert [where for where, _ in queue.did][2:] == ["out-SchedulerQueue"]
 
@@ -230,7 +232,6 @@ def of_requests_and_statuses(batch: Batch) -> None:
         batch.queue.client,
         scheduler_queue=f"{OUT}-SchedulerQueue",
         reply_prefix="out-reply-",
-        request_queues={"mail": {"normal": f"{OUT}-mail"}},
     )
     batch.send_buffer = outbox.send_buffer
 
