@@ -160,9 +160,9 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
         (("t", "--result", "1", "--message", "x"), "--message requires --failed."),
         (("t", "--failed", " "), "--failed is empty."),
         (("t", "--result", "oops"), "--result is not JSON"),
-        (("not-a-token", "--result", "1"), "This is no callback token"),
-        (("\udcff", "--result", "1"), "This is no callback token"),
-        (("", "--failed", "x"), "This is no callback token"),
+        (("not-a-token", "--result", "1"), "This is not a callback token"),
+        (("\udcff", "--result", "1"), "This is not a callback token"),
+        (("", "--failed", "x"), "This is not a callback token"),
     ],
 )
 def test_an_answer_that_makes_no_sense_is_one_sentence(

@@ -210,7 +210,7 @@ def test_an_extension_outside_its_limits_is_refused_before_any_call(
 def test_arguments_that_no_message_can_carry_are_refused_before_any_call(
     inspector: Inspector,
 ) -> None:
-    with pytest.raises(InvalidArgument, match="freshKey: what did happen keeps its key"):
+    with pytest.raises(InvalidArgument, match="freshKey: a step that happened keeps its key"):
         inspector.resolve("ord-1", "a", by="amy", reason="try", did=True, fresh_key=True)
     with pytest.raises(InvalidArgument, match="The command is invalid: step"):
         inspector.resolve("ord-1", "", by="amy", reason="try", did=True)

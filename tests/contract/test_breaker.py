@@ -245,7 +245,7 @@ def test_while_one_call_tries_the_service_the_others_are_held_for_some_seconds(
     circuit.let_recover()
 
     def meanwhile() -> str:
-        with pytest.raises(CallHeld, match="one call is trying") as held:
+        with pytest.raises(CallHeld, match="one test call to the service is in progress") as held:
             elsewhere(circuit.instance(), never)
         assert not held.value.called
         assert 0 < held.value.until - real_now() <= TRIED_FOR
@@ -265,7 +265,7 @@ def test_a_call_that_fails_while_another_tries_the_service_is_held(circuit: Circ
         assert circuit.state() == "HALF_OPEN"
         raise TransientError("no answer")
 
-    with pytest.raises(CallHeld, match="one call is trying") as held:
+    with pytest.raises(CallHeld, match="one test call to the service is in progress") as held:
         elsewhere(circuit.instance(), fails_late)
     assert held.value.called
     assert 0 < held.value.until - real_now() <= TRIED_FOR
