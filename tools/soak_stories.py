@@ -250,7 +250,9 @@ class Story:
     def _resolve_a_step(self, order_id: str) -> None:
         """Let an operator resolve a random step by its effect at the service.
 
-        An undo that failed is resolved as done: the operator may have undone it by hand.
+        An undo that failed is resolved as done: the operator may have undone it by hand. An
+        operator who says that a step did not happen has asked the outside system, if it still has
+        to answer, not to do it any more.
         """
         task = self.world.task(order_id)
         begun = [name for name, record in task.steps.items() if record.started_at is not None]
@@ -259,9 +261,12 @@ class Story:
         step = self.chance.choice(begun)
         record = task.step(step)
         key = idempotency_key(order_id, step, PERFORM, record)
-        did = self._stands(EffectKey(order_id, step, key))
+        effect = EffectKey(order_id, step, key)
+        did = self._stands(effect)
         if record.process_state is ProcessState.UNDO_ERROR:
             did = True
+        if not did:
+            self.noes[effect] = len(self.world.processes.tokens.get((order_id, step), ()))
         self.world.operator.resolve(order_id, step, did=did, seen=task.version)
 
     def _stands(self, effect: EffectKey) -> bool:
