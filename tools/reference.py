@@ -167,7 +167,7 @@ def parameters() -> str:
         ]
         for name, one in part(_document(file), "Parameters").items():
             parameter = mapping_of(one)
-            default = "*asked*" if "Default" not in parameter else _default(parameter["Default"])
+            default = "*asked*" if "Default" not in parameter else _shown(parameter["Default"])
             values, meaning = _values(parameter), _cell(str(parameter["Description"]))
             lines.append(f"| `{name}` | {default} | {values} | {meaning} |")
         lines.append("")
@@ -178,7 +178,7 @@ def _document(file: str) -> Document:
     return mapping_of(yaml_parse((ROOT / file).read_text(encoding="utf-8")))
 
 
-def _default(value: Json) -> str:
+def _shown(value: Json) -> str:
     return _cell(str(value)) if value != "" else "*none*"
 
 

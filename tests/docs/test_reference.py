@@ -45,6 +45,13 @@ def test_every_generated_page_says_what_writes_it() -> None:
         assert begin(block) in (DOCS / page).read_text(encoding="utf-8")
 
 
+def test_the_default_of_an_option_and_of_a_parameter_are_its_value() -> None:
+    page = BLOCKS["commands"][1]()
+    assert "| `--every` | `5` |" in page
+    assert "<" not in "".join(re.findall(r"^\| `--[^|]*\|([^|]*)\|", page, re.MULTILINE))
+    assert "| `AlertEmail` | *none* |" in BLOCKS["parameters"][1]()
+
+
 def tables_of(module: ModuleType) -> list[FieldTable[Any, Any, Any]]:
     """The field tables of a module, also those in its mappings."""
     values = list(vars(module).values())

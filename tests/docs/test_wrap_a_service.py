@@ -18,11 +18,16 @@ import pytest
 
 PROJECT = Path(__file__).parents[2]
 PAGE = (PROJECT / "docs" / "how-to" / "wrap-a-service.md").read_text(encoding="utf-8")
-PARTS = ("console", "docs", "events", "functions", "layers", "tests", "tools")
+PARTS = ("console", "docs", "events", "functions", "layers", "stacks", "tests", "tools")
 FILES = ("Makefile", "pyproject.toml", "samconfig.toml", "template.yaml")
 STORY = Path(__file__).with_name("loyalty_story.py")
 
-BLOCK = re.compile(r"(?:`(?P<path>[\w./]+)`:\n\n)?```(?P<kind>python|sh)\n(?P<text>.*?)```", re.S)
+BLOCK = re.compile(
+    r"(?:`(?P<path>[\w./]+)`:\n\n"
+    r"|In `(?P<file>[\w./]+)`, (?P<how>below|in place of) `(?P<line>[^`]+)`:\n\n)?"
+    r"```(?P<kind>python|sh|yaml)\n(?P<text>.*?)```",
+    re.S,
+)
 # Of the page's commands: those that deploy, wait for ever, or check all that is checked here.
 NEEDS_THE_STACK = ("roundsman ", "export ", "make ", ".venv/bin/python -m tests.loyalty_service")
 
@@ -70,36 +75,51 @@ def here(script: str) -> str:
     commands = {
         "pytest": f"{sys.executable} -m pytest -p no:cacheprovider",
         "python": sys.executable,
+        "roundsman": f"{sys.executable} -c 'from roundsman_console.main import app; app()'",
     }
-    return re.sub(r"\.venv/bin/(pytest|python)\b", lambda found: commands[found[1]], script)
+    return re.sub(
+        r"\.venv/bin/(pytest|python|roundsman)\b", lambda found: commands[found[1]], script
+    )
+
+
+def edit(file: Path, line: str, how: str, text: str) -> None:
+    """Put the text below the one line that is `line`, or in its place.
+
+    Its indentation does not count, unless a line without any is there.
+    """
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    exact = [number for number, each in enumerate(lines) if each == f"{line}\n"]
+    [at] = exact or [number for number, each in enumerate(lines) if each.strip() == line]
+    lines[at : at + 1] = [lines[at], text] if how == "below" else [text]
+    file.write_text("".join(lines), encoding="utf-8")
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Copy]:
     folder = tmp_path_factory.mktemp("project")
     copy_of_the_project(folder)
-    scripts, stack_commands = list[str](), list[str]()
+    found, stack_commands = Copy(folder, ()), list[str]()
     for block in BLOCK.finditer(PAGE):
         text = block["text"]
         if block["path"]:
             file = folder / block["path"]
             file.parent.mkdir(parents=True, exist_ok=True)
             file.write_text(text, encoding="utf-8")
-        elif text.startswith("cat >"):  # a here-document is no list of commands
-            scripts.append(text)
+        elif block["file"]:
+            edit(folder / block["file"], block["line"], block["how"], text)
         else:
             for line in text.splitlines():
-                (stack_commands if line.startswith(NEEDS_THE_STACK) else scripts).append(line)
-    found = Copy(folder, tuple(line for line in stack_commands if line.startswith("roundsman ")))
-    # One shell for all, as a reader's terminal: a later command uses what an earlier one defined.
-    found.run("bash", "-euc", here("\n".join(scripts)))
-    yield found
+                if not line.startswith(NEEDS_THE_STACK):
+                    found.run("bash", "-euc", here(line))
+                elif line.startswith("roundsman "):
+                    stack_commands.append(line)
+    yield Copy(folder, tuple(stack_commands))
     shutil.rmtree(folder)
 
 
-def test_every_python_block_of_the_page_names_its_file() -> None:
+def test_every_block_of_code_on_the_page_names_its_file() -> None:
     blocks = list(BLOCK.finditer(PAGE))
-    assert all(block["path"] for block in blocks if block["kind"] == "python")
+    assert all(block["path"] or block["file"] for block in blocks if block["kind"] != "sh")
     assert len(blocks) == PAGE.count("```") // 2
 
 
@@ -114,14 +134,11 @@ def test_the_pages_own_test_passes(copy: Copy) -> None:
     assert "4 passed" in copy.tests("tests/unit/test_loyalty.py")
 
 
-def test_the_copied_agent_keeps_the_rules_that_every_agent_keeps(copy: Copy) -> None:
+def test_the_new_agent_keeps_the_rules_that_every_agent_keeps(copy: Copy) -> None:
     """The rules, as they are in this project, and the tests of the application."""
     checked = ("application", "stack", "recurring_order", "runbook")
     files = [f"tests/template/example/test_{name}.py" for name in checked]
-    copy.tests("tests/template/rules", *files, "tests/docs/test_reference.py")
-    for file in (PROJECT / "tests" / "template" / "rules").glob("*.py"):
-        copied = copy.folder / file.relative_to(PROJECT)
-        assert copied.read_text(encoding="utf-8") == file.read_text(encoding="utf-8")
+    copy.tests("tests/template/test_rules.py", *files, "tests/docs/test_reference.py")
 
 
 def test_nothing_of_the_template_was_changed_but_added_to(copy: Copy) -> None:

@@ -41,8 +41,7 @@ class Mutation:
 
 def changed(application: Application, change: Change) -> Application:
     """A copy of the application with this change."""
-    template, source = deepcopy(application.template), deepcopy(application.source)
-    return change(replace(application, template=template, source=source))
+    return change(replace(application, template=deepcopy(application.template)))
 
 
 def _parent(document: Document, path: str) -> tuple[Document, str]:
@@ -71,18 +70,6 @@ def put(path: str, value: Json) -> Change:
     return change
 
 
-def put_in_source(path: str, value: Json) -> Change:
-    """Set a value of the template as written."""
-
-    def change(application: Application) -> Application:
-        mapping, key = _parent(application.source, path)
-        assert mapping.get(key) != value, f"{path} is {value} already"
-        mapping[key] = value
-        return application
-
-    return change
-
-
 def drop(path: str) -> Change:
     """Remove a value of the translated template."""
 
@@ -102,20 +89,6 @@ def remove(path: str, value: Json) -> Change:
         found = mapping[key]
         assert isinstance(found, list)
         found.remove(value)
-        return application
-
-    return change
-
-
-def write(path: str, old: str, new: str) -> Change:
-    """Replace a part of a text of the translated template."""
-
-    def change(application: Application) -> Application:
-        mapping, key = _parent(application.template, path)
-        text = mapping[key]
-        assert isinstance(text, str)
-        assert old in text
-        mapping[key] = text.replace(old, new)
         return application
 
     return change
@@ -193,6 +166,11 @@ def arn(name: str) -> Document:
     return {"Fn::GetAtt": [name, "Arn"]}
 
 
+def agents_queues(kind: str) -> Document:
+    """The resource that stands for the queues of one kind of every agent of the stack."""
+    return {"Fn::Sub": f"{queues.QUEUE_ARN}${{AWS::StackName}}_*{kind}"}
+
+
 def of(resource: str, *path: str) -> str:
     """The path of a property of a resource."""
     return "/".join(("Resources", resource, "Properties", *path))
@@ -204,7 +182,6 @@ def variable(function: str, name: str) -> str:
 
 
 KEYS = "ForAllValues:StringEquals"
-CONTROL = arn("ControlTable")
 QUEUE: Document = {"Type": "AWS::SQS::Queue", "Properties": {}}
 LONG_NAME = "GiftWrapAndRibbonUrgentQueue"
 WITHOUT_TLS: Document = {
@@ -257,7 +234,7 @@ OF_QUEUES = (
         ),
         (
             "a fixed number of deliveries",
-            put(of("LettersRequestQueue", "RedrivePolicy", "maxReceiveCount"), 5),
+            put(of("LettersRequestQueue", "RedrivePolicy", "maxReceiveCount"), 4),
             "LettersRequestQueue: maxReceiveCount",
         ),
     ),
@@ -275,7 +252,7 @@ OF_QUEUES = (
             "dead letters of another queue",
             put(
                 of("BillingReplyDeadLetterQueue", "RedriveAllowPolicy", "sourceQueueArns"),
-                [{"Fn::Sub": f"{queues.QUEUE_ARN}${{AWS::StackName}}-LettersReplyQueue"}],
+                [{"Fn::Sub": f"{queues.QUEUE_ARN}${{AWS::StackName}}_LettersReplyQueue"}],
             ),
             "BillingReplyDeadLetterQueue: sourceQueueArns",
         ),
@@ -326,7 +303,7 @@ OF_QUEUES = (
         queues.queue_transport,
         (
             "a queue without the policy",
-            remove(of("QueuesAnswerOverTlsOnly", "Queues"), ref("GiftWrapReplyQueue")),
+            remove(of("GiftWrapQueuesAnswerOverTlsOnly", "Queues"), ref("GiftWrapReplyQueue")),
             "GiftWrapReplyQueue is missing",
         ),
         (
@@ -408,7 +385,7 @@ OF_FUNCTIONS = (
         functions.queue_readers,
         (
             "replies to the agent itself",
-            put(of("SchedulerFunctionGiftWrapReplies", "FunctionName"), ref("GiftWrapFunction")),
+            put(of("GiftWrapReplies", "FunctionName"), ref("GiftWrapFunction")),
             "GiftWrapReplyQueue must invoke SchedulerFunction",
         ),
         (
@@ -733,29 +710,6 @@ OF_FUNCTIONS = (
         ),
     ),
     *_mutations(
-        functions.supervisor_interval,
-        (
-            "a slower rate for one interval",
-            put_in_source("Mappings/SupervisorRounds/300/Rate", "rate(50 minutes)"),
-            "a rate of 300 s",
-        ),
-        (
-            "a rate of one minutes",
-            put_in_source("Mappings/SupervisorRounds/60/Rate", "rate(1 minutes)"),
-            "a rate of 60 s",
-        ),
-        (
-            "an alarm between two rounds",
-            put_in_source("Mappings/SupervisorRounds/3600/Seconds", 60),
-            "Period must be 3600",
-        ),
-        (
-            "an alarm with one period for all intervals",
-            put_in_source(of("SupervisorHasNotRunAlarm", "Period"), 60),
-            "Period must be 120",
-        ),
-    ),
-    *_mutations(
         functions.schedule_names,
         (
             "a schedule with a name",
@@ -770,6 +724,15 @@ OF_PERMISSIONS = (
         permissions.wildcards,
         ("all actions", allow("GiftWrapRole", "s3:*", arn("OrdersTable")), "the action s3:*"),
         ("all resources", allow("GiftWrapRole", "s3:GetObject", "*"), "the resource *"),
+        (
+            "the agents' queues of every stack",
+            allow(
+                "SchedulerRole",
+                "sqs:SendMessage",
+                {"Fn::Sub": f"{queues.QUEUE_ARN}${{AWS::StackName}}*RequestQueue"},
+            ),
+            "*RequestQueue has a wildcard",
+        ),
         (
             "all but one action",
             in_statement("GiftWrapRole", "ReadsItsRequests", "NotAction", "sqs:DeleteQueue"),
@@ -905,16 +868,35 @@ OF_PERMISSIONS = (
         (
             "a function that cannot use its dead-letter queue",
             without_resource(
-                "SchedulerRole", "SaysWhyWithTheDeadLetters", arn("GiftWrapReplyDeadLetterQueue")
+                "SchedulerRole", "SaysWhyWithTheDeadLetters", agents_queues("ReplyDeadLetterQueue")
             ),
             "SchedulerRole: SendMessage on GiftWrapReplyDeadLetterQueue is missing",
+        ),
+        (
+            "an agent that cannot use its dead-letter queue",
+            without_resource(
+                "GiftWrapRole", "SaysWhyWithTheDeadLetters", arn("GiftWrapRequestDeadLetterQueue")
+            ),
+            "GiftWrapRole: SendMessage on GiftWrapRequestDeadLetterQueue is missing",
+        ),
+        (
+            "a scheduler that cannot read replies",
+            without_resource(
+                "SchedulerRole", "ReadsCommandsAndReplies", agents_queues("ReplyQueue")
+            ),
+            "SchedulerRole: ReceiveMessage on GiftWrapReplyQueue is missing",
+        ),
+        (
+            "a scheduler that reads requests",
+            allow("SchedulerRole", "sqs:ReceiveMessage", agents_queues("RequestQueue")),
+            "SchedulerRole: ReceiveMessage on GiftWrapRequestQueue must not be there",
         ),
         (
             "a scheduler that cannot send requests",
             without_resource(
                 "SchedulerRole",
                 "SendsRequestsAndInspectsAndSetsRejectedMessagesAside",
-                arn("GiftWrapUrgentRequestQueue"),
+                agents_queues("RequestQueue"),
             ),
             "SchedulerRole: SendMessage on GiftWrapUrgentRequestQueue is missing",
         ),
@@ -1138,6 +1120,18 @@ OF_TABLES = (
             "tables that can be deleted by default",
             put("Parameters/DeletionProtection/Default", "false"),
             "TasksTable: DeletionProtection",
+        ),
+        (
+            "tables that cannot be restored by default",
+            put(
+                of(
+                    "TasksTable",
+                    "PointInTimeRecoverySpecification",
+                    "PointInTimeRecoveryEnabled",
+                ),
+                "false",
+            ),
+            "TasksTable: PointInTimeRecovery",
         ),
     ),
     *_mutations(
@@ -1363,6 +1357,32 @@ OF_THE_INTERFACE = (
     *_mutations(
         interface.engine_settings,
         ("no settings", drop("Outputs/EngineSettings"), "the output EngineSettings"),
+        (
+            "the settings of something else",
+            put("Outputs/EngineSettings/Value", ref("TasksTable")),
+            "the output EngineSettings",
+        ),
+    ),
+    *_mutations(
+        interface.alert_email,
+        (
+            "a subscription without an address",
+            drop("Resources/AlertEmailSubscription/Condition"),
+            "AlertEmailSubscription needs the condition",
+        ),
+        (
+            "a condition on something else",
+            put(
+                "Conditions/HasAlertEmail",
+                {"Fn::Not": [{"Fn::Equals": [ref("LogLevel"), ""]}]},
+            ),
+            "HasAlertEmail must be",
+        ),
+        (
+            "another protocol",
+            put(of("AlertEmailSubscription", "Protocol"), "https"),
+            "Protocol",
+        ),
     ),
 )
 

@@ -4,7 +4,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from roundsman.testing.rules.reading import at, items, parameters
+from roundsman.testing.rules.functions import rate_in_seconds
+from roundsman.testing.rules.reading import at, bounds, items, of_type, parameters, reference
 from roundsman.testing.stack.template import Document, Json, part
 
 ParameterRule: TypeAlias = Callable[[Document], list[str]]
@@ -20,7 +21,7 @@ NOT_ADDRESSES = (
     "https://example.com?key=1",
     "https://example.com/a b",
 )
-
+SHORTEST_RATE = 60  # seconds; EventBridge Scheduler knows no shorter one
 
 GIVEN = frozenset({"Stack", "Engine", "Agent", "Name", "Code", "CoreLayer", "WorkflowsLayer"})
 """The parameters that every block gives."""
@@ -112,4 +113,109 @@ def _every_lookup(value: Json) -> Iterator[tuple[str, str]]:
             pass
 
 
-RULES: tuple[ParameterRule, ...] = (parameter_bounds, defaults, address_patterns, lookups)
+def instance_rows(template: Document) -> list[str]:
+    """A MaximumConcurrency is looked up by its parameter: each row is that number, from 2 to 1000.
+
+    2 and 1000 are the limits of Lambda.
+    """
+    return [
+        f"Mappings: {table}: {value} must have the number itself"
+        for table, column in sorted(set(_concurrency_tables(template)))
+        for value, row in part(part(template, "Mappings"), table).items()
+        if not _is_concurrency(at(row, column)) or str(at(row, column)) != value
+    ]
+
+
+def _is_concurrency(value: Json) -> bool:
+    return isinstance(value, int) and 2 <= value <= 1000
+
+
+def _concurrency_tables(value: Json) -> Iterator[tuple[str, str]]:
+    """The mappings and columns that a MaximumConcurrency is looked up in."""
+    match value:
+        case {"MaximumConcurrency": {"Fn::FindInMap": [str(table), _, str(column)]}}:
+            yield table, column
+        case dict():
+            for item in value.values():
+                yield from _concurrency_tables(item)
+        case list():
+            for item in value:
+                yield from _concurrency_tables(item)
+        case _:
+            pass
+
+
+def visibility_bounds(template: Document) -> list[str]:
+    """A message of the engine stays hidden for longer than its function can run, for all values of
+    the two parameters; any message by default six times as long.
+
+    Otherwise a message is handled twice at the same time. Lambda refuses a mapping whose queue has
+    the shorter time. The bounds for an agent must fit every service, so they overlap: the rule
+    `visibility` of an application compares the two values of each block.
+    """
+    of_the_engine = "SchedulerFunction" in part(template, "Resources")
+    problems = list[str]()
+    queues = of_type(template, "AWS::SQS::Queue")
+    for name, function in of_type(template, "AWS::Serverless::Function").items():
+        timeout = bounds(template, at(function, "Timeout"))
+        for event in part(function, "Events").values():
+            if at(event, "Type") != "SQS":
+                continue
+            queue = reference(at(event, "Properties", "Queue"))
+            hidden = bounds(template, at(queues.get(queue), "VisibilityTimeout"))
+            if timeout is None or hidden is None:
+                problems.append(f"{queue}, {name}: their times need MinValue, Default and MaxValue")
+            elif of_the_engine and hidden[0] <= timeout[2]:
+                problems.append(
+                    f"{queue}: its messages can be hidden for {hidden[0]} s, and {name} can run "
+                    f"for {timeout[2]} s"
+                )
+            elif hidden[1] != 6 * timeout[1]:
+                problems.append(
+                    f"{queue}: its messages are hidden for {hidden[1]} s by default, not for "
+                    f"{6 * timeout[1]} s"
+                )
+    return problems
+
+
+def supervisor_interval(template: Document) -> list[str]:
+    """For every value of SupervisorIntervalSeconds, the schedule's rate and the period of
+    SupervisorHasNotRunAlarm are the interval; below a minute they are a minute.
+
+    A shorter period would raise the alarm between two rounds. EventBridge knows no shorter rate, so
+    one invocation makes several rounds.
+    """
+    problems = list[str]()
+    resources = part(template, "Resources")
+    events = part(part(part(resources, "SupervisorFunction"), "Properties"), "Events")
+    rates = [at(event, "Properties", "ScheduleExpression") for event in events.values()]
+    period = at(resources, "SupervisorHasNotRunAlarm", "Properties", "Period")
+    for value in items(at(parameters(template).get("SupervisorIntervalSeconds"), "AllowedValues")):
+        wanted = max(int(str(value)), SHORTEST_RATE)
+        if [rate_in_seconds(_looked_up(template, rate, value)) for rate in rates] != [wanted]:
+            problems.append(f"the supervisor's schedule must have a rate of {wanted} s at {value}")
+        if _looked_up(template, period, value) != wanted:
+            problems.append(f"SupervisorHasNotRunAlarm: Period must be {wanted} at {value}")
+    return problems
+
+
+def _looked_up(template: Document, value: Json, interval: Json) -> Json:
+    """What an Fn::FindInMap by SupervisorIntervalSeconds finds for that interval."""
+    match value:
+        case {
+            "Fn::FindInMap": [str(table), {"Ref": "SupervisorIntervalSeconds"}, str(column)],
+        }:
+            return at(template, "Mappings", table, str(interval), column)
+        case _:
+            return None
+
+
+RULES: tuple[ParameterRule, ...] = (
+    parameter_bounds,
+    defaults,
+    address_patterns,
+    lookups,
+    instance_rows,
+    visibility_bounds,
+    supervisor_interval,
+)

@@ -109,7 +109,7 @@ def paths(value: Json) -> list[tuple[str, ...]]:
 
 def test_an_empty_template_has_problems_and_makes_no_rule_raise() -> None:
     empty: Document = {"Resources": {}}
-    nothing = Application(empty, empty, ())
+    nothing = Application(empty, ())
     assert [problem for rule in RULES for problem in rule(nothing)]
 
 

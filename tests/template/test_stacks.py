@@ -1,7 +1,7 @@
 """The nested templates: their parameters, and the faults that each rule for them finds."""
 
 from collections.abc import Callable
-from copy import deepcopy
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -37,59 +37,178 @@ def put(*path: str, value: Json) -> Callable[[Document], None]:
     return change
 
 
-@pytest.mark.parametrize(
-    ("rule", "change", "named"),
-    [
-        (
-            parameter_rules.parameter_bounds,
-            put("Parameters", "TimeoutSeconds", "MaxValue", value=None),
-            "TimeoutSeconds needs AllowedValues",
-        ),
-        (
-            parameter_rules.parameter_bounds,
-            put("Parameters", "TimeoutSeconds", "Description", value=None),
-            "TimeoutSeconds needs a Description",
-        ),
-        (
-            parameter_rules.parameter_bounds,
-            put("Parameters", "Memory", "ConstraintDescription", value="wrong"),
-            "Memory: ConstraintDescription",
-        ),
-        (
-            parameter_rules.defaults,
-            put("Parameters", "TimeoutSeconds", "Default", value=1),
-            "TimeoutSeconds: its default",
-        ),
-        (
-            parameter_rules.defaults,
-            put("Parameters", "Concurrency", "Default", value=11),
-            "Concurrency: its default",
-        ),
-        (
-            parameter_rules.defaults,
-            put("Parameters", "Memory", "Default", value=None),
-            "Memory: its default",
-        ),
-        (
-            parameter_rules.address_patterns,
-            put("Parameters", "ServiceUrl", "AllowedPattern", value=r"^$|https?://[^\s?#]+"),
-            "AllowedPattern must not accept 'https://example.com/'",
-        ),
-        (
-            parameter_rules.address_patterns,
-            put("Parameters", "ServiceUrl", "AllowedPattern", value=r"^$|https://[^\s?#]+[^/\s]"),
-            "AllowedPattern must accept 'http://127.0.0.1:8080'",
-        ),
-        (
-            parameter_rules.lookups,
-            put("Mappings", "Instances", "7", value=None),
-            "the rows of Instances must be the AllowedValues of Concurrency",
-        ),
-    ],
+AGENT = "agent.yaml"
+ENGINE = "engine.yaml"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """A fault of one nested template, and what the rule's sentences must name."""
+
+    rule: ParameterRule
+    fault: str
+    template: str
+    change: Callable[[Document], None]
+    named: str
+
+
+FAULTS = (
+    Fault(
+        parameter_rules.parameter_bounds,
+        "a number without a limit",
+        AGENT,
+        put("Parameters", "TimeoutSeconds", "MaxValue", value=None),
+        "TimeoutSeconds needs AllowedValues",
+    ),
+    Fault(
+        parameter_rules.parameter_bounds,
+        "no description",
+        AGENT,
+        put("Parameters", "TimeoutSeconds", "Description", value=None),
+        "TimeoutSeconds needs a Description",
+    ),
+    Fault(
+        parameter_rules.parameter_bounds,
+        "no sentence for a wrong value",
+        AGENT,
+        put("Parameters", "Memory", "ConstraintDescription", value="wrong"),
+        "Memory: ConstraintDescription",
+    ),
+    Fault(
+        parameter_rules.defaults,
+        "a default below its bounds",
+        AGENT,
+        put("Parameters", "TimeoutSeconds", "Default", value=1),
+        "TimeoutSeconds: its default",
+    ),
+    Fault(
+        parameter_rules.defaults,
+        "a default that is not listed",
+        AGENT,
+        put("Parameters", "Concurrency", "Default", value=11),
+        "Concurrency: its default",
+    ),
+    Fault(
+        parameter_rules.defaults,
+        "a default that its pattern refuses",
+        AGENT,
+        put("Parameters", "CallsPerSecond", "Default", value="many"),
+        "CallsPerSecond: its default",
+    ),
+    Fault(
+        parameter_rules.defaults,
+        "a size that every block must give",
+        AGENT,
+        put("Parameters", "Memory", "Default", value=None),
+        "Memory: its default",
+    ),
+    Fault(
+        parameter_rules.address_patterns,
+        "an address with a slash at its end",
+        AGENT,
+        put("Parameters", "ServiceUrl", "AllowedPattern", value=r"^$|https?://[^\s?#]+"),
+        "AllowedPattern must not accept 'https://example.com/'",
+    ),
+    Fault(
+        parameter_rules.address_patterns,
+        "no address without TLS",
+        AGENT,
+        put("Parameters", "ServiceUrl", "AllowedPattern", value=r"^$|https://[^\s?#]+[^/\s]"),
+        "AllowedPattern must accept 'http://127.0.0.1:8080'",
+    ),
+    Fault(
+        parameter_rules.lookups,
+        "an allowed value without a row",
+        AGENT,
+        put("Mappings", "Instances", "7", value=None),
+        "the rows of Instances must be the AllowedValues of Concurrency",
+    ),
+    Fault(
+        parameter_rules.lookups,
+        "a row of no allowed value",
+        ENGINE,
+        put("Mappings", "SupervisorRounds", "7", value={"Rate": "rate(1 minute)", "Seconds": 60}),
+        "the rows of SupervisorRounds",
+    ),
+    Fault(
+        parameter_rules.instance_rows,
+        "a row with a text",
+        AGENT,
+        put("Mappings", "Instances", "20", "Most", value="20"),
+        "Instances: 20",
+    ),
+    Fault(
+        parameter_rules.instance_rows,
+        "a wrong row for one value",
+        ENGINE,
+        put("Mappings", "Instances", "20", "Most", value=2),
+        "Instances: 20",
+    ),
+    Fault(
+        parameter_rules.visibility_bounds,
+        "a message that can come back too early",
+        ENGINE,
+        put("Parameters", "SubmissionVisibilitySeconds", "MinValue", value=15),
+        "SubmissionQueue: its messages can be hidden for 15 s",
+    ),
+    Fault(
+        parameter_rules.visibility_bounds,
+        "a message that can come back at the timeout",
+        ENGINE,
+        put("Parameters", "SchedulerVisibilitySeconds", "MinValue", value=20),
+        "SchedulerQueue: its messages can be hidden for 20 s",
+    ),
+    Fault(
+        parameter_rules.visibility_bounds,
+        "less than six times the timeout by default",
+        AGENT,
+        put("Parameters", "VisibilitySeconds", "Default", value=200),
+        "UrgentRequestQueue: its messages are hidden for 200 s",
+    ),
+    Fault(
+        parameter_rules.visibility_bounds,
+        "a function with the default timeout of Lambda",
+        AGENT,
+        put("Resources", "Function", "Properties", "Timeout", value=None),
+        "UrgentRequestQueue, Function: their times",
+    ),
+    Fault(
+        parameter_rules.supervisor_interval,
+        "a slower rate for one interval",
+        ENGINE,
+        put("Mappings", "SupervisorRounds", "300", "Rate", value="rate(50 minutes)"),
+        "a rate of 300 s",
+    ),
+    Fault(
+        parameter_rules.supervisor_interval,
+        "a rate of one minutes",
+        ENGINE,
+        put("Mappings", "SupervisorRounds", "60", "Rate", value="rate(1 minutes)"),
+        "a rate of 60 s",
+    ),
+    Fault(
+        parameter_rules.supervisor_interval,
+        "an alarm between two rounds",
+        ENGINE,
+        put("Mappings", "SupervisorRounds", "3600", "Seconds", value=60),
+        "Period must be 3600",
+    ),
+    Fault(
+        parameter_rules.supervisor_interval,
+        "an alarm with one period for all intervals",
+        ENGINE,
+        put("Resources", "SupervisorHasNotRunAlarm", "Properties", "Period", value=60),
+        "Period must be 120",
+    ),
 )
-def test_a_rule_finds_the_fault(
-    rule: ParameterRule, change: Callable[[Document], None], named: str
-) -> None:
-    document = deepcopy(read("agent.yaml"))
-    change(document)
-    assert any(named in problem for problem in rule(document))
+
+
+@pytest.mark.parametrize("fault", FAULTS, ids=lambda fault: f"{fault.rule.__name__}: {fault.fault}")
+def test_a_rule_finds_the_fault(fault: Fault) -> None:
+    document = read(fault.template)
+    fault.change(document)
+    assert any(fault.named in problem for problem in fault.rule(document))
+
+
+def test_every_rule_has_a_fault_that_it_finds() -> None:
+    assert {fault.rule for fault in FAULTS} == set(RULES)

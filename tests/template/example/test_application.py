@@ -41,20 +41,22 @@ def test_there_are_the_functions_queues_and_tables_of_the_engine_and_the_agents_
     assert set(tables(document)) == set(ENGINE_TABLES)
 
 
-def test_there_is_one_topic_one_key_and_one_policy_for_all_queues(document: Document) -> None:
+def test_there_is_one_topic_one_key_and_a_policy_for_the_queues_of_each_stack(
+    document: Document,
+) -> None:
     for kind, name in (
         ("AWS::SNS::Topic", "AlertTopic"),
         ("AWS::SNS::TopicPolicy", "AlertTopicPolicy"),
         ("AWS::KMS::Key", "AlertKey"),
-        ("AWS::SQS::QueuePolicy", "QueuesAnswerOverTlsOnly"),
         ("AWS::Lambda::EventInvokeConfig", "SupervisorFunctionEventInvokeConfig"),
     ):
         assert list(of_type(document, kind)) == [name]
+    policies = [f"{stack}QueuesAnswerOverTlsOnly" for stack in ("", *AGENTS)]
+    assert list(of_type(document, "AWS::SQS::QueuePolicy")) == policies
 
 
 def test_the_outputs_are_those_that_tools_rely_on_and_no_others(document: Document) -> None:
-    of_agents = {f"{agent}{queue}Url" for agent in AGENTS for queue in QUEUES_OF_AN_AGENT}
-    expected = {*OUTPUTS, *of_agents, *(f"{agent}FunctionName" for agent in AGENTS)}
+    expected = {*OUTPUTS, "EngineSettings", *(f"{agent}Agent" for agent in AGENTS)}
     assert set(mapping_of(document["Outputs"])) == expected
 
 

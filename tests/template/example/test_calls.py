@@ -140,7 +140,11 @@ def test_a_service_that_is_down_and_back_is_spared_and_called_again_within_their
 ) -> None:
     with mock_aws():
         urls = dict.fromkeys(SERVICE_URLS, services.url)
-        parameters = {**urls, "BreakerFailures": "1", "InventoryCallsPerSecond": "100"}
+        parameters = {
+            **urls,
+            "Inventory.BreakerFailures": "1",
+            "Inventory.CallsPerSecond": "100",
+        }
         driver = Driver(create_stack(parameters))
         services.application.set_faults(
             {"rules": [{"operation": "POST /reservations", "status": 503}]}

@@ -2,8 +2,11 @@
 
 import re
 
+from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
+
 from roundsman.testing.rules.reading import dead_letter_queues, of_type, work_queues
-from roundsman.testing.stack.template import Document
+from roundsman.testing.stack.nested import APPLICATION
+from roundsman.testing.stack.template import Document, mapping_of
 from tests.project import TEMPLATE
 
 PAGE = TEMPLATE.parent / "docs" / "how-to" / "deploy.md"
@@ -16,9 +19,15 @@ def rows(columns: int) -> list[list[str]]:
     return [row for row in split if len(row) == columns]
 
 
+def written_template() -> Document:
+    """template.yaml as written, with a block for each nested stack."""
+    return mapping_of(yaml_parse(TEMPLATE.read_text(encoding="utf-8")))
+
+
 def test_the_page_counts_what_the_template_makes(document: Document) -> None:
     counts = {row[0]: int(row[1]) for row in rows(2) if row[1].isdecimal()}
     expected = {
+        "nested": len(of_type(written_template(), APPLICATION)),
         "functions": len(of_type(document, "AWS::Lambda::Function")),
         "layers": len(of_type(document, "AWS::Lambda::LayerVersion")),
         "tables": len(of_type(document, "AWS::DynamoDB::Table")),

@@ -4,12 +4,14 @@ import json
 import re
 
 import pytest
+from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.errors import RejectedOrder
 from roundsman.submission.events import EventReader
 from roundsman.submission.submission import NewOrder
 from roundsman.testing.rules.reading import allowed_to, of_type, reference, statements
 from roundsman.testing.stack.template import Document, mapping_of
+from tests.project import TEMPLATE, translate
 from workflows.registry import WORKFLOWS
 
 PLACEHOLDER = "<aws.scheduler.scheduled-time>"
@@ -30,8 +32,14 @@ ORDER = {
 }
 
 
-def allows(document: Document, parameter: str, value: str) -> bool:
-    found = mapping_of(mapping_of(document["Parameters"])[parameter])
+@pytest.fixture(scope="module")
+def engine() -> Document:
+    """The engine's own template, whose parameters these are."""
+    return mapping_of(yaml_parse((TEMPLATE.parent / "stacks" / "engine.yaml").read_text()))
+
+
+def allows(engine: Document, parameter: str, value: str) -> bool:
+    found = mapping_of(mapping_of(engine["Parameters"])[parameter])
     most = found["MaxLength"]
     assert isinstance(most, int)
     return len(value) <= most and bool(re.fullmatch(str(found["AllowedPattern"]), value))
@@ -56,9 +64,9 @@ def submitted(body: str) -> NewOrder:
     ],
 )
 def test_when_it_is_sent_is_a_rate_or_a_cron_expression_or_never(
-    document: Document, schedule: str, allowed: bool
+    engine: Document, schedule: str, allowed: bool
 ) -> None:
-    assert allows(document, "RecurringOrderSchedule", schedule) is allowed
+    assert allows(engine, "RecurringOrderSchedule", schedule) is allowed
 
 
 @pytest.mark.parametrize(
@@ -75,9 +83,9 @@ def test_when_it_is_sent_is_a_rate_or_a_cron_expression_or_never(
     ],
 )
 def test_an_event_without_the_time_of_its_run_would_be_one_order_for_ever_and_is_refused(
-    document: Document, event: str, allowed: bool
+    engine: Document, event: str, allowed: bool
 ) -> None:
-    assert allows(document, "RecurringOrder", event) is allowed
+    assert allows(engine, "RecurringOrder", event) is allowed
 
 
 def test_each_run_is_an_order_of_its_own_and_a_run_that_is_sent_twice_is_one() -> None:
@@ -95,17 +103,17 @@ def test_a_run_without_its_time_is_no_order() -> None:
         submitted(json.dumps(ORDER))
 
 
-def test_the_schedule_exists_only_where_it_is_wanted(document: Document) -> None:
+def test_the_schedule_exists_only_where_it_is_wanted(engine: Document) -> None:
     for name in ("RecurringOrderEvents", "RecurringOrderRole"):
-        resource = mapping_of(mapping_of(document["Resources"])[name])
+        resource = mapping_of(mapping_of(engine["Resources"])[name])
         assert resource["Condition"] == "HasRecurringOrder"
-    assert mapping_of(document["Conditions"])["HasRecurringOrder"] == {
+    assert mapping_of(engine["Conditions"])["HasRecurringOrder"] == {
         "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
     }
 
 
-def test_a_schedule_without_an_event_is_refused_with_a_sentence(document: Document) -> None:
-    rule = mapping_of(mapping_of(document["Rules"])["RecurringOrderSaysWhatAndWhen"])
+def test_a_schedule_without_an_event_is_refused_with_a_sentence(engine: Document) -> None:
+    rule = mapping_of(mapping_of(engine["Rules"])["RecurringOrderSaysWhatAndWhen"])
     assert rule["RuleCondition"] == {
         "Fn::Not": [{"Fn::Equals": [{"Ref": "RecurringOrderSchedule"}, ""]}]
     }
@@ -119,8 +127,8 @@ def test_a_schedule_without_an_event_is_refused_with_a_sentence(document: Docume
     ]
 
 
-def test_the_schedule_sends_the_event_to_the_submission_queue(document: Document) -> None:
-    schedule = of_type(document, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
+def test_the_schedule_sends_the_event_to_the_submission_queue(engine: Document) -> None:
+    schedule = of_type(engine, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
     assert schedule["ScheduleExpression"] == {"Ref": "RecurringOrderSchedule"}
     target = mapping_of(schedule["Target"])
     assert reference(target["Arn"]) == "SubmissionQueue"
@@ -128,11 +136,22 @@ def test_the_schedule_sends_the_event_to_the_submission_queue(document: Document
     assert target["Input"] == {"Ref": "RecurringOrder"}
 
 
-def test_its_role_may_send_to_the_submission_queue_and_nothing_else(document: Document) -> None:
-    (statement,) = allowed_to(document, "RecurringOrderRole")
+def test_its_role_may_send_to_the_submission_queue_and_nothing_else(engine: Document) -> None:
+    (statement,) = allowed_to(engine, "RecurringOrderRole")
     assert (statement["Effect"], statement["Action"]) == ("Allow", "sqs:SendMessage")
     assert reference(statement["Resource"]) == "SubmissionQueue"
-    role = of_type(document, "AWS::IAM::Role")["RecurringOrderRole"]
+    role = of_type(engine, "AWS::IAM::Role")["RecurringOrderRole"]
     (trust,) = statements(role["AssumeRolePolicyDocument"])
     assert trust["Principal"] == {"Service": "scheduler.amazonaws.com"}
     assert trust["Condition"] == {"StringEquals": {"aws:SourceAccount": {"Ref": "AWS::AccountId"}}}
+
+
+def test_the_blocks_values_are_those_of_the_schedule_in_the_whole_stack() -> None:
+    given = {"RecurringOrderSchedule": "rate(1 day)", "RecurringOrder": json.dumps(ORDER)}
+    whole = translate({f"Engine.{name}": value for name, value in given.items()})
+    schedule = of_type(whole, "AWS::Scheduler::Schedule")["RecurringOrderEvents"]
+    assert schedule["ScheduleExpression"] == given["RecurringOrderSchedule"]
+    assert mapping_of(schedule["Target"])["Input"] == given["RecurringOrder"]
+    assert mapping_of(whole["Conditions"])["HasRecurringOrder"] == {
+        "Fn::Not": [{"Fn::Equals": ["rate(1 day)", ""]}]
+    }

@@ -1,11 +1,10 @@
 """The example's stack on moto: its functions are given what the rules read in its template."""
 
-import json
-
 import boto3
 import pytest
 from mypy_boto3_dynamodb import DynamoDBClient
 
+from roundsman.aws.queue_urls import request_queue_url
 from roundsman.aws.settings import (
     AgentSettings,
     SchedulerSettings,
@@ -13,6 +12,7 @@ from roundsman.aws.settings import (
     SubmissionSettings,
     SupervisorSettings,
 )
+from roundsman.model.workflow import Priority
 from roundsman.testing.rules.interface import OUTPUTS
 from roundsman.testing.rules.reading import ENGINE_TABLES, environment
 from roundsman.testing.rules.tables import INDEXES, KEYS
@@ -42,14 +42,16 @@ def by_logical_ids(stack: StackOnMoto, value: str) -> str:
 
 
 def test_requests_to_an_agent_go_to_the_queues_that_invoke_it(deployed_stack: StackOnMoto) -> None:
+    """The scheduler computes their URLs from that of its own queue."""
     environment = deployed_stack.function_environments["SchedulerFunction"]
     invoked = {source.queue_url: source.function for source in deployed_stack.mappings}
-    known = json.loads(environment["REQUEST_QUEUE_URLS"])
-    assert set(known) == {agent.lower() for agent in AGENTS}
-    for agent, urls in known.items():
-        assert set(urls) == {"normal", "urgent"}
-        assert {invoked[url] for url in urls.values()} == {f"{agent.capitalize()}Function"}
-        assert len(set(urls.values())) == 2
+    for agent in AGENTS:
+        urls = {
+            priority: request_queue_url(environment["SCHEDULER_QUEUE_URL"], agent.lower(), priority)
+            for priority in Priority
+        }
+        assert {invoked[url] for url in urls.values()} == {f"{agent}Function"}
+        assert len(set(urls.values())) == len(Priority) == 2
 
 
 def test_an_agents_replies_go_to_the_queue_that_invokes_the_scheduler(
@@ -112,6 +114,10 @@ def test_outputs_name_what_was_made(deployed_stack: StackOnMoto) -> None:
                 assert outputs[name] == made[resource]
             case _:
                 assert (name, outputs[name]) == ("ReplyQueuePrefix", "roundsman-reply-")
+    for agent in AGENTS:
+        assert outputs[f"{agent}FunctionName"] == made[f"{agent}Function"]
+        for queue in ("RequestQueue", "UrgentRequestQueue", "ReplyQueue"):
+            assert outputs[f"{agent}{queue}Url"] == made[f"{agent}{queue}"]
 
 
 @pytest.mark.parametrize("table", ENGINE_TABLES)

@@ -18,10 +18,8 @@ class Application:
     """A template and the workflows that its agents perform."""
 
     template: Document
-    """The plain CloudFormation that the template becomes with its parameters' defaults. Every
-    Fn::FindInMap is replaced by its value."""
-    source: Document
-    """The template as written. Here every Fn::FindInMap is still an expression."""
+    """The plain CloudFormation that the template becomes with its parameters' defaults. Its nested
+    stacks are put into it, and every Fn::FindInMap is replaced by its value."""
     workflows: tuple[Workflow, ...]
     agents: Mapping[str, Agent] | None = None
     """The agents as their code defines them, by name; None if the code was not read."""
@@ -44,7 +42,7 @@ class Application:
             if "Default" not in mapping_of(parameter)
         }
         code = None if agents is None else {agent.name: agent for agent in agents}
-        return cls(template.translate(values), template.document, tuple(workflows), code)
+        return cls(template.translate(values), tuple(workflows), code)
 
 
 Rule: TypeAlias = Callable[[Application], list[str]]

@@ -26,15 +26,13 @@ from roundsman.testing.rules.reading import (
     event_sources,
     functions,
     items,
-    mappings_in,
     of_type,
-    parameters,
     queues,
     reference,
     variables,
     work_queues,
 )
-from roundsman.testing.stack.template import Document, Json, part
+from roundsman.testing.stack.template import Document, Json
 
 Settings: TypeAlias = type[
     SubmissionSettings | SchedulerSettings | SupervisorSettings | AgentSettings
@@ -52,7 +50,6 @@ RATE = re.compile(
     r"rate\((?:1 (?P<one>minute|hour)|(?P<number>[2-9]|[1-9]\d+) (?P<many>minutes|hours))\)"
 )
 SECONDS = {"minute": 60, "minutes": 60, "hour": 3600, "hours": 3600}
-SHORTEST_RATE = 60  # seconds; EventBridge Scheduler knows no shorter one
 
 
 def readers(application: Application) -> list[str]:
@@ -96,38 +93,21 @@ def partial_batches(application: Application) -> list[str]:
 
 
 def concurrency(application: Application) -> list[str]:
-    """Each mapping has a MaximumConcurrency from 2 to 1000, as a number, whatever the parameters.
+    """Each mapping has a MaximumConcurrency from 2 to 1000, as a number.
 
     A backlog would otherwise take all instances of the account, and call a service with all of
     them. 2 and 1000 are the limits of Lambda. CloudFormation passes parameters on as text, which
     not every emulator turns into a number, so the value is looked up in a mapping of the template.
     """
-    problems = [
+    return [
         f"{queue}: MaximumConcurrency must be a whole number from 2 to 1000"
         for queue, _, mapping in event_sources(application.template)
         if not _is_concurrency(at(mapping, "ScalingConfig", "MaximumConcurrency"))
     ]
-    for table, column in sorted(_concurrency_tables(application.source)):
-        for value, row in part(part(application.source, "Mappings"), table).items():
-            if not _is_concurrency(at(row, column)) or str(at(row, column)) != value:
-                problems.append(f"Mappings: {table}: {value} must have the number itself")
-    return problems
 
 
 def _is_concurrency(value: Json) -> bool:
     return isinstance(value, int) and 2 <= value <= 1000
-
-
-def _concurrency_tables(value: Json) -> set[tuple[str, str]]:
-    """The mappings and columns that a MaximumConcurrency is looked up in."""
-    if not isinstance(value, dict):
-        return set()
-    below = {found for item in value.values() for found in _concurrency_tables(item)}
-    match value.get("MaximumConcurrency"):
-        case {"Fn::FindInMap": [str(table), _, str(column)]}:
-            return below | {(table, column)}
-        case _:
-            return below
 
 
 def recursion(application: Application) -> list[str]:
@@ -439,7 +419,7 @@ def supervisor_schedule(application: Application) -> list[str]:
             problems.append("the supervisor's schedule must have the role SupervisorScheduleRole")
         if at(schedule, "Target", "RetryPolicy", "MaximumRetryAttempts") != 0:
             problems.append("the supervisor's schedule: MaximumRetryAttempts must be 0")
-        if _rate_in_seconds(at(schedule, "ScheduleExpression")) is None:
+        if rate_in_seconds(at(schedule, "ScheduleExpression")) is None:
             problems.append("the supervisor's schedule: ScheduleExpression must be a rate")
     retries = [
         at(config, "MaximumRetryAttempts")
@@ -451,42 +431,8 @@ def supervisor_schedule(application: Application) -> list[str]:
     return problems
 
 
-def supervisor_interval(application: Application) -> list[str]:
-    """For every value of SupervisorIntervalSeconds, the schedule's rate and the period of
-    SupervisorHasNotRunAlarm are the interval; below a minute they are a minute.
-
-    A shorter period would raise the alarm between two rounds. EventBridge knows no shorter rate, so
-    one invocation makes several rounds.
-    """
-    source = application.source
-    events = at(source, "Resources", "SupervisorFunction", "Properties", "Events")
-    rates = [
-        at(event, "Properties", "ScheduleExpression")
-        for event in mappings_in(list(events.values()) if isinstance(events, dict) else None)
-    ]
-    period = at(source, "Resources", "SupervisorHasNotRunAlarm", "Properties", "Period")
-    problems = []
-    for value in items(at(parameters(source).get("SupervisorIntervalSeconds"), "AllowedValues")):
-        wanted = max(int(str(value)), SHORTEST_RATE)
-        if [_rate_in_seconds(_looked_up(source, rate, value)) for rate in rates] != [wanted]:
-            problems.append(f"the supervisor's schedule must have a rate of {wanted} s at {value}")
-        if _looked_up(source, period, value) != wanted:
-            problems.append(f"SupervisorHasNotRunAlarm: Period must be {wanted} at {value}")
-    return problems
-
-
-def _looked_up(source: Document, value: Json, interval: Json) -> Json:
-    """What an Fn::FindInMap by SupervisorIntervalSeconds finds for that interval."""
-    match value:
-        case {
-            "Fn::FindInMap": [str(table), {"Ref": "SupervisorIntervalSeconds"}, str(column)],
-        }:
-            return at(source, "Mappings", table, str(interval), column)
-        case _:
-            return None
-
-
-def _rate_in_seconds(expression: Json) -> int | None:
+def rate_in_seconds(expression: Json) -> int | None:
+    """The seconds of a rate of EventBridge Scheduler; None if the expression is not one."""
     found = RATE.fullmatch(str(expression))
     if found is None:
         return None
@@ -522,6 +468,5 @@ RULES: tuple[Rule, ...] = (
     system_logs,
     metric_logs,
     supervisor_schedule,
-    supervisor_interval,
     schedule_names,
 )

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from roundsman.testing.rules.application import Application, Rule
 from roundsman.testing.rules.queues import REPLY_PREFIX
-from roundsman.testing.rules.reading import agents, at, reference
+from roundsman.testing.rules.reading import agents, at, of_type, reference
 from roundsman.testing.stack.template import Json
 
 OUTPUTS: Mapping[str, Json] = {
@@ -36,7 +36,7 @@ def outputs(application: Application) -> list[str]:
 
 
 def agent_outputs(application: Application) -> list[str]:
-    """Each agent has an output such as `PaymentAgent`, which tells its name, function and queues.
+    """Each agent has an output such as `GiftWrapAgent`, which tells its name, function and queues.
 
     Operators' tools and the client find an agent by it (`roundsman.aws.outputs`).
     """
@@ -61,4 +61,18 @@ def engine_settings(application: Application) -> list[str]:
     return []
 
 
-RULES: tuple[Rule, ...] = (outputs, agent_outputs, engine_settings)
+def alert_email(application: Application) -> list[str]:
+    """An address for alerts is optional: the subscription exists if there is one."""
+    template, problems = application.template, list[str]()
+    subscription = of_type(template, "AWS::SNS::Subscription").get("AlertEmailSubscription")
+    if at(template, "Resources", "AlertEmailSubscription", "Condition") != "HasAlertEmail":
+        problems.append("AlertEmailSubscription needs the condition HasAlertEmail")
+    given: Json = {"Fn::Not": [{"Fn::Equals": [at(subscription, "Endpoint"), ""]}]}
+    if at(template, "Conditions", "HasAlertEmail") != given:
+        problems.append("HasAlertEmail must be that the address of the subscription is not empty")
+    if at(subscription, "Protocol") != "email":
+        problems.append("AlertEmailSubscription: Protocol must be email")
+    return problems
+
+
+RULES: tuple[Rule, ...] = (outputs, agent_outputs, engine_settings, alert_email)

@@ -166,8 +166,8 @@ def _add(root: Document, nested: Document, scope: "_Scope", folder: PurePosixPat
             raise NestedProblem(f"two resources are named {new}; rename one of the blocks")
         resources[new] = found
     for section in ("Conditions", "Mappings"):
-        for name, body in _mapping(nested.get(section)).items():
-            _mapping(root.setdefault(section, {}))[f"{scope.prefix}{name}"] = scope.rewrite(body)
+        for name, value in _mapping(nested.get(section)).items():
+            _mapping(root.setdefault(section, {}))[f"{scope.prefix}{name}"] = scope.rewrite(value)
 
 
 def _normal(path: PurePosixPath) -> str:

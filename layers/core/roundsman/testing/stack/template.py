@@ -19,6 +19,19 @@ from samtranslator.yaml_helper import yaml_parse  # type: ignore[import-untyped]
 
 from roundsman.testing.stack.nested import Document, Json, NestedProblem, flattened
 
+__all__ = [
+    "CODE_BUCKET",
+    "CODE_KEY",
+    "ENGINE_FUNCTIONS",
+    "Document",
+    "FunctionCode",
+    "Json",
+    "Template",
+    "TemplateProblem",
+    "mapping_of",
+    "part",
+]
+
 CODE_BUCKET = "roundsman-test-code"
 CODE_KEY = "function.zip"
 ENGINE_FUNCTIONS = frozenset({"SubmissionFunction", "SchedulerFunction", "SupervisorFunction"})
