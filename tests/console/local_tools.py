@@ -26,7 +26,32 @@ Parameters:
   Interval: {{Type: Number, Default: 60, MinValue: 5, MaxValue: 3600}}
   Name: {{Type: String, Default: abc, MinLength: 2, MaxLength: 4}}
 Resources:
+  Inventory:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {{Agent: inventory, ServiceUrl: !Ref InventoryUrl}}
+  Payment:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {{Agent: payment, ServiceUrl: !Ref PaymentUrl}}
+  Shipping:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {{Agent: shipping, ServiceUrl: !Ref ShippingUrl}}
+  Mail:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {{Agent: mail, ServiceUrl: !Ref MailUrl}}
   Queue: {{Type: AWS::SQS::Queue, Properties: {{QueueName: !Ref Name}}}}
+"""
+AGENT = """
+Parameters:
+  Agent: {Type: String}
+  ServiceUrl: {Type: String}
 """
 RUNTIME = f"python{sys.version_info.major}.{sys.version_info.minor}"
 
@@ -123,6 +148,8 @@ class Tools:
 def make_project(folder: Path) -> Path:
     """A project with a template and locks, and nothing behind them."""
     (folder / "template.yaml").write_text(TEMPLATE.format(runtime=RUNTIME))
+    (folder / "stacks").mkdir()
+    (folder / "stacks" / "agent.yaml").write_text(AGENT)
     (folder / "requirements").mkdir()
     for lock in ("emulator", "lambda-runtime"):
         (folder / "requirements" / f"{lock}.txt").write_text(f"{lock}==1\n")

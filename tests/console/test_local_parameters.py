@@ -8,6 +8,7 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.parameters import (
     DEFAULT_SERVICES,
     Declared,
+    DeclaredTemplate,
     architecture,
     choose_parameters,
     declared_parameters,
@@ -19,7 +20,7 @@ from tests.console.local_tools import RUNTIME, make_project
 
 
 @pytest.fixture
-def declared(tmp_path: Path) -> dict[str, Declared]:
+def declared(tmp_path: Path) -> DeclaredTemplate:
     return declared_parameters(make_project(tmp_path) / "template.yaml")
 
 
@@ -55,7 +56,7 @@ def test_what_is_no_base_url_is_refused(url: str) -> None:
 
 
 def test_one_services_url_serves_all_four_and_a_parameter_wins(
-    declared: dict[str, Declared],
+    declared: DeclaredTemplate,
 ) -> None:
     chosen = choose_parameters(declared, {"MailUrl": "http://mail"}, "http://all", RUNTIME)
     assert service_urls(declared, chosen) == {
@@ -69,7 +70,7 @@ def test_one_services_url_serves_all_four_and_a_parameter_wins(
 
 
 def test_without_a_services_url_they_are_expected_where_roundsman_services_answers(
-    declared: dict[str, Declared],
+    declared: DeclaredTemplate,
 ) -> None:
     chosen = choose_parameters(declared, {}, None, RUNTIME)
     assert set(service_urls(declared, chosen).values()) == {DEFAULT_SERVICES}
@@ -89,7 +90,7 @@ def test_without_a_services_url_they_are_expected_where_roundsman_services_answe
     ],
 )
 def test_a_value_outside_the_templates_bounds_is_refused(
-    declared: dict[str, Declared], name: str, value: str, sentence: str
+    declared: DeclaredTemplate, name: str, value: str, sentence: str
 ) -> None:
     with pytest.raises(ConsoleError, match=sentence) as caught:
         choose_parameters(declared, {name: value}, "http://all", RUNTIME)
@@ -97,7 +98,7 @@ def test_a_value_outside_the_templates_bounds_is_refused(
 
 
 def test_a_python_that_the_template_does_not_take_is_named_as_the_cause(
-    declared: dict[str, Declared],
+    declared: DeclaredTemplate,
 ) -> None:
     with pytest.raises(
         ConsoleError, match=r"cannot be 'python2\.7'.*the Python that roundsman runs"
@@ -106,8 +107,9 @@ def test_a_python_that_the_template_does_not_take_is_named_as_the_cause(
 
 
 def test_a_required_parameter_that_nobody_gives_is_asked_for() -> None:
+    template = DeclaredTemplate({"A": Declared(), "B": Declared()})
     with pytest.raises(ConsoleError, match="needs a value for A, B: give it with --param"):
-        choose_parameters({"A": Declared(), "B": Declared()}, {}, None, RUNTIME)
+        choose_parameters(template, {}, None, RUNTIME)
 
 
 @pytest.mark.parametrize(
@@ -133,4 +135,4 @@ def test_a_template_that_is_no_yaml_is_one_sentence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("text", ["", "[]", "Parameters: 1", "Resources: {}"])
 def test_a_template_without_parameters_has_none(tmp_path: Path, text: str) -> None:
     (tmp_path / "template.yaml").write_text(text)
-    assert declared_parameters(tmp_path / "template.yaml") == {}
+    assert declared_parameters(tmp_path / "template.yaml") == DeclaredTemplate()

@@ -12,6 +12,7 @@ from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
 from roundsman_console.local.emulator import check_port, free_port, is_healthy
 from roundsman_console.local.state import Instances
+from roundsman_console.locks_folder import IN_THE_REPOSITORY
 from tests.console.local_tools import RUNTIME, Tools, make_project
 
 SERVICES = "http://127.0.0.1:9/base/"
@@ -167,16 +168,20 @@ def test_an_emulator_that_dies_as_it_starts_is_told_with_its_last_line(project: 
     assert_nothing_is_left(project)
 
 
-def test_a_changed_lock_makes_a_new_environment(project: Path) -> None:
+def test_a_changed_lock_makes_a_new_environment(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = project / "requirements" / "emulator.txt"
+    monkeypatch.setitem(IN_THE_REPOSITORY, "emulator.txt", lock)
     tools = Tools()
     up(project, tools).down()
-    (project / "requirements" / "emulator.txt").write_text("emulator==2\n")
+    lock.write_text("emulator==2\n")
     up(project, tools).down()
     assert len({call.command[-1] for call in tools.named("venv")}) == 4  # two of each
 
 
-def test_a_missing_lock_is_one_sentence(project: Path) -> None:
-    (project / "requirements" / "emulator.txt").unlink()
+def test_a_missing_lock_is_one_sentence(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(IN_THE_REPOSITORY, "emulator.txt", project / "emulator.txt")
     with pytest.raises(ConsoleError, match=r"Cannot read .*emulator\.txt"):
         up(project, Tools())
 

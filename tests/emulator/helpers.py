@@ -39,7 +39,7 @@ def few_agents(stack: DeployedStack, agent: str) -> Iterator[None]:
     """As few as can be for an agent's normal requests; its urgent queue keeps its own."""
     name = stack.output(f"{agent.capitalize()}FunctionName")
     found = stack.functions.list_event_source_mappings(FunctionName=name)["EventSourceMappings"]
-    queue = f"-{agent.capitalize()}RequestQueue"
+    queue = f"_{agent.capitalize()}RequestQueue"
     [mapping] = [each for each in found if queue in each["EventSourceArn"]]
     uuid, before = mapping["UUID"], mapping["ScalingConfig"]
     stack.functions.update_event_source_mapping(

@@ -14,6 +14,7 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
+from roundsman.aws.stack_resources import stack_resources
 from roundsman.testing.rules.reading import granted, keys_granted
 from roundsman.testing.stack.template import Document
 
@@ -89,12 +90,7 @@ class Deployed:
 def read_deployed(stack: str, document: Document) -> Deployed:
     """The stack as deployed, with two queues that are not its own."""
     cloudformation: CloudFormationClient = boto3.client("cloudformation")
-    pages = cloudformation.get_paginator("list_stack_resources").paginate(StackName=stack)
-    found = {
-        each["LogicalResourceId"]: each["PhysicalResourceId"]
-        for page in pages
-        for each in page["StackResourceSummaries"]
-    }
+    found = {each.name: each.physical_id for each in stack_resources(cloudformation, stack)}
     sqs: SQSClient = boto3.client("sqs")
     found[REPLIES] = sqs.create_queue(QueueName=f"{stack}-reply-rights")["QueueUrl"]
     found[STRANGERS] = sqs.create_queue(QueueName=f"{stack}-rights")["QueueUrl"]

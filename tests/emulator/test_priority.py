@@ -51,7 +51,7 @@ def performed_at(stack: DeployedStack, order_id: str, service: str) -> int | Non
 def waiting(stack: DeployedStack) -> int:
     """How many requests lie in the shipping agent's normal queue, or are being handled."""
     urls = stack.sqs.list_queues(QueueNamePrefix=f"{stack.aws.stack}-", MaxResults=1000)
-    [url] = [url for url in urls["QueueUrls"] if "-ShippingRequestQueue" in url]
+    [url] = [url for url in urls["QueueUrls"] if "_ShippingRequestQueue" in url]
     counted = stack.sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     not_visible = counted["ApproximateNumberOfMessagesNotVisible"]
     return int(counted["ApproximateNumberOfMessages"]) + int(not_visible)

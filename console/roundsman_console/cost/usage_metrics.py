@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import boto3
 
+from roundsman.aws.stack_resources import stack_resources
+
 if TYPE_CHECKING:
     from datetime import datetime
 
@@ -56,16 +58,12 @@ def parts_of(stack_name: str) -> StackParts:
     """Read the functions, tables, queues and log groups of a stack from CloudFormation."""
     client: CloudFormationClient = boto3.client("cloudformation")
     found: dict[str, dict[str, str]] = {kind: {} for kind in KINDS.values()}
-    pages = client.get_paginator("list_stack_resources").paginate(StackName=stack_name)
-    for page in pages:
-        for resource in page["StackResourceSummaries"]:
-            kind = KINDS.get(resource["ResourceType"])
-            if kind is not None and "PhysicalResourceId" in resource:
-                # The physical id of a queue is its URL; its metrics have the queue's name.
-                name = resource["PhysicalResourceId"]
-                found[kind][resource["LogicalResourceId"]] = (
-                    name.rpartition("/")[2] if kind == "queues" else name
-                )
+    for resource in stack_resources(client, stack_name):
+        kind = KINDS.get(resource.kind)
+        if kind is not None:
+            # The physical id of a queue is its URL; its metrics have the queue's name.
+            name = resource.physical_id
+            found[kind][resource.name] = name.rpartition("/")[2] if kind == "queues" else name
     return StackParts(**found)
 
 

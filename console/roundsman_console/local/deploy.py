@@ -115,8 +115,12 @@ def _sam_environment(
     remembered = {"telemetryEnabled": False, "lastVersionCheck": time.time()}
     (settings / "metadata.json").write_text(json.dumps(remembered))
     path = os.environ.get("PATH", os.defpath)
+    # An application's core layer is a copy of this very package, wherever Python found it.
+    where = {"PYTHONPATH": os.environ["PYTHONPATH"]} if "PYTHONPATH" in os.environ else {}
     return {
         **plain_environment(),
+        **where,
+        "ROUNDSMAN_PYTHON": sys.executable,
         **record.client_environment,
         # This Python has pip and the version that the functions are built for.
         "PATH": os.pathsep.join([str(environment.emulator_python.parent), path]),

@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, cast
 
 from botocore.exceptions import BotoCoreError, ClientError
 
+from roundsman.aws.stack_resources import stack_resources
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local.deploy import emulator_session
 from roundsman_console.local.state import LocalFiles, LocalRecord
 
 if TYPE_CHECKING:
-    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_iam import IAMClient
 
 DEVIATION = "WhatOnlyTheEmulatorAsksFor"  # the name of the added policy
@@ -48,20 +48,15 @@ def allow_batches(record: LocalRecord) -> None:
     iam = session.client("iam", endpoint_url=record.endpoint)
     stacks = session.client("cloudformation", endpoint_url=record.endpoint)
     try:
-        for role in _roles(stacks, record.stack):
+        found = stack_resources(stacks, record.stack)
+        roles = [each.physical_id for each in found if each.kind == "AWS::IAM::Role"]
+        for role in roles:
             also = [{**each, "Action": MANY} for each in _statements(iam, role) if _sends(each)]
             if also:
                 document = dumps({"Version": "2012-10-17", "Statement": also})
                 iam.put_role_policy(RoleName=role, PolicyName=DEVIATION, PolicyDocument=document)
     except (BotoCoreError, ClientError) as error:
         raise ConsoleError(f"The roles of {record.stack} cannot be changed: {error}") from error
-
-
-def _roles(stacks: "CloudFormationClient", stack: str) -> Iterator[str]:
-    for page in stacks.get_paginator("list_stack_resources").paginate(StackName=stack):
-        for resource in page["StackResourceSummaries"]:
-            if resource["ResourceType"] == "AWS::IAM::Role":
-                yield resource["PhysicalResourceId"]
 
 
 def _statements(iam: "IAMClient", role: str) -> Iterator[Mapping[str, object]]:

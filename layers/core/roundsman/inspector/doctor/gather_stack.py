@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import ClientError
 
+from roundsman.aws.stack_resources import stack_resources
 from roundsman.inspector.doctor.facts import AlarmFact, ScheduleFact, TableFact, TopicFact
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
@@ -27,7 +28,7 @@ DUE = "due"
 
 @dataclass(slots=True)
 class Resources:
-    """The resources of the stack."""
+    """The resources of the stack and of its nested stacks."""
 
     by_type: dict[str, dict[str, str]] = field(default_factory=dict)
     """For each resource type, the physical ids by logical id."""
@@ -47,12 +48,8 @@ def find_resources(stack: DeployedStack, looking: Looking) -> Resources:
         described = client.describe_stacks(StackName=stack.name)["Stacks"][0]
         found.created_at = round(described["CreationTime"].timestamp() * 1000)
     with looking.at("the stack's resources"):
-        pages = client.get_paginator("list_stack_resources").paginate(StackName=stack.name)
-        for page in pages:
-            for one in page["StackResourceSummaries"]:
-                kind, physical = one.get("ResourceType", ""), one.get("PhysicalResourceId", "")
-                if physical:
-                    found.by_type.setdefault(kind, {})[one["LogicalResourceId"]] = physical
+        for one in stack_resources(client, stack.name):
+            found.by_type.setdefault(one.kind, {})[one.name] = one.physical_id
     return found
 
 

@@ -1,0 +1,41 @@
+"""The resources of a deployed stack and of the stacks nested in it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
+
+NESTED_STACK = "AWS::CloudFormation::Stack"
+ENGINE = "Engine"  # the block whose resources keep their names
+
+
+@dataclass(frozen=True, slots=True)
+class StackResource:
+    """A resource that has been created."""
+
+    name: str
+    """The logical ID; in an agent's stack with the block's name before it."""
+    kind: str
+    """The type, for example `AWS::SQS::Queue`."""
+    physical_id: str
+
+
+def stack_resources(
+    client: "CloudFormationClient", stack: str, prefix: str = ""
+) -> Iterator[StackResource]:
+    """Yield the resources of a stack and of its nested stacks, without the nested stacks.
+
+    `RequestQueue` of the block `Payment` is `PaymentRequestQueue`; resources of the engine keep
+    their names. `prefix` is put before each name. Raises the errors of boto3.
+    """
+    for page in client.get_paginator("list_stack_resources").paginate(StackName=stack):
+        for found in page["StackResourceSummaries"]:
+            name, physical = found["LogicalResourceId"], found.get("PhysicalResourceId", "")
+            if found["ResourceType"] != NESTED_STACK:
+                if physical:
+                    yield StackResource(f"{prefix}{name}", found["ResourceType"], physical)
+            elif physical:
+                inner = prefix if name == ENGINE else f"{prefix}{name}"
+                yield from stack_resources(client, physical, inner)
