@@ -184,7 +184,9 @@ def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
 def _path(node: Node) -> tuple[str, ...]:
     """The field names at the beginning of `input.customer.name`; empty if it begins otherwise."""
     parts = _children(node) if node.get("type") == "subexpression" else [node]
-    fields = takewhile(lambda part: isinstance(part, Mapping) and part.get("type") == "field", parts)
+    fields = takewhile(
+        lambda part: isinstance(part, Mapping) and part.get("type") == "field", parts
+    )
     return tuple(str(part["value"]) for part in fields if isinstance(part, Mapping))
 
 

@@ -141,8 +141,8 @@ class EventReader:
     ) -> tuple[Mapping[str, Json], list[Problem]]:
         """The valid input, and the problems of an invalid one.
 
-        An order with an unknown workflow is checked too if the application has only one. An input
-        type names the field of a text that cannot be stored; without one, the event has the problem.
+        An order with an unknown workflow is checked too if the application has only one.
+        Text that cannot be stored is a problem of the whole event if the type does not tell.
         """
         if workflow is None and len(self._workflows) == 1:
             (workflow,) = self._workflows.values()

@@ -273,7 +273,9 @@ def test_what_a_status_could_not_push_out_for_a_reason_nobody_foresaw_is_not_los
     monkeypatch.setattr(batch.queue, "send_message", once_odd)
 
     assert batch.invoke() == ["id-1"]
-    assert batch.queue.did == [("out_MailRequestQueue", request().body())], "the first one's, which is done"
+    assert batch.queue.did == [("out_MailRequestQueue", request().body())], (
+        "the first one's, which is done"
+    )
 
 
 def request() -> AgentRequest:
