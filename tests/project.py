@@ -18,6 +18,14 @@ SERVICE_URLS: Mapping[str, str] = {
     "MailUrl": "http://mail.test",
 }
 
+AGENTS = ("Inventory", "Payment", "Shipping", "Mail")
+"""The blocks of the agents in the template."""
+
+
+def of_each_agent(parameter: str, value: str) -> Mapping[str, str]:
+    """A parameter of the agents' stacks, with the same value for each agent."""
+    return {f"{agent}.{parameter}": value for agent in AGENTS}
+
 
 def load_template() -> Document:
     """template.yaml as written, its short intrinsics (`!Ref`) spelled out."""

@@ -9,7 +9,7 @@ from roundsman.inspector import clock as polling
 from roundsman.inspector.dead_letters import peek
 from roundsman.testing.stack import Clock, Services
 from tests.console.operators import Operator, Patience, let_go_is_seen_at_once
-from tests.project import deployed_project
+from tests.project import deployed_project, of_each_agent
 
 
 @pytest.fixture
@@ -18,7 +18,8 @@ def operator(
 ) -> Iterator[Operator]:
     """Someone at the command line of a stack on moto, whose scheduler works as they wait."""
     # An order whose service always fails would be held for good, and never need its operator.
-    with deployed_project(roundsman_services, roundsman_clock, {"BreakerFailures": "100"}) as world:
+    parameters = of_each_agent("BreakerFailures", "100")
+    with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
         patience = Patience(world.run)
         monkeypatch.setattr(polling, "time", patience)
         monkeypatch.setattr(peek, "LONG_POLL", 0)  # on a clock that stands, it would never end

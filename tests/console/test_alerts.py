@@ -20,7 +20,7 @@ from roundsman.model.failure import NO_STEP, Group
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from tests.console.operators import Operator, at_each_call, document, holds_of
 from tests.console.schemas import assert_schema
-from tests.project import TEMPLATE
+from tests.project import load_template
 
 GROUP = Group(
     id="f-1a2b3c4d",
@@ -75,11 +75,9 @@ def test_circuits_and_holds_stand_while_they_are_in_force() -> None:
 
 
 def test_every_alarm_of_the_template_has_a_next_command_of_its_own() -> None:
-    names = [
-        line.strip().removesuffix(":")
-        for line in TEMPLATE.read_text(encoding="utf-8").splitlines()
-        if line.startswith("  ") and line.endswith("Alarm:")
-    ]
+    resources = load_template()["Resources"]
+    assert isinstance(resources, dict)
+    names = [name for name in resources if name.endswith("Alarm")]
     assert len(names) > 40
     found = of_alarms([Alarm(name, "why", 1) for name in names])
     assert {one.severity for one in found} <= set(get_args(AlertSeverity))

@@ -18,7 +18,7 @@ from tests.console.doctored import findings, mappings_enabled, put_in_order, vis
 from tests.console.operators import DECLINED, Operator, Patience, at_each_call, document, in_retry
 from tests.console.schemas import assert_schema
 from tests.moto.orders import order
-from tests.project import deployed_project
+from tests.project import deployed_project, of_each_agent
 
 NO_MAIL = {"operation": "POST /messages", "status": 422}
 
@@ -26,7 +26,7 @@ NO_MAIL = {"operation": "POST /messages", "status": 422}
 @pytest.fixture(scope="module")
 def one_world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
     """One deployment for all of these, in good order."""
-    parameters = {"BreakerFailures": "100", "DueShards": "2"}
+    parameters = {**of_each_agent("BreakerFailures", "100"), "Engine.DueShards": "2"}
     with deployed_project(roundsman_services, roundsman_clock, parameters) as world:
         put_in_order(world)
         yield world

@@ -26,7 +26,6 @@ from roundsman.inspector import (
 from roundsman.inspector.dead_letters.resend import ResendResult, resend_all
 from roundsman.inspector.operate.holds import wake_after
 from roundsman.inspector.operate.wake_waiting import Woken
-from roundsman.inspector.read.event_reader import AcceptedEvent
 from tests.console.operators import (
     DECLINED,
     Operator,
@@ -35,6 +34,7 @@ from tests.console.operators import (
     let_go_is_seen_at_once,
 )
 from tests.moto.orders import order
+from workflows.order_fulfilment import order_fulfilment
 
 
 @pytest.fixture
@@ -271,8 +271,8 @@ def test_ctrl_c_while_rejected_messages_are_sent_raises_what_was_sent(operator: 
     world = operator.world
     world.send("SubmissionQueue", '{"orderId": "ord-1"}')
     world.run()
-    stack = Inspector.of_stack("roundsman").stack
-    stack = replace(stack, event_reader=lambda *_: AcceptedEvent("ord-1", "hash"))
+    any_order = replace(order_fulfilment, input=None)
+    stack = Inspector.of_stack("roundsman", workflows={any_order.name: any_order}).stack
     with (
         let_go_is_seen_at_once(world),
         pytest.raises(Interrupted, match=r"Interrupted after 0\. The others") as caught,
@@ -284,7 +284,7 @@ def test_ctrl_c_while_rejected_messages_are_sent_raises_what_was_sent(operator: 
     assert (result.looked, result.sent, result.error) == (1, [], caught.value)
 
 
-def test_without_an_event_reader_no_rejected_event_is_sent_again(operator: Operator) -> None:
+def test_without_the_workflows_no_rejected_event_is_sent_again(operator: Operator) -> None:
     world = operator.world
     world.send("SubmissionQueue", '{"orderId": "ord-1"}')
     world.run()

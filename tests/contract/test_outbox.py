@@ -273,7 +273,9 @@ def test_one_that_has_its_whole_batch_refused_keeps_no_other_back(moto: MotoPost
 def test_a_batch_that_fails_for_now_is_not_asked_for_one_by_one(moto: MotoPost) -> None:
     with Stubber(moto.sqs) as stub:
         stub.add_client_error("send_message_batch", "RequestThrottled", http_status_code=403)
-        outcomes = send_messages(moto.sqs, moto.urls["shop_MailRequestQueue"], [Sent("a"), Sent("b")])
+        outcomes = send_messages(
+            moto.sqs, moto.urls["shop_MailRequestQueue"], [Sent("a"), Sent("b")]
+        )
     assert [type(each) for each in outcomes] == [TryAgain, TryAgain]
 
 
@@ -365,7 +367,9 @@ def test_an_alert_that_fails_says_whether_it_may_pass(
 
 def test_a_part_that_was_given_no_place_to_send_to_says_so(moto: MotoPost) -> None:
     sqs: SQSClient = moto.sqs
-    bare = AwsOutbox(sqs, scheduler_queue=moto.urls["shop-SchedulerQueue"], reply_prefix="shop-reply-")
+    bare = AwsOutbox(
+        sqs, scheduler_queue=moto.urls["shop-SchedulerQueue"], reply_prefix="shop-reply-"
+    )
     with pytest.raises(ValueError, match="no alert topic"):
         bare.publish(ALERT)
     with pytest.raises(ValueError, match="no rejected queue"):

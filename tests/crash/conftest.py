@@ -18,7 +18,7 @@ from tests.crash.scenarios import WORKFLOWS, Scenario
 from tests.project import deployed_project
 
 # One shard, since sixteen would be the same call sixteen times; and no logs to read.
-SMALL = {"DueShards": "1", "LogLevel": "ERROR"}
+SMALL = {"Engine.DueShards": "1", "LogLevel": "ERROR"}
 
 ASKED = ("dynamodb", "sqs", "sns")
 COUNTED = "crash everywhere"  # the property of a test under which it says what it did

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from roundsman.testing.stack import Clock, Services, Stack
-from tests.project import deployed_project
+from tests.project import deployed_project, of_each_agent
 
 
 @pytest.fixture
@@ -18,12 +18,14 @@ def world(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stac
 @pytest.fixture
 def world_of_batches(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
     """One whose agents, too, take ten messages at once; by default they take one."""
-    with deployed_project(roundsman_services, roundsman_clock, {"AgentBatchSize": "10"}) as made:
+    parameters = of_each_agent("BatchSize", "10")
+    with deployed_project(roundsman_services, roundsman_clock, parameters) as made:
         yield made
 
 
 @pytest.fixture
 def world_of_tired_orders(roundsman_services: Services, roundsman_clock: Clock) -> Iterator[Stack]:
     """One whose circuits hardly ever open, so that a service which is down exhausts attempts."""
-    with deployed_project(roundsman_services, roundsman_clock, {"BreakerFailures": "100"}) as made:
+    parameters = of_each_agent("BreakerFailures", "100")
+    with deployed_project(roundsman_services, roundsman_clock, parameters) as made:
         yield made

@@ -9,6 +9,7 @@ import workflows.registry
 from roundsman import Archive, Retry, Step, Workflow
 from roundsman.testing.stack import Stack
 from tests.moto.orders import order
+from workflows.order import with_total
 
 SHORTLY = timedelta(seconds=30)
 
@@ -32,6 +33,7 @@ send_confirmation = Step(
 )
 both_at_once = Workflow(
     name="both_at_once",
+    input=with_total,
     steps=(reserve_stock, charge_card, create_shipment, send_confirmation),
     complete_within=timedelta(hours=1),
     on_failure=Archive(),
@@ -139,3 +141,22 @@ def test_a_deployment_that_takes_a_workflow_away_strands_no_order_that_runs_by_i
     assert world.task("ord-1").state == "Completed"
     [rejected] = world.rejected()
     assert rejected.paths() == ["processing.workflow"]
+
+
+def test_a_step_of_an_agent_that_the_stack_does_not_have_ends_with_unknown_agent(
+    world: Stack, deploy: Deploy
+) -> None:
+    fly = Step(name="fly", agent="drone", complete_within=SHORTLY, retry=Retry(max_attempts=1))
+    by_air = Workflow(
+        name="by_air", steps=(fly,), complete_within=timedelta(hours=1), on_failure=Archive()
+    )
+    deploy(by_air)
+    world.submit({"orderId": "ord-1", "processing": {"workflow": "by_air"}})
+    world.run()
+    task = world.task("ord-1")
+    assert task.state == "Archived"
+    error = task.step("fly").error
+    assert error is not None
+    assert error.type == "UnknownAgent"
+    assert "'drone'" in error.message
+    world.assert_nothing_is_stuck()

@@ -36,6 +36,12 @@ def charged(world: Stack, order_id: str) -> None:
     assert world.effects(order_id) == {"inventory perform": 1, "payment perform": 1}
 
 
+def cancellation_is_read(world: Stack) -> None:
+    """The scheduler reads the cancellation before the reply that would start the shipment."""
+    world.run_one_batch("SubmissionQueue")
+    world.run_one_batch("SchedulerQueue")
+
+
 def test_an_order_that_waits_is_cancelled_and_never_runs(world: Stack) -> None:
     world.submit(order("ord-1", processIn=60))
     world.run()
@@ -52,6 +58,7 @@ def test_an_order_that_waits_is_cancelled_and_never_runs(world: Stack) -> None:
 def test_what_a_cancelled_order_did_is_undone(world: Stack) -> None:
     charged(world, "ord-1")
     world.submit(cancel("ord-1"))
+    cancellation_is_read(world)
     world.run()
     assert world.task("ord-1").state == "Cancelled"
     assert world.effects("ord-1") == {
@@ -66,6 +73,7 @@ def test_what_a_cancelled_order_did_is_undone(world: Stack) -> None:
 def test_what_an_order_did_that_is_cancelled_without_undo_stays(world: Stack) -> None:
     charged(world, "ord-1")
     world.submit(cancel("ord-1", undo=False))
+    cancellation_is_read(world)
     world.run()
     assert world.task("ord-1").state == "Cancelled"
     assert world.effects("ord-1") == {"inventory perform": 1, "payment perform": 1}

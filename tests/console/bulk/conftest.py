@@ -7,10 +7,10 @@ import pytest
 from roundsman.inspector import clock as polling
 from roundsman.testing.stack import Clock, Services, Stack
 from tests.console.operators import Operator, Patience
-from tests.project import deployed_project
+from tests.project import deployed_project, of_each_agent
 
 # An order whose service always fails would be held for good, and never need its operator.
-PARAMETERS = {"BreakerFailures": "100", "DueShards": "2"}
+PARAMETERS = {**of_each_agent("BreakerFailures", "100"), "Engine.DueShards": "2"}
 
 
 @pytest.fixture(scope="module")

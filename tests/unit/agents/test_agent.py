@@ -1,11 +1,12 @@
 """When an agent answers, and what its functions are given."""
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from datetime import timedelta
 
 import pytest
 
-from roundsman import Agent, PermanentError, TransientError
+from roundsman import Agent, InvalidInput, PermanentError, TransientError
 from roundsman.agents.agent import NoReply, StepRequest
 from roundsman.model.events import Outcome
 from roundsman.model.json import Json
@@ -251,3 +252,45 @@ def test_an_undo_can_always_name_the_key_of_what_it_undoes(
 def test_a_perform_names_its_own_key(clock: Clock) -> None:
     given = given_to("perform", clock, request())
     assert given.perform_key == given.idempotency_key
+
+
+@dataclass(frozen=True)
+class Line:
+    sku: str
+    quantity: int = 1
+
+
+@dataclass(frozen=True)
+class Order:
+    total: str
+    lines: tuple[Line, ...] = ()
+    currency: str = "EUR"
+
+
+@dataclass(frozen=True)
+class PaidOrder(Order):
+    paid: bool = field(kw_only=True)
+
+
+def test_an_order_is_read_as_a_dataclass_without_the_fields_that_it_does_not_have(
+    payment: Agent, clock: Clock
+) -> None:
+    read: list[Order] = []
+    payment.performs(charge_card)(lambda asked: read.append(asked.input_as(Order)))
+    lines: Json = [{"sku": "KB-101", "note": "added by a later release"}]
+    ask(payment, clock, request(input={"orderId": "ord-1", "total": "39.80", "lines": lines}))
+    assert read == [Order("39.80", (Line("KB-101"),))]
+
+
+def test_an_order_that_has_not_the_type_any_more_is_not_built(payment: Agent, clock: Clock) -> None:
+    raised: list[InvalidInput] = []
+
+    def charge(asked: StepRequest) -> None:
+        with pytest.raises(InvalidInput) as refused:
+            asked.input_as(PaidOrder)
+        raised.append(refused.value)
+
+    payment.performs(charge_card)(charge)
+    ask(payment, clock, request(input={"total": 39.8}))
+    (error,) = raised
+    assert [problem.path for problem in error.problems] == ["paid", "total"]

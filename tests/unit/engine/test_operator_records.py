@@ -181,7 +181,7 @@ def test_a_step_that_did_not_happen_begins_afresh_under_its_key() -> None:
 
 
 def test_the_outcome_of_a_skipped_step_is_known() -> None:
-    a = step("a", when="order.wanted")
+    a = step("a", when="input.wanted")
     world = World(plan(a, step("b", a)), order={"wanted": False})
     world.start()
     assert world.state("a") is ProcessState.SKIPPED

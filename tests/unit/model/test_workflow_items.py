@@ -5,7 +5,7 @@ Each refusal is a sentence that says what to change.
 
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypedDict
 
 import pytest
 
@@ -21,8 +21,17 @@ def step(name: str = "pick", **changes: Any) -> Step:  # noqa: ANN401 - wrong ty
     return Step(**{"name": name, "agent": "shelves", "complete_within": MINUTE, **changes})
 
 
-def workflow(*steps: Step) -> Workflow:
-    return Workflow(name="orders", steps=steps, complete_within=timedelta(hours=1))
+class Place(TypedDict):
+    city: str
+
+
+class Order(TypedDict):
+    lines: list[str]
+    place: Place
+
+
+def workflow(*steps: Step, of: type[object] | None = None) -> Workflow:
+    return Workflow(name="orders", input=of, steps=steps, complete_within=timedelta(hours=1))
 
 
 REFUSED: list[tuple[Callable[[], object], str]] = [
@@ -66,6 +75,29 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: workflow(step(for_each="results.pick")),
         "reads the result of 'pick', which may come later",
     ),
+    # --- names that an expression reads
+    (
+        lambda: step(when="order.place.city == 'Ghent'"),
+        "when reads 'order', which does not exist: .*; there are input and results",
+    ),
+    (lambda: step(when="input.lines && total"), "when reads 'total', which does not exist"),
+    (lambda: step(for_each="lines[?a].b"), "for_each reads 'lines', which does not exist"),
+    (
+        lambda: workflow(step(when="results.quote.ok.really")),
+        "when of step 'pick' reads the result of 'quote', which no step is named",
+    ),
+    (
+        lambda: workflow(step(when="input.plaice"), of=Order),
+        "when of step 'pick' reads input.plaice, which the input type does not have",
+    ),
+    (
+        lambda: workflow(step(when="input.place.zip == '9000'"), of=Order),
+        "when of step 'pick' reads input.place.zip, which the input type does not have",
+    ),
+    (
+        lambda: workflow(step(for_each="input.liens[]"), of=Order),
+        "for_each of step 'pick' reads input.liens, which the input type does not have",
+    ),
 ]
 
 
@@ -75,6 +107,21 @@ def test_what_cannot_run_is_refused_with_a_sentence(
 ) -> None:
     with pytest.raises(DefinitionError, match=sentence):
         define()
+
+
+@pytest.mark.parametrize(
+    "when",
+    [
+        "input.place.city == 'Ghent'",
+        "input.place.[city, zip][1]",  # below the first names, the text of it is not checked
+        "input.orderId",
+        "input.lines[?zip] || results.quote.any.thing",
+        "length(@) > `1`",
+    ],
+)
+def test_a_condition_may_read_what_there_is(when: str) -> None:
+    made = workflow(step("quote"), step(when=when), of=Order)
+    assert plan_of(made).steps["pick"].when == when
 
 
 def test_a_list_that_a_step_far_before_answers_may_be_run_over() -> None:

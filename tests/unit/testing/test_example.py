@@ -73,9 +73,9 @@ def test_an_event_that_the_example_refuses_is_put_aside_with_every_reason() -> N
 
 def test_an_event_says_its_wishes_itself() -> None:
     world = World(order_fulfilment)
-    with pytest.raises(ValueError, match="the event itself says the workflow and the wishes"):
-        world.submit({"orderId": "ord-1"}, workflow="order_fulfilment")
     event = order("ord-1", workflow="order_fulfilment", retention=60)
+    with pytest.raises(ValueError, match="workflow and the options as arguments or in processing"):
+        world.submit(event, workflow="order_fulfilment")  # type: ignore[arg-type]
     world.submit(event)  # type: ignore[arg-type]
     world.run()
     assert world.task("ord-1").retain_for == 60_000

@@ -44,10 +44,11 @@ def test_an_order_with_any_other_id_is_taken(order_id: str) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        ({"note": "\ud800 half"}, "a string has half of a surrogate pair"),
-        ({"\udfff": 1}, "a string has half of a surrogate pair"),
-        ({"note": "\ud800 half", "n": 10**400}, "a string has half of a surrogate pair"),
+        ({"note": "\ud800 half"}, "a text or a name has half of a surrogate pair"),
+        ({"\udfff": 1}, "a text or a name has half of a surrogate pair"),
+        ({"note": "\ud800 half", "n": 10**400}, "a text or a name has half of a surrogate pair"),
         ({"deep": nested(24)}, "nested deeper than 24 levels"),
+        ({"deep": nested(20)}, "nested 21 levels; at most 20 are allowed"),
         ({"note": "x" * 200 * 1024}, "at most 204800 are allowed"),
         ({"note": "\xe9" * 103 * 1024}, "at most 204800 are allowed"),
     ],
@@ -65,7 +66,7 @@ def test_an_order_that_no_submission_reads_is_put_aside(content: dict[str, Json]
     "content",
     [
         {"n": 10**400},  # Python reads and writes it, and so do the functions
-        {"deep": nested(22)},
+        {"deep": nested(19)},
         {"note": "x" * 199 * 1024},
         {"note": "\U0001f600 \x00 \uffff"},
     ],

@@ -22,7 +22,7 @@ def one_stack() -> Iterator[Stack]:
     clock = Clock()
     with (
         RemoteServices(clock=clock.at_the_services) as services,
-        deployed_project(services, clock, {"DueShards": "1"}) as stack,
+        deployed_project(services, clock, {"Engine.DueShards": "1"}) as stack,
     ):
         yield stack
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 import jmespath
@@ -181,14 +182,12 @@ def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:
 
 
 def _path(node: Node) -> tuple[str, ...]:
-    """The names of `input.customer.name`; empty for any other expression."""
-    if node.get("type") == "field":
-        return (str(node.get("value")),)
-    children = [child for child in _children(node) if isinstance(child, Mapping)]
-    if node.get("type") != "subexpression" or len(children) != 2:
-        return ()
-    begin, end = map(_path, children)
-    return (*begin, *end) if begin and len(end) == 1 else ()
+    """The field names at the beginning of `input.customer.name`; empty if it begins otherwise."""
+    parts = _children(node) if node.get("type") == "subexpression" else [node]
+    fields = takewhile(
+        lambda part: isinstance(part, Mapping) and part.get("type") == "field", parts
+    )
+    return tuple(str(part["value"]) for part in fields if isinstance(part, Mapping))
 
 
 def _misuses(node: Node) -> Iterator[str]:

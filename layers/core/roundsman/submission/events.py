@@ -73,7 +73,8 @@ class EventReader:
     def __init__(self, workflows: Mapping[str, Workflow]) -> None:
         self._workflows = workflows
         # Workflows do not change while a function runs.
-        self._plan: Callable[[str], Plan] = cache(lambda name: plan_of(workflows[name]))
+        named = {workflow.name: workflow for workflow in workflows.values()}
+        self._plan: Callable[[str], Plan] = cache(lambda name: plan_of(named[name]))
 
     def read(
         self, body: str, now: int, reply_queue_problem: Callable[[str], str | None]
@@ -141,11 +142,14 @@ class EventReader:
         """The valid input, and the problems of an invalid one.
 
         An order with an unknown workflow is checked too if the application has only one.
+        Text that cannot be stored is a problem of the whole event if the type does not tell.
         """
         if workflow is None and len(self._workflows) == 1:
             (workflow,) = self._workflows.values()
         if workflow is None:
             return given, []
+        if given_type(workflow.input) is None and (unreadable := _not_text(given)):
+            return given, unreadable
         try:
             return valid_input(workflow.input, given, beside=(ORDER_ID, PROCESSING)), []
         except InvalidInput as error:

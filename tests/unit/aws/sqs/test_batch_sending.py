@@ -227,13 +227,18 @@ def test_requests_go_before_a_status_and_starts_need_not() -> None:
 
 
 def of_requests_and_statuses(batch: Batch) -> None:
-    """The first message has a request sent, each other one a status."""
+    """The first message has a request sent, each other one a status.
+
+    The request is not the instance's first to its queue, so it waits in the batch's buffer.
+    """
     outbox = AwsOutbox(
         batch.queue.client,
         scheduler_queue=f"{OUT}-SchedulerQueue",
         reply_prefix="out-reply-",
     )
     batch.send_buffer = outbox.send_buffer
+    outbox.send_requests([("mail", "normal", request())])
+    batch.queue.did.clear()
 
     def handle(message: Message) -> None:
         if message.message_id == "id-0":
@@ -268,7 +273,9 @@ def test_what_a_status_could_not_push_out_for_a_reason_nobody_foresaw_is_not_los
     monkeypatch.setattr(batch.queue, "send_message", once_odd)
 
     assert batch.invoke() == ["id-1"]
-    assert batch.queue.did == [("out-mail", request().body())], "the first one's, which is done"
+    assert batch.queue.did == [("out_MailRequestQueue", request().body())], (
+        "the first one's, which is done"
+    )
 
 
 def request() -> AgentRequest:
