@@ -153,7 +153,7 @@ def test_outputs_of_blocks_become_what_they_are_in_the_whole() -> None:
 
 def test_settings_replace_the_values_of_blocks() -> None:
     changed = whole({"Engine.Size": "20", "Mail.Seconds": "5"})
-    assert resource(changed, "MailFunction")["Properties"]["Timeout"] == "5"  # type: ignore[index, call-overload]
+    assert resource(changed, "MailFunction")["Properties"]["Timeout"] == 5  # type: ignore[index, call-overload]
     assert resource(changed, "Queue")["Properties"]["Size"] == 20  # type: ignore[index, call-overload]
 
 

@@ -141,7 +141,14 @@ def _parameters(
     } | dict(given)
     if missing := sorted(asked.keys() - values.keys()):
         raise NestedProblem(f"{block}: {location} asks for {', '.join(missing)}")
-    return values
+    return {name: _typed(_mapping(asked[name]), value) for name, value in values.items()}
+
+
+def _typed(parameter: Document, value: Json) -> Json:
+    """The value of a parameter as a number, if that is its type; settings are text."""
+    if parameter.get("Type") == "Number" and isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value
 
 
 def _add(root: Document, nested: Document, scope: "_Scope", folder: PurePosixPath) -> None:
