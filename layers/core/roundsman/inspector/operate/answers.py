@@ -112,15 +112,15 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
 
 
 def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float) -> AnswerResult:
-    told = AnswerResult(CommandOutcome.SENT, "", reply, task)
+    sent = AnswerResult(CommandOutcome.SENT, "", reply, task)
     name, look = f"{reply.step} of {task.task_id}", f"roundsman show {task.task_id}"
     try:
         stack.sqs.send_message(QueueUrl=_reply_queue(stack, reply.agent), MessageBody=body)
     except HTTPClientError as error:
         lost = f"{aws_sentence(error)} The answer may have been sent. See: {look}"
-        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
+        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
-        return replace(told, sentence=f"The answer to {name} is sent. See: {look}")
+        return replace(sent, sentence=f"The answer to {name} is sent. See: {look}")
     try:
         after = _wait(stack, task, reply.step, wait)
     except KeyboardInterrupt as error:
@@ -128,17 +128,17 @@ def _send(stack: DeployedStack, task: Task, reply: Reply, body: str, wait: float
             f"The answer to {name} is sent, but the wait for the scheduler was interrupted. "
             f"Sending it again is harmless. See: {look}"
         )
-        partial = replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
         raise Interrupted(sentence, partial) from error
     if after is None:
         sentence = (
             f"The answer to {name} is sent, but the scheduler has not accepted it within "
             f"{wait:g} s. Sending it again is harmless. See: {look}"
         )
-        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     state = after.step(reply.step).process_state
     sentence = f"The scheduler accepted the answer to {name}; the step is {state}."
-    return replace(told, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
+    return replace(sent, outcome=CommandOutcome.DONE, sentence=sentence, task=after)
 
 
 def _wait(stack: DeployedStack, before: Task, step: str, wait: float) -> Task | None:

@@ -225,7 +225,7 @@ def _send_and_wait(
     stack: DeployedStack, task: Task, event: OperatorEvent, wait: float
 ) -> CommandResult:
     kind, asked = COMMAND_KINDS[type(event)], event.asked
-    told = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
+    sent = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
     look = f"roundsman show {task.task_id}"
     body = _body(task.task_id, event)
     try:
@@ -234,9 +234,9 @@ def _send_and_wait(
         lost = (
             f"{aws_sentence(error)} The command {kind} may have been sent nevertheless. See: {look}"
         )
-        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
+        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=lost)
     if not wait:
-        return replace(told, sentence=f"{kind} of {task.task_id} is sent. See: {look}")
+        return replace(sent, sentence=f"{kind} of {task.task_id} is sent. See: {look}")
     try:
         row = _answer(stack, task.task_id, asked.command_id, wait)
     except KeyboardInterrupt as error:
@@ -244,18 +244,18 @@ def _send_and_wait(
             f"{kind} of {task.task_id} is sent, but the wait for its outcome was interrupted. The "
             f"command takes effect once, when the scheduler reads it. See: {look}"
         )
-        partial = replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        partial = replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
         raise Interrupted(sentence, partial) from error
     if row is None:
         sentence = (
             f"{kind} of {task.task_id} is sent: no answer from the scheduler within {wait:g} "
             f"s. The command takes effect once, when the scheduler reads it. See: {look}"
         )
-        return replace(told, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
+        return replace(sent, outcome=CommandOutcome.UNCONFIRMED, sentence=sentence)
     refused = row.kind == REFUSED_ROW
     outcome = CommandOutcome.REFUSED if refused else CommandOutcome.DONE
     return replace(
-        told, outcome=outcome, sentence=f"{row.reason}.", task=_task_now(stack, task, refused)
+        sent, outcome=outcome, sentence=f"{row.reason}.", task=_task_now(stack, task, refused)
     )
 
 
