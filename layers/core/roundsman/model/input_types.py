@@ -525,9 +525,9 @@ def _scalar_reader(where: str, kind: object, limits: Sequence[object]) -> Reader
         return _choice_reader({_key(choice): choice for choice in get_args(kind)})
     if isinstance(kind, type) and issubclass(kind, Enum):
         return _choice_reader({_key(member.value): member for member in kind})
-    return {bool: _read_truth, None: _read_null, type(None): _read_null}.get(
-        cast("type[object] | None", kind)
-    )
+    if kind is bool:
+        return _read_truth
+    return _read_null if kind in (None, type(None)) else None
 
 
 def _is_any_json(members: Sequence[object]) -> bool:
@@ -540,8 +540,10 @@ def _named(kind: object) -> str:
     return getattr(kind, "__name__", None) or str(kind)
 
 
-def _refuse(problems: list[Problem], path: str, value: object, wanted: str) -> None:
+def _refuse(problems: list[Problem], path: str, value: object, wanted: str) -> object:
+    """Add the problem; return what readers return for a value that is not valid: nothing."""
     problems.append(Problem(path, "must not be null" if value is None else f"must be {wanted}"))
+    return None
 
 
 def _read_anything(value: object, _path: str, _problems: list[Problem]) -> object:

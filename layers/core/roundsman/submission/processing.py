@@ -124,8 +124,9 @@ def _checked(
     workflow = workflows.get(name)
     if workflow is None:
         known = ", ".join(sorted(workflows))
-        sentence = f"unknown workflow; the workflows are: {known}"
-        problems.append(Problem("processing.workflow", sentence))
+        problems.append(
+            Problem("processing.workflow", f"unknown workflow; the workflows are: {known}")
+        )
     reply_to = _taken(valid, "replyTo", str)
     if reply_to is not None and (sentence := reply_queue_problem(reply_to)):
         problems.append(Problem("processing.replyTo", sentence))
