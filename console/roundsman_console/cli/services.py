@@ -1,8 +1,9 @@
-"""`roundsman services`: runs the remote services of the example until SIGINT or SIGTERM."""
+"""`roundsman services`: runs stand-ins for remote services until SIGINT or SIGTERM."""
 
 import json
 import signal
 import threading
+from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
@@ -14,6 +15,7 @@ from roundsman.testing.remote_services.server import (
     PortUnavailable,
     RemoteServices,
 )
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.documents import ServicesDocument
 
 
@@ -28,7 +30,7 @@ def services_command(
         bool, typer.Option("--json", help="Print one line of JSON when ready.")
     ] = False,
 ) -> None:
-    """Run the example's remote services (inventory, payment, shipping, mail) until Ctrl-C.
+    """Run stand-ins for the services of this application's agents until Ctrl-C.
 
     Example: roundsman services --port 8780
     """
@@ -42,7 +44,7 @@ def services_command(
 
     previous = {each: signal.signal(each, ask_to_stop) for each in (signal.SIGINT, signal.SIGTERM)}
     try:
-        with RemoteServices(port) as services:
+        with RemoteServices(port, stand_ins=_agents()) as services:
             _announce(services.url, as_json)
             stop.wait()
     except PortUnavailable as taken:
@@ -51,6 +53,17 @@ def services_command(
     finally:
         for each, handler in previous.items():
             signal.signal(each, handler)
+
+
+def _agents() -> list[str]:
+    """Return the names of the agents of the application in this folder; empty if there is none."""
+    from roundsman_console.local.project import find_project
+
+    try:
+        folder = find_project(Path.cwd()) / "functions" / "agents"
+    except ConsoleError:
+        return []
+    return sorted(path.parent.name for path in folder.glob("*/app.py"))
 
 
 def _announce(url: str, as_json: bool) -> None:

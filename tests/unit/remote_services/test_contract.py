@@ -1,7 +1,10 @@
 """The calls and answers of the contract, over HTTP."""
 
+from urllib.parse import quote
+
 import pytest
 
+from roundsman.testing.remote_services import RemoteServices
 from tests.unit.remote_services.client import Client, charge_body, shipment_body
 
 PERFORM = "ord-1/a_step/perform"
@@ -218,3 +221,13 @@ def test_the_index_lists_every_call(client: Client) -> None:
     assert "DELETE /reservations" in index["calls"]
     assert "GET /charges" in index["calls"]
     assert "PUT /_faults" in index["admin"]
+
+
+@pytest.mark.parametrize("name", ["booking", "payment", "shipments"])
+def test_a_stand_in_may_have_a_name_of_the_example(name: str) -> None:
+    with RemoteServices(stand_ins=[name]) as services:
+        client = Client(services.url)
+        assert client.send("POST", f"/{name}", {"orderId": "ord-1"}, PERFORM).status == 201
+        refused = client.send("POST", f"/{name}", {"orderId": "ord-2", "refuse": "No"}, "other")
+        assert (refused.status, refused.error) == (422, "No")
+        assert client.send("DELETE", f"/{name}/{quote(PERFORM, safe='')}", {}, UNDO).status == 204

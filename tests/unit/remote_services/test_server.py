@@ -2,6 +2,7 @@
 
 import http.client
 import json
+import os
 import signal
 import socket
 import subprocess
@@ -14,10 +15,12 @@ from typer.testing import CliRunner
 
 import roundsman_console.cli.services as command_module
 from roundsman.testing.remote_services import PortUnavailable, RemoteServices
+from roundsman_console.project.create import create
 from tests.console.schemas import assert_schema
 from tests.unit.remote_services.client import Client, charge_body, send_on
 
 CONSOLE = Path(command_module.__file__).parents[2]
+HERE = {"PYTHONPATH": os.pathsep.join(map(str, (CONSOLE, CONSOLE.parent / "layers" / "core")))}
 RUN = "import typer; from roundsman_console.cli.services import services_command as run; "
 
 
@@ -125,7 +128,7 @@ def test_the_command_prints_its_url_as_json_and_stops_cleanly(number: signal.Sig
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        env={"PYTHONPATH": str(CONSOLE)},
+        env=HERE,
     ) as process:
         assert process.stdout is not None
         announced = json.loads(process.stdout.readline())
@@ -137,6 +140,21 @@ def test_the_command_prints_its_url_as_json_and_stops_cleanly(number: signal.Sig
         process.send_signal(number)
         out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, "", "")
+
+
+def test_the_command_has_a_stand_in_for_each_agent_of_the_application(tmp_path: Path) -> None:
+    create(tmp_path / "shop", agents=["stock", "payment"], version="0.1.0")
+    with subprocess.Popen(
+        [sys.executable, "-c", f"{RUN}typer.run(run)", "--port", "0", "--json"],
+        stdout=subprocess.PIPE,
+        text=True,
+        cwd=tmp_path / "shop",
+        env=HERE,
+    ) as process:
+        assert process.stdout is not None
+        client = Client(json.loads(process.stdout.readline())["url"])
+        assert {"POST /stock", "POST /payment"} <= set(client.send("GET", "/").body["calls"])
+        process.terminate()
 
 
 def _app() -> typer.Typer:

@@ -75,23 +75,22 @@ _RESOURCE = re.compile(r"[a-z][a-z0-9_]{0,39}")
 def with_stand_ins(names: Iterable[str]) -> tuple[ServiceOperation, ...]:
     """The operations of the example and of stand-in services with these names.
 
-    A name that the example has is that of the example. Raises ValueError for a name that is not 1
-    to 40 of a-z, 0-9 and _, beginning with a letter.
+    A stand-in takes the place of a resource of the example that has its name. Raises ValueError for
+    a name that is not 1 to 40 of a-z, 0-9 and _, beginning with a letter.
     """
-    taken = {name for operation in OPERATIONS for name in (operation.service, operation.resource)}
-    found = [*OPERATIONS]
-    for name in dict.fromkeys(names):
+    chosen = dict.fromkeys(names)
+    found = [operation for operation in OPERATIONS if operation.resource not in chosen]
+    for name in chosen:
         if not _RESOURCE.fullmatch(name):
             raise ValueError(f"no service can be named {name!r}")
-        if name not in taken:
-            found += [
-                ServiceOperation(
-                    "POST", name, name, "perform", 201,
-                    bodies.stand_in_problems, bodies.stand_in_refusal, "id", name[:2],
-                ),
-                ServiceOperation("DELETE", name, name, "undo", 204),
-                ServiceOperation("GET", name, name, "probe", 200),
-            ]  # fmt: skip
+        found += [
+            ServiceOperation(
+                "POST", name, name, "perform", 201,
+                bodies.stand_in_problems, bodies.stand_in_refusal, "id", name[:2],
+            ),
+            ServiceOperation("DELETE", name, name, "undo", 204),
+            ServiceOperation("GET", name, name, "probe", 200),
+        ]  # fmt: skip
     return tuple(found)
 
 
