@@ -129,9 +129,19 @@ def test_its_undo_has_attempts_of_its_own_and_the_record_still_says_why_it_faile
 
 @pytest.mark.parametrize(
     ("count", "share", "may_fail"),
-    [(10, 0.1, 1), (9, 0.1, 0), (19, 0.1, 1), (3, 0.999, 2), (1, 0.999, 0), (50, 0.58, 29)],
+    [
+        (10, 0.1, 1),
+        (9, 0.1, 0),
+        (19, 0.1, 1),
+        (3, 0.999, 2),
+        (1, 0.999, 0),
+        (50, 0.58, 29),
+        (3, 1, 1),
+        (3, 2, 2),
+        (10, 2, 2),
+    ],
 )
-def test_so_many_items_may_fail_as_the_share_says_rounded_down(
+def test_so_many_items_may_fail_as_the_number_says_or_the_share_rounded_down(
     count: int, share: float, may_fail: int
 ) -> None:
     assert (count, share) != (50, 0.58) or share * count < 29, "a float would lose one"
@@ -143,6 +153,16 @@ def test_so_many_items_may_fail_as_the_share_says_rounded_down(
     assert world.task.ending is not None
     assert world.task.ending.step == f"pick[{may_fail}]"
     assert world.state(f"pick[{may_fail}]") is P.ERROR
+
+
+def test_a_number_may_be_that_of_all_items() -> None:
+    world = picking(2, tolerate=2, on_failure=Archive())
+    world.is_refused("pick[0]")
+    world.is_refused("pick[1]")
+    assert world.task.ending is None
+    assert last_rows(world)[0].endswith("left out (2 of 2 that may fail); its effect may stand")
+    assert world.state("ship") is P.PROCESSING
+    assert world.task.results() == {"pick": [None, None]}
 
 
 def test_one_failure_more_is_the_tasks_and_the_undo_of_the_others_goes_on() -> None:

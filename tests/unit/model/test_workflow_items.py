@@ -56,12 +56,31 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
     (lambda: step(for_each=["a"]), r"for_each must be a JMESPath expression, not \['a'\]"),
     (lambda: step(for_each="input.lines["), r"for_each is not valid JMESPath: 'input.lines\['"),
     (lambda: step(for_each="lenght(input)"), r"there is no function lenght\(\)"),
-    (lambda: step(tolerate=0.1), "tolerate needs for_each; it is a share of the items"),
-    (lambda: step(for_each="input.a", tolerate=1), "at least 0 and below 1"),
+    (lambda: step(tolerate=0.1), "tolerate needs for_each; it says how many of its items may fail"),
+    (lambda: step(tolerate=1), "tolerate needs for_each"),
+    (
+        lambda: step(for_each="input.a", tolerate=1.0),
+        "tolerate is the share 1.0, which must be at least 0 and below 1; write a number of items "
+        "as an int, such as 2",
+    ),
+    (lambda: step(for_each="input.a", tolerate=2.5), "the share 2.5, which must be at least 0"),
     (lambda: step(for_each="input.a", tolerate=-0.1), "at least 0 and below 1"),
     (lambda: step(for_each="input.a", tolerate=float("nan")), "at least 0 and below 1"),
-    (lambda: step(for_each="input.a", tolerate="10%"), "tolerate must be a share such as 0.1"),
-    (lambda: step(for_each="input.a", tolerate=True), "tolerate must be a share such as 0.1"),
+    (lambda: step(for_each="input.a", tolerate=float("inf")), "at least 0 and below 1"),
+    (
+        lambda: step(for_each="input.a", tolerate=-1),
+        "tolerate is -1; a number of items is from 0 to 99",
+    ),
+    (
+        lambda: step(for_each="input.a", tolerate=100),
+        "tolerate is 100; a number of items is from 0 to 99",
+    ),
+    (
+        lambda: step(for_each="input.a", tolerate="10%"),
+        "tolerate must be a number of items, such as 2, or a share of them, such as 0.1, not '10%'",
+    ),
+    (lambda: step(for_each="input.a", tolerate=True), "or a share of them, such as 0.1, not True"),
+    (lambda: step(for_each="input.a", tolerate=None), "or a share of them, such as 0.1, not None"),
     (lambda: step("pick[0]"), "the name must be 1 to 40 characters of a-z, 0-9 and _"),
     (
         lambda: workflow(step(for_each="results.quote.offers")),
@@ -189,6 +208,17 @@ def test_a_plan_that_uses_none_of_it_keeps_the_text_and_hash_that_it_had() -> No
     for field in ("agents", "heartbeatWithin", "forEach", "tolerate"):
         assert field not in plan.text
     assert plan_of(workflow(step(agent="", agents=("shelves",)))).hash == plan.hash
+
+
+@pytest.mark.parametrize("number", [1, 2, 99])
+def test_a_plan_that_tolerates_a_number_of_items_is_not_read_by_code_that_expects_a_share(
+    number: int,
+) -> None:
+    plan = plan_of(workflow(step("quote"), step(for_each="input.lines", tolerate=number)))
+    assert '"planVersion":3' in plan.text
+    assert f'"tolerate":{number}' in plan.text
+    assert read_plan(plan.text) == plan
+    assert plan.steps["pick"].tolerate == number
 
 
 def test_equal_shares_give_equal_hashes() -> None:

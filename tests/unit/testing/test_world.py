@@ -13,7 +13,7 @@ from roundsman.model.task import Effect, StepError
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, ProcessingOptions, TaskState, World
 from roundsman.testing.world.queues import MOST_RECEIVES, REQUESTS
 from roundsman.testing.world.world import MORNING
-from tests.unit.testing.samples import PICKING, SHOP, charge, mail, reserve
+from tests.unit.testing.samples import PICKING, SHOP, charge, mail, pick, reserve
 
 DAY = timedelta(days=1)
 MINUTE = timedelta(minutes=1)
@@ -48,6 +48,28 @@ def test_a_plain_order_takes_as_many_events_as_it_has_messages() -> None:
     assert world.task(order_id).state is TaskState.COMPLETED
     assert world.events == 8, "the order, its start, and a request and a reply for each step"
     assert world.now - MORNING == 8 * 5
+
+
+@pytest.mark.parametrize(
+    ("tolerate", "state", "said"),
+    [
+        (1, TaskState.COMPLETED, "left out (1 of 1 that may fail)"),
+        (0.4, TaskState.COMPLETED, "left out (1 of 1 that may fail)"),
+        (0.3, TaskState.UNDONE, "CardDeclined"),
+        (0, TaskState.UNDONE, "CardDeclined"),
+    ],
+)
+def test_a_number_or_a_share_of_the_items_may_fail_and_the_history_says_so(
+    tolerate: float, state: TaskState, said: str
+) -> None:
+    world = World(replace(PICKING, steps=(reserve, charge, replace(pick, tolerate=tolerate))))
+    world.on("pick[1]").refuses("CardDeclined")
+    order_id = world.submit({"lines": [{"sku": "a"}, {"sku": "b"}, {"sku": "c"}]})
+    world.run()
+    assert world.task(order_id).state is state
+    (row,) = [row for row in world.history(order_id) if row.kind == "failed"]
+    assert said in row.reason
+    assert ("left out" in row.reason) == (state is TaskState.COMPLETED)
 
 
 def test_a_month_is_skipped() -> None:

@@ -7,8 +7,6 @@ item again from the order and from the results of the preceding steps; neither c
 
 from collections.abc import Mapping
 from dataclasses import replace
-from fractions import Fraction
-from math import floor
 
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
@@ -135,7 +133,7 @@ def tolerance(context: DecisionContext, step: StepPlan) -> str | None:
     if step.item_of is None or context.decision.ending is not None:
         return None
     items = context.plan.instances(step.item_of)
-    may_fail = floor(Fraction(str(step.tolerate)) * len(items))  # exact: 0.29 of 100 is 29
+    may_fail = step.may_fail(len(items))
     failed = sum(_has_failed(context.decision.step(name)) for name in items)
     if failed > may_fail:
         return None

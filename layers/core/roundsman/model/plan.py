@@ -7,9 +7,11 @@ explicitly: if a default changes in the code, the meaning of an old plan does no
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from fractions import Fraction
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
+from math import floor
 from typing import TypeAlias, TypeVar
 
 from roundsman.model.instants import milliseconds
@@ -33,6 +35,10 @@ PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
 """The version of a plan that uses a field of RICHER_FIELDS. Code that reads only version 1 does not
 know these fields and would run the plan wrongly."""
+COUNTING_PLAN_VERSION = 3
+"""The version of a plan in which `tolerate` is a number of items. Code that reads only version 2
+would take it for a share."""
+PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, COUNTING_PLAN_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +103,7 @@ class StepPlan:
     heartbeat_within: int | None = None
     for_each: str | None = None
     tolerate: float = 0
+    """A number of items if it is at least 1, else a share of them."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -117,6 +124,12 @@ class StepPlan:
         """The maximum number of attempts; each wait of the strategy `Wait` adds one attempt."""
         waits = self.on_failure.times if isinstance(self.on_failure, WaitPlan) else 0
         return self.retry.max_attempts + waits
+
+    def may_fail(self, items: int) -> int:
+        """How many of this number of items may fail."""
+        if self.tolerate >= 1:
+            return int(self.tolerate)
+        return floor(Fraction(str(self.tolerate)) * items)  # exact: 0.29 of 100 is 29
 
 
 @dataclass(frozen=True)
@@ -225,9 +238,8 @@ def plan_of(workflow: Workflow) -> Plan:
     """Return the plan of a workflow. Equal definitions give plans with equal hashes."""
     point = workflow.point_of_no_return
     steps = [_step(step, workflow) for step in workflow.steps]
-    richer = any(RICHER_FIELDS & step.keys() for step in steps)
     document: dict[str, Json] = {
-        "planVersion": RICHER_PLAN_VERSION if richer else PLAN_VERSION,
+        "planVersion": _version(workflow, steps),
         "workflow": workflow.name,
         "completeWithin": milliseconds(workflow.complete_within),
         "onFailure": _strategy(workflow.on_failure),
@@ -246,8 +258,8 @@ def read_plan(text: str) -> Plan:
     """
     document = _as(dict, parse_json(text))
     version = document.get("planVersion")
-    if version not in (PLAN_VERSION, RICHER_PLAN_VERSION) or isinstance(version, bool):
-        raise ValueError(f"plan version {version!r}; this code reads 1 and 2")
+    if version not in PLAN_VERSIONS or isinstance(version, bool):
+        raise ValueError(f"plan version {version!r}; this code reads 1, 2 and 3")
     try:
         return _read(document, text)
     except KeyError as error:
@@ -257,6 +269,14 @@ def read_plan(text: str) -> Plan:
 RICHER_FIELDS = frozenset({"agents", "heartbeatWithin", "forEach", "tolerate"})
 """The fields that only version 2 has. A plan contains them only for the steps that use them, so
 that a definition without them keeps its hash."""
+
+
+def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
+    """The lowest version that has everything that the plan uses, so that hashes stay the same."""
+    if any(step.tolerate >= 1 for step in workflow.steps):
+        return COUNTING_PLAN_VERSION
+    richer = any(RICHER_FIELDS & step.keys() for step in steps)
+    return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
 
 def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
@@ -276,7 +296,8 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
     if step.heartbeat_within is not None:
         found["heartbeatWithin"] = milliseconds(step.heartbeat_within)
     if step.for_each is not None:
-        found |= {"forEach": step.for_each, "tolerate": float(step.tolerate)}
+        tolerate = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
+        found |= {"forEach": step.for_each, "tolerate": tolerate}
     return found
 
 

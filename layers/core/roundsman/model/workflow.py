@@ -161,7 +161,8 @@ class Step:
     """A JMESPath expression like `when`, but its value is a list; the step runs once for each item.
     None: the step runs once."""
     tolerate: float = 0
-    """The share of the items that may fail, from 0 to below 1. Needs `for_each`."""
+    """How many of the items may fail: an int of 1 or more is their number, a float from 0 to below
+    1 is their share, rounded down. Needs `for_each`."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
@@ -206,13 +207,25 @@ class Step:
     def _check_fan_out(self, where: str) -> None:
         tolerated = self.tolerate
         if isinstance(tolerated, bool) or not isinstance(tolerated, int | float):
-            raise DefinitionError(f"{where}: tolerate must be a share such as 0.1")
-        if not 0 <= tolerated < 1:
-            raise DefinitionError(f"{where}: tolerate must be at least 0 and below 1")
+            raise DefinitionError(
+                f"{where}: tolerate must be a number of items, such as 2, or a share of them, such "
+                f"as 0.1, not {tolerated!r}"
+            )
+        if not isinstance(tolerated, int) and not 0 <= tolerated < 1:
+            raise DefinitionError(
+                f"{where}: tolerate is the share {tolerated}, which must be at least 0 and below "
+                "1; write a number of items as an int, such as 2"
+            )
+        if not 0 <= tolerated < MOST_STEPS:
+            raise DefinitionError(
+                f"{where}: tolerate is {tolerated}; a number of items is from 0 to {MOST_STEPS - 1}"
+            )
         if self.for_each is not None:
             compile_condition(f"{where}: for_each", self.for_each)
         elif tolerated:
-            raise DefinitionError(f"{where}: tolerate needs for_each; it is a share of the items")
+            raise DefinitionError(
+                f"{where}: tolerate needs for_each; it says how many of its items may fail"
+            )
 
     def agent_names(self) -> tuple[str, ...]:
         """Return the names of the agents that can perform the step, in the order of preference."""
