@@ -44,6 +44,7 @@ ship = Step(
     agent="shipping",
     complete_within=A_WHILE,
     after=(reserve, charge),
+    retry=Retry(max_attempts=3),
     compensation=FENCED,
 )
 tell = Step(

@@ -14,7 +14,9 @@ from workflows.order import with_total
 SHORTLY = timedelta(seconds=30)
 
 # Named as the agents' code knows them; when they run, and whether, is the workflow's matter.
-reserve_stock = Step(name="reserve_stock", agent="inventory", complete_within=SHORTLY)
+reserve_stock = Step(
+    name="reserve_stock", agent="inventory", complete_within=SHORTLY, retry=Retry(max_attempts=3)
+)
 charge_card = Step(
     name="charge_card", agent="payment", complete_within=SHORTLY, retry=Retry(max_attempts=1)
 )
@@ -23,6 +25,7 @@ create_shipment = Step(
     agent="shipping",
     complete_within=SHORTLY,
     after=(reserve_stock, charge_card),
+    retry=Retry(max_attempts=3),
 )
 send_confirmation = Step(
     name="send_confirmation",
@@ -30,6 +33,7 @@ send_confirmation = Step(
     complete_within=SHORTLY,
     after=(create_shipment,),
     when="input.total > `100`",
+    retry=Retry(max_attempts=3),
 )
 both_at_once = Workflow(
     name="both_at_once",

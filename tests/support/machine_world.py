@@ -58,8 +58,14 @@ class StepOptions(TypedDict, total=False):
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
-    """A step of 30 s at the agent `worker`, unless said otherwise."""
-    plain = Step(name=name, agent="worker", complete_within=timedelta(seconds=30), after=after)
+    """A step of 30 s and three attempts at the agent `worker`, unless said otherwise."""
+    plain = Step(
+        name=name,
+        agent="worker",
+        complete_within=timedelta(seconds=30),
+        after=after,
+        retry=Retry(max_attempts=3),
+    )
     if "agents" in options:
         options.setdefault("agent", "")
     return replace(plain, **options)

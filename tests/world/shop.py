@@ -12,14 +12,15 @@ from roundsman.testing.world.world import MORNING
 
 MINUTE = timedelta(minutes=1)
 ONCE = Retry(max_attempts=1)
+THRICE = Retry(max_attempts=3)
 MONEY = Compensation()
 """A compensation of a service that does not fence: it does a perform whose key was undone."""
 FENCED = Compensation(fences_late_performs=True)
 
 
 def a_step(name: str, *after: Step, **more: object) -> Step:
-    """A step at an agent of its own name, with a minute for each attempt."""
-    said = {"agent": name, "complete_within": MINUTE, "after": after, **more}
+    """A step at an agent of its own name, with three attempts of a minute each."""
+    said = {"agent": name, "complete_within": MINUTE, "after": after, "retry": THRICE, **more}
     return Step(name=name, **said)  # type: ignore[arg-type]  # a test's own shorthand
 
 

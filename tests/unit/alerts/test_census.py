@@ -12,7 +12,7 @@ from roundsman.model.events import Outcome
 from roundsman.model.failure import Failure, Group, failure_of
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import TaskState
-from roundsman.model.workflow import Archive, Compensation, Step, Undo, Workflow
+from roundsman.model.workflow import Archive, Compensation, Retry, Step, Undo, Workflow
 from roundsman.testing import World
 from roundsman.testing.faults import Crash, Fault, Faults
 from roundsman.testing.memory import MemoryGroups
@@ -23,6 +23,7 @@ from tests.support.shell_world import ORDER_ID, Shells
 
 ONE = plan(step("first"), on_failure=Archive())
 AGENT_TIME = timedelta(seconds=30)
+THRICE = Retry(max_attempts=3)
 
 
 def news(world: World) -> list[str]:
@@ -34,9 +35,12 @@ def shop(*, undoes: bool = False) -> Workflow:
         name="reserve",
         agent="stock",
         complete_within=AGENT_TIME,
+        retry=THRICE,
         compensation=Compensation(fences_late_performs=True),
     )
-    charge = Step(name="charge", agent="bank", after=(reserve,), complete_within=AGENT_TIME)
+    charge = Step(
+        name="charge", agent="bank", after=(reserve,), complete_within=AGENT_TIME, retry=THRICE
+    )
     return Workflow(
         name="shop",
         steps=(reserve, charge),

@@ -46,7 +46,11 @@ PICKING = Workflow(
 )
 BESIDE = Workflow(
     name="beside",
-    steps=(reserve, charge, Step(name="pack", agent="stock", complete_within=HALF_A_MINUTE)),
+    steps=(
+        reserve,
+        charge,
+        Step(name="pack", agent="stock", complete_within=HALF_A_MINUTE, retry=SOON),
+    ),
     complete_within=timedelta(hours=1),
     retain_for=timedelta(days=1),
 )

@@ -6,20 +6,29 @@ from typing import cast
 
 import pytest
 
-from roundsman import Agent, Compensation, Json, Step, StepRequest, Undo, Workflow
+from roundsman import Agent, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
 
 HALF_A_MINUTE = timedelta(seconds=30)
 FENCED = Compensation(fences_late_performs=True)
 
-book = Step(name="book", agent="desk", complete_within=HALF_A_MINUTE, compensation=FENCED)
-quote = Step(name="quote", agent="rates", complete_within=HALF_A_MINUTE)
+THRICE = Retry(max_attempts=3)
+
+book = Step(
+    name="book",
+    agent="desk",
+    complete_within=HALF_A_MINUTE,
+    retry=THRICE,
+    compensation=FENCED,
+)
+quote = Step(name="quote", agent="rates", complete_within=HALF_A_MINUTE, retry=THRICE)
 greet = Step(
     name="greet",
     agent="desk",
     after=(book, quote),
     when="input.vip",
     complete_within=HALF_A_MINUTE,
+    retry=THRICE,
     compensation=FENCED,
 )
 pack = Step(
@@ -28,6 +37,7 @@ pack = Step(
     after=(book, quote),
     for_each="input.bags",
     complete_within=HALF_A_MINUTE,
+    retry=THRICE,
     compensation=FENCED,
 )
 TRIP = Workflow(
