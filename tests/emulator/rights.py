@@ -14,7 +14,7 @@ from botocore import xform_name
 from botocore.client import BaseClient
 from botocore.exceptions import ClientError
 
-from roundsman.aws.stack_resources import stack_resources
+from roundsman.inspector.stack_resources import stack_resources
 from roundsman.testing.rules.reading import granted, keys_granted
 from roundsman.testing.stack.template import Document
 

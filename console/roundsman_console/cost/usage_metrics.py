@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import boto3
 
-from roundsman.aws.stack_resources import stack_resources
+from roundsman.inspector.stack_resources import stack_resources
 
 if TYPE_CHECKING:
     from datetime import datetime

@@ -85,12 +85,12 @@ def test_a_parameter_without_a_value_is_named_with_the_fixture_that_gives_it(
     project: pytest.Pytester,
 ) -> None:
     template = (project.path / "template.yaml").read_text(encoding="utf-8")
-    asked = "\nParameters:\n  LoyaltyUrl:\n    Type: String\n"
+    asked = "\nParameters:\n  LoyaltyProgramme:\n    Type: String\n"
     (project.path / "template.yaml").write_text(template.replace("\nParameters:\n", asked, 1))
     project.makepyfile(ONE_TEST)
     result = run(project)
     result.assert_outcomes(errors=1)
-    result.stdout.fnmatch_lines(["*asks for LoyaltyUrl*roundsman_parameters*"])
+    result.stdout.fnmatch_lines(["*asks for LoyaltyProgramme*roundsman_parameters*"])
 
 
 def test_an_output_that_is_missing_is_named(project: pytest.Pytester) -> None:

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 import boto3
 from botocore.exceptions import ClientError
 
-from roundsman.aws.stack_resources import stack_resources
 from roundsman.inspector.doctor.facts import AlarmFact, ScheduleFact, TableFact, TopicFact
 from roundsman.inspector.doctor.readings import Looking
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.inspector.stack_resources import stack_resources
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
