@@ -83,6 +83,8 @@ class LocalDownDocument(TypedDict):
 
     ended: list[Count]
     """The ports of the instances."""
+    logs: list[str]
+    """The folders of their logs, which are kept until another one starts on the same port."""
 
 
 class ServicesDocument(TypedDict):

@@ -83,9 +83,12 @@ def test_status_of_what_is_being_brought_up(project: Path) -> None:
 
 
 def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:
+    port = running.record.port
     result = local("down")
     assert result.exit_code == 0
-    assert result.stdout == f"Stopped the local AWS on port {running.record.port}.\n"
+    logs = Path(".cache") / "logs" / f"local-{port}"
+    assert result.stdout == f"Stopped the local AWS on port {port}. Its logs are in {logs}.\n"
+    assert (project / logs / "emulator.log").exists()
     assert list(Instances(project)) == []
 
 
@@ -93,8 +96,13 @@ def test_down_tells_scripts_which_ports_it_ended(project: Path) -> None:
     Instances(project).claim(4510)
     document = json.loads(local("down", "--json").stdout)
     assert_schema("local-down", document)
-    assert document == {"ended": [4510]}
-    assert json.loads(local("down", "--json").stdout) == {"ended": []}
+    assert document == {"ended": [4510], "logs": []}
+    assert json.loads(local("down", "--json").stdout) == {"ended": [], "logs": []}
+
+
+def test_down_tells_scripts_where_the_logs_are(running: LocalAws, project: Path) -> None:
+    document = json.loads(local("down", "--json").stdout)
+    assert document["logs"] == [str(project / ".cache/logs" / f"local-{running.record.port}")]
 
 
 def test_down_asks_which_where_several_run(project: Path) -> None:

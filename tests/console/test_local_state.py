@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local import state
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import (
     ProcessIdentity,
@@ -94,6 +95,32 @@ def test_a_process_that_has_a_dead_ones_id_is_never_ended(
     instance.remove()
     assert sleeper.poll() is None
     assert not instance.folder.exists()
+
+
+def test_the_files_are_moved_aside_and_another_program_removes_them(
+    instance: LocalFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    started: list[list[str]] = []
+    with monkeypatch.context() as patched:
+        patched.setattr(state.subprocess, "run", lambda command, **_: started.append(command))
+        (instance.temporary / "sandbox").touch()
+        instance.remove()
+    removed = instance.folder.parent.parent / "removed"
+    assert not instance.folder.exists()
+    assert [path.name for path in removed.glob("*/tmp/*")] == ["sandbox"]  # nobody waited for it
+    assert started[0][-1] == str(removed)
+    instance.remove()  # and what a remover that was killed has left goes with the next one
+    assert wait_until(lambda: not list(removed.iterdir()), 60)
+
+
+def test_an_emulator_that_saves_nothing_is_given_no_time_to_stop(
+    instance: LocalFiles, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given: list[float] = []
+    monkeypatch.setattr(state, "end_group", lambda _, patience: given.append(patience))
+    instance.write(LocalRecord(4510, GONE, GONE))
+    instance.remove()
+    assert given == [0.0]
 
 
 def sandbox(instance: LocalFiles, function: str) -> subprocess.Popen[bytes]:

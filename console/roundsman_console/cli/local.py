@@ -137,12 +137,13 @@ def down(
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Stop a local AWS and remove everything that it created.
+    """Stop a local AWS and remove everything that it created, except its logs.
 
     Example: roundsman local down --port 4510
     """
     with _sentences():
-        found = _chosen(Instances(find_project(project or Path.cwd()).resolve()), port)
+        home = find_project(project or Path.cwd()).resolve()
+        found = _chosen(Instances(home), port)
         if port is not None and not found:
             raise ConsoleError(f"No local AWS runs here on port {port}.")
         if len(found) > 1 and not everything:
@@ -152,18 +153,25 @@ def down(
             )
         for instance in found:
             with uninterrupted():
-                instance.remove()
+                instance.remove(keep_logs=True)
             if not as_json:
-                print(f"Stopped the local AWS on port {instance.port}.")
+                print(f"Stopped the local AWS on port {instance.port}.{_logs(instance, home)}")
     if as_json:
         ports_ended = [instance.port for instance in found]
-        print(json.dumps(LocalDownDocument(ended=ports_ended)))
+        logs = [str(instance.logs) for instance in found if instance.logs.is_dir()]
+        print(json.dumps(LocalDownDocument(ended=ports_ended, logs=logs)))
     elif not found:
         print("No local AWS runs here.")
 
 
 def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
     return [instance for instance in instances if port in (None, instance.port)]
+
+
+def _logs(instance: LocalFiles, project: Path) -> str:
+    if not instance.logs.is_dir():
+        return ""
+    return f" Its logs are in {instance.logs.relative_to(project)}."
 
 
 def _health(instance: LocalFiles) -> LocalState:

@@ -23,8 +23,10 @@ START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while build
 # The emulator transforms SAM templates, but not those of nested stacks, as AWS does. The modules
 # that keep a reference to the function are imported first, so that they keep the original, which
 # is called for the root template before it is transformed.
+# To remove the files of a sandbox takes seconds if they have reached the disk, and an update of a
+# function waits for it. So they are moved aside, and one thread removes them.
 LAUNCH = """
-import sys
+import os, queue, shutil, sys, tempfile, threading
 
 folder, sys.executable = sys.argv.pop(), sys.argv.pop()
 import ministack.services.cloudformation.changesets
@@ -33,6 +35,22 @@ import ministack.services.cloudformation.engine as engine
 
 parse = engine._parse_template
 engine._parse_template = lambda body, *a, **k: engine._apply_transforms(parse(body, *a, **k))
+from ministack.core.lambda_runtime import Worker
+
+aside, waiting = tempfile.mkdtemp(prefix="removed-"), queue.SimpleQueue()
+
+def discard(worker):
+    if worker._tmpdir and os.path.exists(worker._tmpdir):
+        moved = os.path.join(aside, os.path.basename(worker._tmpdir))
+        os.rename(worker._tmpdir, moved)
+        waiting.put(moved)
+
+def remove():
+    while True:
+        shutil.rmtree(waiting.get(), ignore_errors=True)
+
+Worker._discard_tmpdir = discard
+threading.Thread(target=remove, daemon=True).start()
 from ministack.app import main
 
 main()

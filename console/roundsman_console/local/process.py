@@ -16,6 +16,7 @@ from typing import Protocol
 from roundsman_console.local.progress import ProgressListener
 
 LONGEST_REASON = 600  # characters of an error that are shown; the rest is in the log
+KILLED_WITHIN = 3.0  # seconds in which a killed process disappears, at most; usually it is at once
 _PROC = Path("/proc")
 
 
@@ -101,7 +102,7 @@ def end_group(leader: ProcessIdentity, patience: float = 3.0) -> None:
     wait_until(lambda: not leader.is_alive(), patience)
     # A group's ID is not reused while one of its processes lives, so this reaches only this group.
     _signal_group(leader.pid, signal.SIGKILL)
-    wait_until(lambda: not leader.is_alive(), patience)
+    wait_until(lambda: not leader.is_alive(), KILLED_WITHIN)
     try:
         os.waitpid(leader.pid, os.WNOHANG)
     except ChildProcessError:

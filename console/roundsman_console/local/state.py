@@ -3,7 +3,9 @@
 import json
 import os
 import re
+import secrets
 import shutil
+import subprocess
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -19,6 +21,7 @@ from roundsman_console.local.process import (
 from roundsman_console.local.project import cache_folder, exclusive
 
 RECORD = "state.json"
+REMOVED = "removed"  # the folder in the project's cache from which files are removed later
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,28 @@ class LocalRecord:
         return self.deployed and self.emulator is not None and self.emulator.is_alive()
 
 
+def discard(folder: Path, into: Path) -> None:
+    """Move a folder into another one, which a program of its own then empties.
+
+    A sandbox of a function has a thousand files, and to remove one that has reached the disk can
+    take milliseconds. The program also removes what an earlier one, which was killed, has left.
+    """
+    into.mkdir(parents=True, exist_ok=True)
+    if folder.exists():
+        os.rename(folder, into / f"{folder.name}-{secrets.token_hex(8)}")
+    if any(into.iterdir()):
+        # The shell ends at once, and its child goes on without a parent and without a terminal.
+        remover = ["/bin/sh", "-c", 'rm -rf -- "$1"/* &', "sh", str(into)]
+        subprocess.run(
+            remover,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            check=False,
+        )
+
+
 @dataclass(frozen=True)
 class LocalFiles:
     """The files of one local AWS."""
@@ -122,14 +147,17 @@ class LocalFiles:
     def remove(self, *, keep_logs: bool = False) -> None:
         """End all processes of this instance and remove its files. Repeating is harmless.
 
+        The files are moved aside first, and removed by a program that goes on after the return.
+
         Only processes that belong to this instance are ended: the emulator with the recorded
         identity, and processes whose command line only this instance uses.
         """
         record = self.read()
         if record is not None and record.emulator is not None:
-            end_group(record.emulator)
+            # Killed at once: asked to stop, it first removes its sandboxes' files one by one.
+            end_group(record.emulator, patience=0.0)
         end_each([pid for pid, arguments in command_lines() if self._started(arguments)])
-        shutil.rmtree(self.folder, ignore_errors=True)
+        discard(self.folder, into=self.folder.parent.parent / REMOVED)
         if not keep_logs:
             shutil.rmtree(self.logs, ignore_errors=True)
 
