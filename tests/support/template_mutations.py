@@ -1396,12 +1396,12 @@ OF_CODE = (
         (
             "an agent without a function",
             with_code("warehouse"),
-            "present: the agent warehouse has no function for perform of fetch",
+            "agent 'warehouse': step 'fetch' of workflow 'present' has no function",
         ),
         (
             "an agent without a function that undoes",
             with_code("warehouse"),
-            "present: the agent warehouse has no function for undo of fetch",
+            "step 'fetch' of workflow 'present' has a compensation but no function",
         ),
     ),
 )

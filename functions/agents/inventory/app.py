@@ -5,8 +5,9 @@ from functools import cache
 from roundsman import Agent, Json, StepRequest
 from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import reserve_stock
+from workflows.registry import WORKFLOWS
 
-inventory = Agent("inventory")
+inventory = Agent("inventory", WORKFLOWS)
 service = cache(RemoteService.from_env)
 
 

@@ -5,8 +5,9 @@ from functools import cache
 from roundsman import Agent, StepRequest
 from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import send_confirmation
+from workflows.registry import WORKFLOWS
 
-mail = Agent("mail")
+mail = Agent("mail", WORKFLOWS)
 service = cache(RemoteService.from_env)
 
 

@@ -5,8 +5,9 @@ from functools import cache
 from roundsman import Agent, DidNotHappen, Happened, Json, PermanentError, StepRequest
 from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import charge_card
+from workflows.registry import WORKFLOWS
 
-payment = Agent("payment")
+payment = Agent("payment", WORKFLOWS)
 service = cache(RemoteService.from_env)
 
 

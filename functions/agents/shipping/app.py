@@ -5,8 +5,9 @@ from functools import cache
 from roundsman import Agent, Json, StepRequest
 from roundsman.agents.http import RemoteService
 from workflows.order_fulfilment import create_shipment
+from workflows.registry import WORKFLOWS
 
-shipping = Agent("shipping")
+shipping = Agent("shipping", WORKFLOWS)
 service = cache(RemoteService.from_env)
 
 

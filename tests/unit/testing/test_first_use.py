@@ -6,7 +6,17 @@ from typing import cast
 
 import pytest
 
-from roundsman import Agent, Compensation, Json, Retry, Step, StepRequest, Undo, Workflow
+from roundsman import (
+    Agent,
+    Compensation,
+    DefinitionError,
+    Json,
+    Retry,
+    Step,
+    StepRequest,
+    Undo,
+    Workflow,
+)
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
 
 HALF_A_MINUTE = timedelta(seconds=30)
@@ -178,6 +188,11 @@ def test_what_would_silently_come_to_nothing_is_refused(mistake: str) -> None:
     make, said = MISTAKES[mistake]
     with pytest.raises(ValueError, match=said):
         make()
+
+
+def test_an_agent_without_a_function_of_its_step_is_refused_by_the_world() -> None:
+    with pytest.raises(DefinitionError, match="step 'book' of workflow 'trip' has no function"):
+        World(TRIP, agents=[Agent("desk")])
 
 
 def test_a_story_without_a_call_to_crash_at_proves_nothing_and_fails() -> None:

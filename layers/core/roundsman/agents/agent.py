@@ -1,6 +1,6 @@
 """The API for authors of agents: it binds functions to steps and calls them for each attempt.
 
-    payment = Agent("payment")
+    payment = Agent("payment", WORKFLOWS)
 
     @payment.performs(charge_card)
     def charge(request: StepRequest) -> Json: ...
@@ -17,7 +17,7 @@ callables that are passed in.
 
 import random
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from inspect import iscoroutinefunction
@@ -43,7 +43,7 @@ from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
 from roundsman.model.task import PERFORM, step_of
-from roundsman.model.workflow import Step
+from roundsman.model.workflow import Step, Workflow
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
 
@@ -124,12 +124,15 @@ Handler: TypeAlias = Callable[[dict[str, object], LambdaContext], dict[str, obje
 class Agent:
     """The functions that wrap one remote service, bound to steps.
 
-    `name` is the agent's name in the steps. Raises DefinitionError for an invalid name.
+    `name` is the agent's name in the steps. `workflows` are the workflows of the application: with
+    them, a step of this agent that has no function is refused when `lambda_handler` is read.
+    Raises DefinitionError for an invalid name.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, workflows: Mapping[str, Workflow] | None = None) -> None:
         check_name(f"agent {name!r}", name)
         self.name = name
+        self._workflows = dict(workflows or {})
         self._steps: dict[str, Step] = {}
         self._functions: dict[tuple[str, str], Perform] = {}
 
@@ -166,6 +169,38 @@ class Agent:
     def bound(self) -> frozenset[tuple[str, str]]:
         """The functions that are bound: the name of the step, and `perform`, `undo` or `probe`."""
         return frozenset(self._functions)
+
+    def missing_functions(self, workflows: Iterable[Workflow] = ()) -> list[str]:
+        """Return one sentence for each function that this agent lacks; empty if there is none.
+
+        A step of the agent needs a function that performs it, and one that undoes it if it has a
+        compensation. Checked are the steps of `workflows`, of the workflows that the agent was
+        created with, and the steps that are bound. A function of a step that no workflow has is
+        not a problem: orders under an older plan may need it.
+        """
+        given = {workflow.name: workflow for workflow in workflows}
+        every = [*given.values(), *(w for n, w in self._workflows.items() if n not in given)]
+        asked = [(step, f" of workflow {w.name!r}") for w in every for step in w.steps]
+        found: dict[tuple[str, str], str] = {}
+        for step, place in (*asked, *((step, "") for step in self._steps.values())):
+            if self.name not in step.agent_names():
+                continue
+            where = f"agent {self.name!r}: step {step.name!r}{place}"
+            if (step.name, "perform") not in self._functions:
+                sentence = f"{where} has no function; add one with @{self.name}.performs(...)"
+                found.setdefault((step.name, "perform"), sentence)
+            if step.compensation is not None and (step.name, "undo") not in self._functions:
+                sentence = (
+                    f"{where} has a compensation but no function that undoes it; add one with "
+                    f"@{self.name}.compensates(...), or remove the compensation"
+                )
+                found.setdefault((step.name, "undo"), sentence)
+        return list(found.values())
+
+    def check_functions(self, workflows: Iterable[Workflow] = ()) -> None:
+        """Raise DefinitionError if the agent lacks a function (see `missing_functions`)."""
+        if missing := self.missing_functions(workflows):
+            raise DefinitionError("; ".join(missing))
 
     def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
         """Return a copy of the agent that calls `call` instead of each bound function. For tests.
@@ -206,7 +241,11 @@ class Agent:
 
     @property
     def lambda_handler(self) -> Handler:
-        """The function's entry point: `handler = payment.lambda_handler`."""
+        """The function's entry point: `handler = payment.lambda_handler`.
+
+        Raises DefinitionError if a step of this agent lacks a function (see `missing_functions`).
+        """
+        self.check_functions()
         # The only import of an adapter by the core: with it, an author's module needs no AWS
         # names. The import is here and not at the top, so that an agent outside Lambda (a test,
         # another host) needs no Powertools. An author's module reads this property when it is

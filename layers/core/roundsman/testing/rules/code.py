@@ -1,7 +1,5 @@
 """Code: each agent has a function for what the steps of the workflows ask of it."""
 
-from collections.abc import Iterator
-
 from roundsman.testing.rules.application import Application, Rule
 
 
@@ -14,9 +12,9 @@ def bound_steps(application: Application) -> list[str]:
     if application.agents is None:
         return []
     return [
-        f"{workflow}: the agent {agent} has no function for {operation} of {step}"
-        for workflow, step, agent, operation in _asked(application)
-        if agent in application.agents and (step, operation) not in application.agents[agent].bound
+        sentence
+        for agent in application.agents.values()
+        for sentence in agent.missing_functions(application.workflows)
     ]
 
 
@@ -25,22 +23,15 @@ def known_agents(application: Application) -> list[str]:
     if application.agents is None:
         return []
     missing = {
-        agent: workflow
-        for workflow, _, agent, _ in _asked(application)
+        agent: workflow.name
+        for workflow in application.workflows
+        for step in workflow.steps
+        for agent in step.agent_names()
         if agent not in application.agents
     }
     return [
         f"{workflow}: there is no code of the agent {agent}" for agent, workflow in missing.items()
     ]
-
-
-def _asked(application: Application) -> Iterator[tuple[str, str, str, str]]:
-    for workflow in application.workflows:
-        for step in workflow.steps:
-            for agent in step.agent_names():
-                yield workflow.name, step.name, agent, "perform"
-                if step.compensation is not None:
-                    yield workflow.name, step.name, agent, "undo"
 
 
 RULES: tuple[Rule, ...] = (bound_steps, known_agents)

@@ -14,7 +14,7 @@ AGENTS = Path("functions") / "agents"
 
 
 class ProjectProblem(RoundsmanError):
-    """The code of an application cannot be read. The message is a sentence."""
+    """The code of an application cannot be read. The message has a sentence for each module."""
 
 
 def read_project(folder: Path) -> Application:
@@ -27,7 +27,15 @@ def read_project(folder: Path) -> Application:
     if layer not in sys.path:
         sys.path.insert(0, layer)
     workflows = _workflows()
-    agents = [_agent(path) for path in sorted((folder / AGENTS).glob("*/app.py"))]
+    agents: list[Agent] = []
+    problems: list[str] = []
+    for path in sorted((folder / AGENTS).glob("*/app.py")):
+        try:
+            agents.append(_agent(path))
+        except ProjectProblem as problem:
+            problems.append(str(problem))
+    if problems:
+        raise ProjectProblem(" ".join(problems))
     return Application.read(folder / "template.yaml", workflows, agents)
 
 
@@ -52,6 +60,8 @@ def _agent(path: Path) -> Agent:
     module = module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
+    except RoundsmanError as error:
+        raise ProjectProblem(f"{where}: {error}.") from error
     except Exception as error:  # the module is the application's: anything may fail
         raise ProjectProblem(f"{where}: {type(error).__name__}: {error}.") from error
     agents = [value for value in vars(module).values() if isinstance(value, Agent)]

@@ -35,7 +35,8 @@ On AWS the template has to ensure that."""
 def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[str, Agent]:
     """The agents of the workflows by name: the given ones, and a stand-in for each missing one.
 
-    Raises ValueError if two agents have one name, or no step uses a given agent.
+    Raises ValueError if two agents have one name, or no step uses a given agent, and
+    DefinitionError if an agent lacks a function for one of its steps.
     """
     agents: dict[str, Agent] = {}
     for agent in given:
@@ -49,6 +50,8 @@ def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[
     if idle := sorted(agents.keys() - asked):
         known = ", ".join(sorted(asked))
         raise ValueError(f"no step of this world is of agent {idle[0]!r}; the steps' are {known}")
+    for agent in agents.values():
+        agent.check_functions(workflows)
     stand_ins: dict[str, Agent] = {}
     bound: set[tuple[str, str]] = set()
     for workflow in workflows:

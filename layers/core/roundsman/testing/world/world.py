@@ -83,7 +83,8 @@ class World:
         skew: Mapping[str, timedelta] | None = None,
         instances: int | None = None,
     ) -> None:
-        """Raises ValueError if an argument is invalid.
+        """Raises ValueError if an argument is invalid, and DefinitionError if a given agent lacks a
+        function for one of its steps.
 
         There must be a workflow, and workflow names must be unique. `faults` cannot be combined
         with `mishaps` of calls to AWS.

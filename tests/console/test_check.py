@@ -1,0 +1,70 @@
+"""`roundsman check` in an application that `roundsman init` made, in a process of its own.
+
+The process is another one, since the modules of this application have the names of the example's.
+"""
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from roundsman_console.main import app
+
+COMMAND = "from roundsman_console.main import app; app()"
+
+
+@pytest.fixture
+def shop(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    made = CliRunner().invoke(app, ["init", "shop", "--agent", "stock", "--agent", "payment"])
+    assert made.exit_code == 0, made.output
+    return tmp_path / "shop"
+
+
+@pytest.fixture
+def check(shop: Path) -> Callable[[], tuple[int, str]]:
+    """A function that returns the exit code of the command and what it prints."""
+
+    def run() -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-c", COMMAND, "check"],
+            cwd=shop,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        return done.returncode, " ".join((done.stdout + done.stderr).split())
+
+    return run
+
+
+def edit(shop: Path, agent: str, old: str, new: str) -> None:
+    path = shop / f"functions/agents/{agent}/app.py"
+    text = path.read_text()
+    assert old in text
+    path.write_text(text.replace(old, new))
+
+
+def test_a_new_application_has_no_problem(check: Callable[[], tuple[int, str]]) -> None:
+    assert check() == (0, "No problem.")
+
+
+def test_each_agent_that_lacks_a_function_is_named(
+    shop: Path, check: Callable[[], tuple[int, str]]
+) -> None:
+    edit(shop, "stock", "@stock.compensates(shop_stock)\n", "")
+    edit(shop, "payment", "@payment.performs(shop_payment)\n", "")
+    code, said = check()
+    assert code == 1
+    assert (
+        "functions/agents/stock/app.py: agent 'stock': step 'shop_stock' of workflow 'shop' has a "
+        "compensation but no function that undoes it; add one with @stock.compensates(...), or "
+        "remove the compensation." in said
+    )
+    assert (
+        "functions/agents/payment/app.py: agent 'payment': step 'shop_payment' of workflow 'shop' "
+        "has no function; add one with @payment.performs(...)." in said
+    )
