@@ -81,6 +81,15 @@ def test_the_package_asks_for_what_its_layers_ship() -> None:
     assert {line for line in asked if line and line[0] != "#"} <= set(project["dependencies"])
 
 
+def test_what_a_developer_needs_is_locked_and_so_is_what_builds_the_package() -> None:
+    """`make install` installs from the lock alone, and the package with --no-build-isolation."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    extras = settings["project"]["optional-dependencies"].values()
+    asked = [*settings["build-system"]["requires"], *(line for extra in extras for line in extra)]
+    names = {re.split(r"[^a-z0-9-]", line)[0] for line in asked} - {"roundsman"}
+    assert names <= pinned("requirements/dev.txt").keys()
+
+
 def make(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         ["make", "--file", str(ROOT / "Makefile"), *arguments],

@@ -61,7 +61,7 @@ def up(
             metavar="KEY=VALUE", help="A parameter of the template: Key=Value; may be repeated."
         ),
     ] = None,
-    stack: Annotated[str, typer.Option(help="The stack's name.")] = DEFAULT_STACK,
+    stack: StackOption = None,
     project: ProjectOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,7 +76,7 @@ def up(
             port=port,
             services=services,
             parameters=parse_assignments(param or []),
-            stack=stack,
+            stack=stack or _stack_of(project),
             project=project,
             progress=progress,
         )

@@ -16,7 +16,9 @@ def upgrade_command(
 ) -> None:
     """Replace stacks/ and the version by those of the installed release, after showing the changes.
 
-    Example: pip install --upgrade roundsman && roundsman upgrade
+    Install the new release first: pip install --upgrade roundsman.
+
+    Example: roundsman upgrade --yes
     """
     with sentences():
         project = find_project(Path.cwd())

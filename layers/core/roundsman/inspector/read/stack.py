@@ -162,7 +162,7 @@ def find_stack(name: str | None, events: EventReader | None = None) -> DeployedS
     Raises StackNotFound if there is no such stack or no name, and InspectorError if samconfig.toml
     or AWS_ENDPOINT_URL is invalid, or if it is not a complete Roundsman stack.
     """
-    wanted, client = name or _configured_name(), _cloudformation()
+    wanted, client = name or configured_stack(Path.cwd()), _cloudformation()
     found = describe_stack(client, wanted)
     if found is None:
         raise StackNotFound(
@@ -210,10 +210,13 @@ def _cloudformation() -> "CloudFormationClient":
     return client
 
 
-def _configured_name() -> str:
-    """Return `stack_name` from samconfig.toml in this folder or the nearest parent that has one."""
-    here = Path.cwd()
-    for folder in (here, *here.parents):
+def configured_stack(start: Path) -> str:
+    """Return `stack_name` of the samconfig.toml in `start` or the nearest folder above that has it.
+
+    Raises StackNotFound if there is no such file or no name in it, and InspectorError if it cannot
+    be read.
+    """
+    for folder in (start, *start.parents):
         path = folder / "samconfig.toml"
         if path.is_file():
             return _stack_name(path)
