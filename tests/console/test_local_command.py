@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from roundsman_console.cli.local import local_app
+from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import Instances
@@ -152,3 +153,31 @@ def test_outside_a_project_each_command_says_so(
     result = local(command)
     assert result.exit_code == 1
     assert "There is no template.yaml in" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "settings", "stack"),
+    [
+        ((), '[default.global.parameters]\nstack_name = "shop"\n', "shop"),
+        (("--stack", "other"), '[default.global.parameters]\nstack_name = "shop"\n', "other"),
+        ((), "", "roundsman"),
+    ],
+    ids=["of the project", "as given", "without a name"],
+)
+def test_up_deploys_the_stack_that_the_other_commands_look_for(
+    project: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    options: tuple[str, ...],
+    settings: str,
+    stack: str,
+) -> None:
+    (project / "samconfig.toml").write_text(settings)
+    asked: list[object] = []
+
+    def up(**given: object) -> LocalAws:
+        asked.append(given["stack"])
+        raise ConsoleError("not deployed")
+
+    monkeypatch.setattr(LocalAws, "up", up)
+    assert local("up", *options).exit_code == 1
+    assert asked == [stack]

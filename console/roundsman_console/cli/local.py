@@ -10,6 +10,9 @@ import typer
 from rich.console import Console
 from rich.table import Table
 
+from roundsman.inspector.errors import StackNotFound
+from roundsman.inspector.read.stack import configured_stack
+from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
     LocalDownDocument,
@@ -162,6 +165,14 @@ def down(
         print(json.dumps(LocalDownDocument(ended=ports_ended, logs=logs)))
     elif not found:
         print("No local AWS runs here.")
+
+
+def _stack_of(project: Path | None) -> str:
+    """Return the stack that the other commands use in this project: that of samconfig.toml."""
+    try:
+        return configured_stack(find_project(project or Path.cwd()))
+    except StackNotFound:
+        return DEFAULT_STACK
 
 
 def _chosen(instances: Instances, port: int | None) -> list[LocalFiles]:
