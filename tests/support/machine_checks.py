@@ -7,7 +7,7 @@ here beside them is the machine's own.
 from roundsman.model.events import Decision, Event, Inspect, SendRequest
 from roundsman.model.failure import failure_of
 from roundsman.model.plan import Plan
-from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.states import DONE, ProcessState, TaskState
 from roundsman.model.task import PERFORM, Task, operation_of
 from roundsman.testing.invariants.rules import of_change
 
@@ -28,7 +28,7 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert after.version == before.version + 1
     assert len({row.seq for row in decision.history}) == len(decision.history)
     assert not list(of_change(plan, before, after, now))
-    check_record(after)
+    check_record(plan, after)
     check_lane(before, after)
     if isinstance(event, Inspect):
         claimed = {n for n, r in after.steps.items() if r.locked_by} - {
@@ -43,12 +43,13 @@ def check(plan: Plan, before: Task, event: Event, decision: Decision, now: int) 
     assert all(owed.seq == after.version and owed.at == now for owed in new)
 
 
-def check_record(task: Task) -> None:
+def check_record(plan: Plan, task: Task) -> None:
     """What holds for every stored task."""
+    steps = plan.expanded(task.fan_outs).steps
     failure = failure_of(task)
     assert task.failure == (failure.group if failure else None)
     assert task.failure is not None or task.state is not TaskState.ARCHIVED
-    for record in task.steps.values():
+    for name, record in task.steps.items():
         if record.under_way:
             assert record.started_at
         # An undo has its own time, which the record of a left-out item keeps.
@@ -63,7 +64,9 @@ def check_record(task: Task) -> None:
             assert record.complete_by is not None
             assert record.heartbeat_by <= record.complete_by
         if record.process_state is ProcessState.PENDING:
-            assert record.complete_by or not task.steps or record.started_at is None
+            after = steps[name].after if name in steps else ()
+            comes_later = any(task.step(other).process_state not in DONE for other in after)
+            assert record.complete_by or comes_later or record.started_at is None
     if not task.ended:
         found = {record.process_state for record in task.steps.values()}
         goes_on = task.ending is None or not task.ending.undo  # and is undone on its way

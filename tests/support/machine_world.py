@@ -110,6 +110,7 @@ class World:
     jitter: float = 0.5
     now: int = T0
     stored_plan: bool = True
+    next_plan: Plan | None = None
     decisions: list[tuple[Task, Event, Decision]] = field(default_factory=list)
     requests: list[tuple[str, str]] = field(default_factory=list)
     task: Task = field(init=False)
@@ -129,8 +130,10 @@ class World:
         """Decide, check what holds for every decision, and store."""
         before = self.task
         decision = self.decide(event)
-        check(self.plan, before, event, decision, self.now)
         assert self.decide(event) == decision, "the same arguments give the same decision"
+        if self.next_plan is not None and decision.task.plan == self.next_plan.hash:
+            self.plan = self.next_plan
+        check(self.plan, before, event, decision, self.now)
         self.decisions.append((before, event, decision))
         self.task = decision.task
         for command in decision.actions:
@@ -150,6 +153,7 @@ class World:
             order=self.order,
             agents=self.agents,
             jitter=self.jitter,
+            next_plan=self.next_plan,
         )
 
     def start(self, claimant: Claimant | None = None) -> Decision:
@@ -267,8 +271,18 @@ class World:
         """A command that never came before."""
         return CommandSource(f"c-{next(self._nonces)}", "ann", **options)
 
-    def resubmit(self, *steps: str, fresh_key: bool = False, again: bool = False) -> Decision:
-        return self.apply(Resubmit(self.asked(), steps, fresh_key=fresh_key, again=again))
+    def resubmit(
+        self,
+        *steps: str,
+        fresh_key: bool = False,
+        again: bool = False,
+        under: Plan | None = None,
+    ) -> Decision:
+        self.next_plan = under or self.next_plan
+        plan = under.hash if under else None
+        return self.apply(
+            Resubmit(self.asked(), steps, fresh_key=fresh_key, again=again, plan=plan)
+        )
 
     def ask_undo(self) -> Decision:
         return self.apply(UndoAsked(self.asked()))

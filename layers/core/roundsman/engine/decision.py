@@ -479,6 +479,8 @@ class DecisionContext:
     agents: Agents
     jitter: float
     """A random number in [0, 1)."""
+    next_plan: Plan | None = None
+    """The plan under which a resubmitted task continues; None if it keeps its plan."""
 
     @property
     def plan(self) -> Plan:

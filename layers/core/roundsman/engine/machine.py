@@ -67,13 +67,15 @@ def decide(
     order: Json,
     agents: Agents = NO_AGENTS,
     jitter: float,
+    next_plan: Plan | None = None,
 ) -> Decision:
     """The decision on `task` when `event` happens at `now` (epoch ms).
 
     `plan` is the plan that the task names, or None if it is not stored. `order` is the JSON of the
     order row; only a `when` or a `for_each` of a step reads it. `agents` are the known views of the
-    agents' queues. `jitter` is in [0, 1). If nothing changes, the decision's task is `task` itself;
-    otherwise its version is one higher.
+    agents' queues. `jitter` is in [0, 1). `next_plan` is the plan that a Resubmit names, or None if
+    it names none or that plan is not stored. If nothing changes, the decision's task is `task`
+    itself; otherwise its version is one higher.
 
     Raises Refused, with a sentence for the operator, if a command is not possible for the task;
     TryAgain if a reply needs a plan that is missing; NoTransition for a defect of the engine.
@@ -94,15 +96,17 @@ def decide(
     if plan is None:
         _without_plan(decision, event)
     else:
-        _with_plan(DecisionContext(plan, decision, order, agents, jitter), event)
+        context = DecisionContext(plan, decision, order, agents, jitter, next_plan)
+        plan = _with_plan(context, event)
     return decision.build(plan and plan.expanded(decision.task.fan_outs), kind)
 
 
-def _with_plan(context: DecisionContext, event: Event) -> None:
+def _with_plan(context: DecisionContext, event: Event) -> Plan:
+    """Handle the event. Returns the plan of the task after it."""
     if isinstance(event, Replied) and (why := _why_not_applicable(context, event)):
         context.decision.note(why)
         send_own_claims_again(context, event.claimant)  # it may have changed the key itself
-        return
+        return context.stored_plan
     extend_by_holds(context.decision)  # before any check of the task's complete-by
     match event:
         case Start():
@@ -112,12 +116,13 @@ def _with_plan(context: DecisionContext, event: Event) -> None:
         case Inspect():
             _inspect(context)
         case _:
-            operate(context, event)
+            context = operate(context, event)
             _nudge_what_waits(context)
             begin_undos(context)
             if not context.decision.waits_for_its_time():
                 set_start_deadlines(context)
                 _ask_for_start(context)
+    return context.stored_plan
 
 
 def _reply_after_end(plan: Plan | None, decision: DecisionBuilder, event: Replied) -> Decision:

@@ -64,12 +64,13 @@ def _ending(
     context: DecisionContext, strategy: StrategyPlan, why: str, step: str | None, error: StepError
 ) -> Termination:
     final = strategy.then if isinstance(strategy, WaitPlan) else strategy
-    if isinstance(final, UndoPlan) and not _past_no_return(context):
+    if isinstance(final, UndoPlan) and not past_no_return(context):
         return Termination(TaskState.UNDONE, why, step, undo=True, error=error)
     return Termination(TaskState.ARCHIVED, why, step, error=error)
 
 
-def _past_no_return(context: DecisionContext) -> bool:
+def past_no_return(context: DecisionContext) -> bool:
+    """Whether the task is past the plan's point of no return."""
     point = context.plan.point_of_no_return
     if point is None:
         return False

@@ -8,8 +8,9 @@ failure, and a resolved step has the outcome that the operator states.
 from dataclasses import replace
 
 from roundsman.engine.compensation import begin_undo, undone
-from roundsman.engine.decision import SKEW, DecisionContext
+from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
+from roundsman.engine.plan_change import SHOWN, fit_times, move_to_plan
 from roundsman.engine.steps import too_large
 from roundsman.engine.transitions import StepEvent
 from roundsman.errors import Refused
@@ -33,8 +34,11 @@ KEPT_COMMANDS = 10
 for 14 days at most."""
 
 
-def operate(context: DecisionContext, event: OperatorEvent) -> None:
-    """Execute the command. Raises Refused, and nothing is stored then."""
+def operate(context: DecisionContext, event: OperatorEvent) -> DecisionContext:
+    """Execute the command. Raises Refused, and nothing is stored then.
+
+    Returns the context in which the decision goes on: a resubmission may change the task's plan.
+    """
     decision, asked = context.decision, event.asked
     if asked.seen_version not in (None, decision.before.version):
         raise Refused(
@@ -44,7 +48,7 @@ def operate(context: DecisionContext, event: OperatorEvent) -> None:
     said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
     match event:
         case Resubmit():
-            _resubmit(context, event)
+            context = _resubmit(context, event)
         case UndoAsked():
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {said}", undo=True))
         case Cancel():
@@ -59,7 +63,13 @@ def operate(context: DecisionContext, event: OperatorEvent) -> None:
     decision.task = replace(decision.task, command_ids=ids)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
-    decision.record(kind, step, None, f"{kind} by {said}", asked)
+    decision.record(kind, step, None, f"{kind} by {said}{_plan_words(decision)}", asked)
+    return context
+
+
+def _plan_words(decision: DecisionBuilder) -> str:
+    before, after = decision.before.plan[:SHOWN], decision.task.plan[:SHOWN]
+    return "" if before == after else f"; its plan changes from {before} to {after}"
 
 
 def _end(context: DecisionContext, ending: Termination) -> None:
@@ -79,13 +89,25 @@ def _end(context: DecisionContext, ending: Termination) -> None:
 # --- Resubmit ----------------------------------------------------------------------------------
 
 
-def _resubmit(context: DecisionContext, event: Resubmit) -> None:
-    if context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED):
-        _begin_anew(context, event)
+def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
+    """Continue the task. Returns the context under the plan with which it continues."""
+    anew = context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED)
+    if anew:
+        _check_begin_anew(context, event)
+    moves = event.plan is not None and event.plan != context.decision.task.plan
+    if event.plan is not None and moves:
+        if event.steps:
+            raise Refused("under another plan every failed step is attempted: do not name steps")
+        context = move_to_plan(context, event.plan, anew=anew)
+    if anew:
+        _begin_anew(context)
     elif context.decision.ending is not None and context.decision.ending.undo:
         _undo_again(context, event)
     else:
         _perform_again(context, event)
+    if moves:
+        fit_times(context)
+    return context
 
 
 def _undo_again(context: DecisionContext, event: Resubmit) -> None:
@@ -149,8 +171,8 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
         )
 
 
-def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
-    """Begin every step of the task again under new keys: a remote service refuses a used key."""
+def _check_begin_anew(context: DecisionContext, event: Resubmit) -> None:
+    """Raise Refused if the undone or cancelled task cannot begin again."""
     state = context.decision.before.state.lower()
     if not event.again:
         raise Refused(f"the task is {state}: set `again` to begin every step again under new keys")
@@ -166,6 +188,10 @@ def _begin_anew(context: DecisionContext, event: Resubmit) -> None:
             f"the effects of {', '.join(stands)} may stand and would happen twice: "
             "undo the task first"
         )
+
+
+def _begin_anew(context: DecisionContext) -> None:
+    """Begin every step of the task again under new keys: a remote service refuses a used key."""
     context.decision.ending = None
     _restart_time_limit(context)
     for name in list(context.decision.steps):

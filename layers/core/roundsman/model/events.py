@@ -119,6 +119,9 @@ class Resubmit:
     """Perform the failed steps under a fresh idempotency key."""
     again: bool = False
     """Begin an undone or cancelled task again from its first step, under fresh keys."""
+    plan: str | None = None
+    """The hash of the plan of the same workflow under which the task continues; None for its
+    own."""
 
 
 @dataclass(frozen=True, slots=True)

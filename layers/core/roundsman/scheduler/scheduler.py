@@ -30,6 +30,7 @@ from roundsman.model.events import (
     InspectAt,
     Outcome,
     Replied,
+    Resubmit,
     SendRequest,
     Start,
     StartTask,
@@ -179,6 +180,7 @@ class Scheduler:
                 decision = self._decide(plan, task, event, claimant)
             except Refused as refused:
                 return self._refused(task, event, str(refused))
+            plan = self._plan_after(plan, task, decision.task)
             handled = self._commit(plan, task, decision, claimant)
         if handled is None:
             raise TryAgain(f"{task_id}: another write came first {MAX_WRITE_ATTEMPTS} times")
@@ -242,20 +244,37 @@ class Scheduler:
         Start also follows a redelivered Inspect or operator's command that has claimed steps: the
         earlier delivery may have died before it sent their requests.
         """
-        now = self._clock()
-        order = self._orders.content_of(task) if plan and plan.has_conditions else None
-        agents, jitter = self._board.agents(), self._jitter()
-        if plan is not None:
-            agents = with_unread(agents, plan, task.priority)
-        first = decide(plan, task, event, now, order=order, agents=agents, jitter=jitter)
+        now, known, jitter = self._clock(), self._board.agents(), self._jitter()
+
+        def decided(plan: Plan | None, task: Task, event: Event) -> Decision:
+            return decide(
+                plan,
+                task,
+                event,
+                now,
+                order=self._orders.content_of(task) if plan and plan.has_conditions else None,
+                agents=known if plan is None else with_unread(known, plan, task.priority),
+                jitter=jitter,
+                next_plan=self._next_plan(event),
+            )
+
+        first = decided(plan, task, event)
         claims_itself = isinstance(event, Start | Replied)
         comes_again = not claims_itself and _claimed_before(first.task, claimant)
         if StartTask() not in first.actions and not comes_again:
             return first
-        start = Start(claimant)
-        return first.then(
-            decide(plan, first.task, start, now, order=order, agents=agents, jitter=jitter)
-        )
+        after = self._plan_after(plan, task, first.task)
+        return first.then(decided(after, first.task, Start(claimant)))
+
+    def _next_plan(self, event: Event) -> Plan | None:
+        """The plan that a Resubmit names; None if it names none, or if that plan is not stored."""
+        if not isinstance(event, Resubmit) or event.plan is None:
+            return None
+        return self._plans.plan(event.plan)
+
+    def _plan_after(self, plan: Plan | None, before: Task, after: Task) -> Plan | None:
+        """The task's plan after a decision; `plan` is the one before it."""
+        return plan if after.plan == before.plan else self._plans.plan(after.plan)
 
     def _send(
         self, plan: Plan | None, before: Task, decision: Decision, claimant: Claimant

@@ -5,6 +5,7 @@ Such a command says who sends it and why. It is idempotent by its id. If it name
 task that its sender saw, it is refused when the task has another version.
 """
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -35,6 +36,7 @@ from roundsman.wire.messages import TASK_ID_TEXT, message_body, message_fields
 
 START, INSPECT = "start", "inspect"
 OUTCOMES = ("did", "did-not")
+PLAN_HASH = re.compile("[0-9a-f]{64}")
 LONGEST_EXTENSION = 30 * 24 * 3600  # seconds; resubmit a task that needs more time
 
 
@@ -93,6 +95,13 @@ def _read_reason(fields: Fields, name: str) -> str:
     return fields.optional_text(name) or ""
 
 
+def _read_plan_hash(fields: Fields, name: str) -> str | None:
+    text = fields.optional_text(name)
+    if text is not None and not PLAN_HASH.fullmatch(text):
+        fields.problem(name, "must be the hash of a plan: 64 hexadecimal digits")
+    return text
+
+
 def _read_seconds(fields: Fields, name: str) -> int:
     seconds = fields.number(name)
     if not 1 <= seconds <= LONGEST_EXTENSION:
@@ -114,6 +123,7 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("steps", "steps", TEXTS, (), always=True),
         Field("freshKey", "fresh_key", FLAG, default=False, always=True),
         Field("again", "again", FLAG, default=False, always=True),
+        Field("plan", "plan", Kind("64 hexadecimal digits", _read_plan_hash), None),
     ),
     "undo": FieldTable(UndoAsked),
     "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),

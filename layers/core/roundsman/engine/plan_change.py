@@ -1,0 +1,215 @@
+"""Lets a task that an operator resubmits continue under another plan of its workflow.
+
+A step of which something is known to have happened, or may have happened, keeps its meaning: its
+key, its agent, its list of items and its undo must be the same in both plans, and nothing may come
+before it that has not run. All other steps are taken from the new plan as they are.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from roundsman.engine.decision import DecisionContext
+from roundsman.engine.on_failure import past_no_return
+from roundsman.errors import Refused
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.states import DONE, ProcessState
+from roundsman.model.task import (
+    PERFORM,
+    UNTOUCHED,
+    Effect,
+    StepRecord,
+    item_place,
+    operation_of,
+    step_of,
+)
+from roundsman.model.workflow import MOST_STEPS
+
+SHOWN = 12
+"""How many digits of a plan's hash are shown to people."""
+
+
+def move_to_plan(context: DecisionContext, plan_hash: str, *, anew: bool) -> DecisionContext:
+    """Return the context of the same decision under the plan with this hash.
+
+    With `anew`, every step will begin again, and no step has to be the same. Raises Refused with
+    every reason why the task cannot continue under that plan.
+    """
+    plan = context.next_plan
+    if plan is None or plan.hash != plan_hash:
+        raise Refused(f"the plan {plan_hash[:SHOWN]} is not stored")
+    task = context.decision.task
+    if plan.workflow != task.workflow:
+        raise Refused(f"the plan {plan_hash[:SHOWN]} is of the workflow {plan.workflow}")
+    old = context.stored_plan.stored or context.stored_plan
+    change = _PlanChange(context, old, plan)
+    reasons = [] if anew else list(change.reasons())
+    if not anew and past_no_return(context) and not past_no_return(change.after):
+        reasons.append(
+            f"the task is past its point of no return, {old.point_of_no_return}, but in that plan "
+            "it would not be"
+        )
+    if not reasons:
+        change.apply(anew=anew)
+        reasons = _too_many_steps(change.after)
+    if reasons:
+        raise Refused(
+            f"it cannot continue under the plan {plan_hash[:SHOWN]}: {'; '.join(reasons)}"
+        )
+    return change.after
+
+
+def fit_times(context: DecisionContext) -> None:
+    """Fit the times of the steps to the new plan, after the task's time limit began again.
+
+    A waiting step that the new plan does not let begin yet waits for no time: otherwise a
+    supervisor would report again and again that it was not started in time.
+    """
+    steps, ends_at = context.decision.steps, context.decision.task.complete_by
+    for name, record in steps.items():
+        if record.complete_by is not None and operation_of(record) == PERFORM:
+            steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))
+    for step in context.plan.steps.values():
+        record = steps.get(step.name, UNTOUCHED)
+        waits = any(context.decision.step(name).process_state not in DONE for name in step.after)
+        if waits and record != UNTOUCHED and record.process_state is ProcessState.PENDING:
+            steps[step.name] = replace(record, complete_by=None, not_before=None, held_since=None)
+
+
+@dataclass(frozen=True, slots=True)
+class _PlanChange:
+    """A change from the plan `old` to the plan `new`."""
+
+    context: DecisionContext
+    old: Plan
+    new: Plan
+
+    @property
+    def after(self) -> DecisionContext:
+        """The context under the new plan."""
+        return replace(self.context, stored_plan=self.new)
+
+    def reasons(self) -> Iterator[str]:
+        """Why the task cannot continue under the new plan, in words."""
+        for name, old in self.old.steps.items():
+            kept = [record for record in self._records(name).values() if not _is_free(record)]
+            if not kept:
+                continue
+            new = self.new.steps.get(name)
+            if new is None:
+                yield f"{name} {_what_happened(kept)}, and that plan does not have it"
+                continue
+            yield from _different(old, new, kept)
+            yield from self._out_of_order(name, kept)
+
+    def _out_of_order(self, name: str, kept: list[StepRecord]) -> Iterator[str]:
+        """Why the place of a step in the order of the new plan does not fit what has happened."""
+        before = self.new.before(name)
+        for other in self.old.steps:
+            if other in self.old.before(name) - before and other in self.new.steps:
+                yield f"{name} came after {other}, but in that plan it does not"
+        if all(record.process_state not in DONE for record in kept):
+            return
+        for other in self.new.steps:
+            if other in before and not self._is_done(other):
+                yield f"{name} is done, but in that plan it comes after {other}, which is not"
+
+    def _is_done(self, name: str) -> bool:
+        """Whether the step is done under the old plan."""
+        if name not in self.old.steps:
+            return False
+        instances = self.context.plan.instances(name)
+        step = self.context.decision.step
+        return all(step(instance).process_state in DONE for instance in instances)
+
+    def _records(self, name: str) -> dict[str, StepRecord]:
+        """The records of a step, those of its items included, by name."""
+        steps = self.context.decision.steps
+        return {record: steps[record] for record in steps if step_of(record) == name}
+
+    def apply(self, *, anew: bool) -> None:
+        """Change the task and its steps. Only steps of which nothing stands are reset."""
+        decision = self.context.decision
+        for name in self.old.steps:
+            records = self._records(name)
+            if anew or all(map(_is_free, records.values())):
+                self._reset(name, records, anew=anew)
+        for name in list(decision.steps):
+            # A request that was sent under the old plan ends as the old plan says.
+            acts_until = decision.acts_until(name)
+            if acts_until is not None:
+                decision.steps[name] = replace(decision.steps[name], acts_until=acts_until)
+        task, old, new = decision.task, self.old, self.new
+        more = new.complete_within - old.complete_within
+        # An order that asked for less time than its workflow gives keeps its own limit.
+        own_limit = task.complete_by - task.start_at < old.complete_within
+        decision.task = replace(
+            task,
+            plan=new.hash,
+            complete_by=task.complete_by if own_limit else task.complete_by + more,
+            retain_for=new.retain_for if task.retain_for == old.retain_for else task.retain_for,
+            priority=new.priority if task.priority == old.priority else task.priority,
+        )
+
+    def _reset(self, name: str, records: dict[str, StepRecord], *, anew: bool) -> None:
+        """Remove what the new plan does not have, and begin a step anew that it has otherwise."""
+        decision = self.context.decision
+        old, new = self.old.steps[name], self.new.steps.get(name)
+        for record in records:
+            is_item = item_place(record) is not None
+            if new is None or (is_item and new.for_each is None):
+                del decision.steps[record]
+            elif not anew and (name in decision.task.fan_outs or list(_meaning(old, new))):
+                decision.begin_anew(record)
+        if name in decision.task.fan_outs:
+            rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}
+            decision.task = replace(decision.task, fan_outs=rest)
+
+
+def _is_free(record: StepRecord) -> bool:
+    """Whether nothing of the step has happened, and no request of it can have an effect."""
+    if record.process_state not in (ProcessState.PENDING, ProcessState.ERROR) or record.tried:
+        return False
+    return record.started_at is None or record.effect is Effect.NONE
+
+
+def _what_happened(kept: list[StepRecord]) -> str:
+    if all(record.process_state in DONE for record in kept):
+        return "is done"
+    return "was sent to its agent"
+
+
+def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator[str]:
+    """Why a step of which something has happened is not the same step in the new plan."""
+    name, happened = old.name, _what_happened(kept)
+    for what in _meaning(old, new):
+        yield f"{name} {happened}, but in that plan its {what}"
+    for agent in dict.fromkeys(agent for record in kept for agent in (*record.tried, record.agent)):
+        if agent is not None and agent not in new.agents:
+            yield f"{name} was sent to {agent}, but in that plan it has no such agent"
+
+
+def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
+    """In what the two differ that decides about keys, items and undo; empty if in nothing."""
+    if old.agent != new.agent:
+        yield f"first agent is {new.agent}, not {old.agent}"
+    if old.when != new.when:
+        yield "condition (when) is another"
+    if old.for_each != new.for_each:
+        yield "list of items (for_each) is another"
+    if (old.compensation is None) != (new.compensation is None):
+        yield "compensation is removed" if old.compensation else "compensation is new"
+    elif old.compensation and new.compensation:
+        fences = new.compensation.fences_late_performs
+        if fences is not old.compensation.fences_late_performs:
+            yield (
+                "compensation fences late performs"
+                if fences
+                else ("compensation does not fence late performs")
+            )
+
+
+def _too_many_steps(context: DecisionContext) -> list[str]:
+    many = len(context.plan.steps)
+    if many <= MOST_STEPS:
+        return []
+    return [f"it would have {many} steps with the items of its fan-outs, but {MOST_STEPS} fit"]

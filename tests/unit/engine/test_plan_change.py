@@ -1,0 +1,621 @@
+"""Resubmission under another plan: what continues, what begins anew, and what is refused."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.due import due
+from roundsman.engine.new_task import ProcessingOptions
+from roundsman.engine.requests import agent_of, request_for
+from roundsman.model.events import Resubmit
+from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import Plan, plan_of
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepRecord
+from roundsman.model.workflow import Compensation, Priority, Retry, Step, Undo
+from tests.support.fan_out_stories import lines, pick
+from tests.support.machine_world import World, plan, requests_in, states, step, workflow
+from tests.support.operator_stories import FENCED, HOUR, ONCE, archived, refusal, undone
+
+P = ProcessState
+UNFENCED = Compensation(fences_late_performs=False)
+
+
+def steps_of_archived() -> tuple[Step, Step, Step]:
+    """The steps of the story `archived`: `a` is done, `b` was refused, `c` has not begun."""
+    a = step("a", compensation=FENCED)
+    b = step("b", "a", compensation=FENCED, retry=ONCE)
+    return a, b, step("c", "b")
+
+
+def why_not(world: World, under: Plan) -> list[str]:
+    """The reasons why the task cannot continue under the plan."""
+    said = refusal(world, lambda: world.resubmit(under=under))
+    begin = f"it cannot continue under the plan {under.hash[:12]}: "
+    assert said.startswith(begin)
+    return said.removeprefix(begin).split("; ")
+
+
+def test_a_task_continues_under_the_plan_where_it_stood() -> None:
+    world = archived()
+    before = world.plan.hash
+    a, b, c = steps_of_archived()
+    fixed = plan(
+        a, replace(b, retry=Retry(max_attempts=9)), step("d", "b"), replace(c, agent="new")
+    )
+    decision = world.resubmit(under=fixed)
+    assert world.task.plan == fixed.hash
+    (row,) = decision.history
+    assert (row.kind, row.by) == ("resubmit", "ann")
+    said = f"resubmit by ann; its plan changes from {before[:12]} to {fixed.hash[:12]}"
+    assert row.reason == said
+    assert world.record("a").result == "r"
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(fixed, world.task, "b", None, world.now)
+    assert (request.idempotency_key, request.attempt) == ("ord-1/b/perform", 1)
+    world.fails("b")
+    assert world.task_state() is TaskState.RETRY, "the new plan has attempts left"
+    world.wait(HOUR / 2).inspect()
+    world.start()
+    assert requests_in(world.succeeds("b")) == ["d", "c"]
+    assert agent_of(fixed, world.task, "c") == "new"
+    world.succeeds("c")
+    world.succeeds("d")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_under_its_own_plan_a_task_continues_as_without_one() -> None:
+    world = archived()
+    own = world.plan
+    (row,) = world.resubmit("b", under=own).history
+    assert row.reason == "resubmit by ann"
+    assert world.task.plan == own.hash
+
+
+def test_a_plan_that_is_not_stored_is_refused() -> None:
+    world = archived()
+    other = plan(*steps_of_archived(), retain_for=timedelta(days=1))
+    for stored in (None, world.plan):
+        world.next_plan = stored
+        event = Resubmit(world.asked(), plan=other.hash)
+        said = refusal(world, lambda: world.apply(event))  # noqa: B023  # called at once
+        assert said == f"the plan {other.hash[:12]} is not stored"
+
+
+def test_a_plan_of_another_workflow_is_refused() -> None:
+    world = archived()
+    other = plan_of(replace(workflow(step("a")), name="another"))
+    said = refusal(world, lambda: world.resubmit(under=other))
+    assert said == f"the plan {other.hash[:12]} is of the workflow another"
+
+
+def test_failed_steps_are_not_named_under_another_plan() -> None:
+    world = archived()
+    other = plan(*steps_of_archived(), retain_for=timedelta(days=1))
+    said = refusal(world, lambda: world.resubmit("b", under=other))
+    assert said == "under another plan every failed step is attempted: do not name steps"
+
+
+# --- Steps of which something has happened -----------------------------------------------------
+
+
+def changed(**changes: object) -> Plan:
+    """The plan of the story with other values for its finished step."""
+    a, b, c = steps_of_archived()
+    return plan(replace(a, **changes), b, c)  # type: ignore[arg-type]  # fields of a step
+
+
+@pytest.mark.parametrize(
+    ("under", "reason"),
+    [
+        (changed(agent="other"), "its first agent is other, not worker"),
+        (changed(when="input.a"), "its condition (when) is another"),
+        (changed(for_each="input.a"), "its list of items (for_each) is another"),
+        (changed(compensation=None), "its compensation is removed"),
+        (changed(compensation=UNFENCED), "its compensation does not fence late performs"),
+    ],
+)
+def test_a_finished_step_must_be_the_same(under: Plan, reason: str) -> None:
+    assert why_not(archived(), under) == [f"a is done, but in that plan {reason}"]
+
+
+def test_a_finished_step_may_have_other_times_and_limits() -> None:
+    world = archived()
+    slow = Compensation(complete_within=timedelta(minutes=9), fences_late_performs=True)
+    other = changed(
+        complete_within=timedelta(seconds=40),
+        retry=Retry(max_attempts=2),
+        compensation=slow,
+        result_limit=1,
+        on_failure=Undo(),
+        agents=("worker", "second"),
+    )
+    world.resubmit(under=other)
+    assert world.task.plan == other.hash
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "reason"),
+    [(None, FENCED, "is new"), (UNFENCED, FENCED, "fences late performs")],
+)
+def test_a_compensation_that_comes_later_is_refused(
+    before: Compensation | None, after: Compensation, reason: str
+) -> None:
+    world = archived(before)
+    a = step("a", compensation=after)
+    b = step("b", "a", compensation=before, retry=ONCE)
+    found = why_not(world, plan(a, b, step("c", "b")))
+    assert found == [f"a is done, but in that plan its compensation {reason}"]
+
+
+def test_every_reason_is_said_at_once() -> None:
+    a = step("a", agent="other")
+    found = why_not(archived(), plan(a))
+    assert found == [
+        "a is done, but in that plan its first agent is other, not worker",
+        "a is done, but in that plan its compensation is removed",
+        "b was sent to its agent, and that plan does not have it",
+    ]
+
+
+def test_a_skipped_step_is_finished_too() -> None:
+    a = step("a", when="input.wanted")
+    world = World(plan(a, step("b", "a")), order={"wanted": False})
+    world.start()
+    world.is_refused("b")
+    assert why_not(world, plan(step("b"))) == ["a is done, and that plan does not have it"]
+    a = step("a", when="input.other")
+    assert why_not(world, plan(a, step("b", "a"))) == [
+        "a is done, but in that plan its condition (when) is another"
+    ]
+
+
+@pytest.mark.parametrize("effect", [None, Effect.STANDS])
+def test_a_step_that_may_have_had_its_effect_stays(effect: Effect | None) -> None:
+    world = World(plan(step("a")))
+    world.start()
+    world.is_refused("a", effect=effect)
+    assert why_not(world, plan(step("b"))) == [
+        "a was sent to its agent, and that plan does not have it"
+    ]
+    assert why_not(world, plan(step("a", agent="other"))) == [
+        "a was sent to its agent, but in that plan its first agent is other, not worker"
+    ]
+
+
+def test_a_step_that_waits_for_its_next_attempt_stays() -> None:
+    a, b = step("a"), step("b", retry=ONCE)
+    world = World(plan(a, b))
+    world.start()
+    world.fails("a")
+    world.is_refused("b")
+    assert (world.task_state(), world.state("a")) == (TaskState.ARCHIVED, P.PENDING)
+    assert why_not(world, plan(b)) == ["a was sent to its agent, and that plan does not have it"]
+
+
+def test_a_refused_step_without_effect_may_be_removed_or_replaced() -> None:
+    for after in (step("b", agent="other", compensation=UNFENCED), step("d")):
+        world = World(plan(step("a"), step("b", "a", retry=ONCE)))
+        world.start()
+        world.succeeds("a")
+        world.is_refused("b", effect=Effect.NONE)
+        world.resubmit(under=plan(step("a"), replace(after, after=("a",))))
+        assert set(world.task.steps) <= {"a", after.name}
+        assert requests_in(world.start()) == [after.name]
+        assert agent_of(world.plan, world.task, after.name) == after.agent
+        world.succeeds(after.name)
+        assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_replaced_step_begins_under_a_new_key_and_its_condition_is_evaluated() -> None:
+    world = World(plan(step("a", retry=ONCE)), order={"wanted": True})
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    world.resubmit(under=plan(step("a", when="input.wanted")))
+    assert world.record("a") == replace(
+        StepRecord(round=2), complete_by=world.record("a").complete_by
+    )
+    assert requests_in(world.start()) == ["a"]
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform/2"
+
+
+def test_a_step_whose_condition_failed_gets_the_condition_of_the_new_plan() -> None:
+    a = step("a")
+    world = World(plan(a, step("b", "a", when="abs(input.total)")), order={"total": "x"})
+    world.start()
+    world.succeeds("a")
+    assert (world.task_state(), world.state("b")) == (TaskState.ARCHIVED, P.ERROR)
+    world.resubmit(under=plan(a, step("b", "a", when="input.total")))
+    assert requests_in(world.start()) == ["b"]
+
+
+def test_the_last_step_that_failed_may_be_gone_and_the_task_is_complete() -> None:
+    a = step("a")
+    world = World(plan(a, step("b", "a")))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b", effect=Effect.NONE)
+    decision = world.resubmit(under=plan(a))
+    assert world.task_state() is TaskState.COMPLETED
+    assert decision.actions == ()
+    assert states(world.task) == {"a": P.PROCESSED}
+
+
+def test_a_step_whose_agents_were_tried_keeps_them() -> None:
+    a = step("a", agents=("one", "two"), compensation=FENCED, retry=ONCE)
+    world = World(plan(a))
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    world.resubmit()
+    world.start()
+    world.fails("a")
+    while world.task_state() is not TaskState.ARCHIVED:
+        world.start()
+        world.fails("a") if world.state("a") is P.PROCESSING else world.succeeds("a")
+    found = why_not(world, plan(step("a", agents=("one", "three"), compensation=FENCED)))
+    assert "a was sent to two, but in that plan it has no such agent" in found
+    assert len(found) == 1
+
+
+# --- The order of the steps --------------------------------------------------------------------
+
+
+def test_a_new_step_before_a_finished_one_is_refused() -> None:
+    x = step("x")
+    a = step("a", "x", compensation=FENCED)
+    b = step("b", "a", compensation=FENCED, retry=ONCE)
+    assert why_not(archived(), plan(x, a, b, step("c", "b"))) == [
+        "a is done, but in that plan it comes after x, which is not"
+    ]
+
+
+def test_a_finished_step_does_not_come_after_a_failed_one() -> None:
+    b = step("b", compensation=FENCED, retry=ONCE)
+    a = step("a", "b", compensation=FENCED)
+    assert why_not(archived(), plan(b, a)) == [
+        "a is done, but in that plan it comes after b, which is not",
+        "b came after a, but in that plan it does not",
+    ]
+
+
+def test_steps_that_were_done_one_after_the_other_stay_in_order() -> None:
+    a = step("a", compensation=FENCED)
+    b = step("b", compensation=FENCED, retry=ONCE)
+    assert why_not(archived(), plan(a, b)) == ["b came after a, but in that plan it does not"]
+
+
+def test_two_finished_steps_may_be_put_in_order() -> None:
+    a, b = step("a", compensation=FENCED), step("b", compensation=FENCED)
+    world = World(plan(a, b, step("c", "a", "b", on_failure=Undo())))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("b")
+    world.is_refused("c")
+    assert world.task_state() is TaskState.UNDOING
+    world = World(plan(a, b, step("c", "a", "b")))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("b")
+    world.is_refused("c")
+    later = replace(b, after=("a",))
+    world.resubmit(under=plan(a, later, step("c", "b", on_failure=Undo())))
+    world.start()
+    world.is_refused("c")
+    assert world.state("a") is P.PROCESSED, "b is undone first, as the new plan has it"
+    assert world.state("b") is P.UNDOING
+
+
+def test_a_failed_step_waits_for_a_new_step_before_it_and_nobody_is_told_that_it_is_late() -> None:
+    world = archived()
+    a, b, c = steps_of_archived()
+    x = step("x", "a")
+    world.resubmit(under=plan(a, x, replace(b, after=("a", "x")), c))
+    assert requests_in(world.start()) == ["x"]
+    record = world.record("b")
+    assert (record.complete_by, record.not_before, record.held_since) == (None, None, None)
+    assert due(world.task, world.now) == world.record("x").complete_by
+    world.wait(29)
+    assert world.inspect().task is world.task
+    assert requests_in(world.succeeds("x")) == ["b"]
+    world.succeeds("b")
+    world.is_refused("c")
+    world.ask_undo()
+    assert requests_in(world.start()) == ["b"], "what came last is undone first"
+
+
+def test_a_step_that_waits_for_its_time_waits_for_a_new_step_instead() -> None:
+    a, b = step("a"), step("b", retry=ONCE)
+    world = World(plan(a, b))
+    world.start()
+    world.fails("a", retry_after=10 * MINUTE)
+    world.is_refused("b")
+    x = step("x")
+    world.resubmit(under=plan(x, replace(a, after=("x",)), b))
+    assert world.record("a").not_before is None
+    world.start()
+    assert requests_in(world.succeeds("x")) == ["a"]
+
+
+# --- Fan-outs ----------------------------------------------------------------------------------
+
+
+def picking_failed(effect: Effect | None = None) -> World:
+    """`pick[0]` is done, `pick[1]` failed."""
+    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(2))
+    world.start()
+    world.succeeds("pick[0]", {"n": 0})
+    world.is_refused("pick[1]", effect=effect)
+    assert world.task_state() is TaskState.ARCHIVED
+    return world
+
+
+def test_a_fan_out_keeps_its_items_and_those_that_are_done() -> None:
+    world = picking_failed()
+    other = plan(pick(tolerate=0.5), step("ship", "pick"))
+    world.resubmit(under=other)
+    assert dict(world.task.fan_outs) == {"pick": 2}
+    assert requests_in(world.start()) == ["pick[1]"]
+    assert request_for(other, world.task, "pick[1]", world.order, world.now).item == {"sku": "KB-1"}
+    world.is_refused("pick[1]")
+    assert world.state("pick[1]") in (P.SKIPPED, P.UNDOING), "the new plan tolerates it"
+
+
+def test_a_fan_out_with_a_finished_item_keeps_its_list_and_its_place() -> None:
+    world = picking_failed()
+    again = pick(retry=ONCE)
+    assert why_not(world, plan(replace(again, for_each="input.others"))) == [
+        "pick was sent to its agent, but in that plan its list of items (for_each) is another"
+    ]
+    assert why_not(world, plan(step("other"))) == [
+        "pick was sent to its agent, and that plan does not have it"
+    ]
+    first = step("first")
+    assert why_not(world, plan(first, replace(again, after=("first",)))) == [
+        "pick is done, but in that plan it comes after first, which is not"
+    ]
+
+
+def test_a_fan_out_without_effect_gets_its_list_anew() -> None:
+    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(2))
+    world.start()
+    world.is_refused("pick[0]", effect=Effect.NONE)
+    world.is_refused("pick[1]", effect=Effect.NONE)
+    world.order = lines(3)
+    world.resubmit(under=plan(pick(tolerate=0.5), step("ship", "pick")))
+    assert dict(world.task.fan_outs) == {}
+    assert requests_in(world.start()) == ["pick[0]", "pick[1]", "pick[2]"]
+
+
+def test_a_fan_out_without_effect_may_become_one_step() -> None:
+    world = World(plan(pick(retry=ONCE)), order=lines(1))
+    world.start()
+    world.is_refused("pick[0]", effect=Effect.NONE)
+    world.resubmit(under=plan(step("pick")))
+    assert requests_in(world.start()) == ["pick"]
+    world.succeeds("pick")
+    assert states(world.task) == {"pick": P.PROCESSED}
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_plan_with_too_many_steps_beside_the_items_is_refused() -> None:
+    world = World(plan(pick(retry=ONCE), step("ship", "pick")), order=lines(60))
+    world.start()
+    world.succeeds("pick[0]")
+    world.is_refused("pick[1]")
+    for number in range(2, 60):
+        world.succeeds(f"pick[{number}]")
+    many = [step(f"s{number}", "pick") for number in range(41)]
+    assert why_not(world, plan(pick(retry=ONCE), *many)) == [
+        "it would have 101 steps with the items of its fan-outs, but 100 fit"
+    ]
+    world.resubmit(under=plan(pick(retry=ONCE), *many[:-1]))
+
+
+# --- How the task ends -------------------------------------------------------------------------
+
+
+def past_the_point(point: str) -> World:
+    a = step("a", compensation=FENCED)
+    b = step("b", "a")
+    c = step("c", "b", retry=ONCE)
+    found = {"a": a, "b": b, "c": c}
+    world = World(plan(a, b, c, point_of_no_return=found[point], on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("b")
+    world.is_refused("c")
+    return world
+
+
+def with_point(point: str | None) -> Plan:
+    a = step("a", compensation=FENCED)
+    b = step("b", "a")
+    c = step("c", "b", retry=Retry(max_attempts=2))
+    found = {"a": a, "b": b, "c": c, None: None}
+    return plan(a, b, c, point_of_no_return=found[point], on_failure=Undo())
+
+
+@pytest.mark.parametrize("point", [None, "c"])
+def test_a_task_past_its_point_of_no_return_stays_past_it(point: str | None) -> None:
+    world = past_the_point("b")
+    assert why_not(world, with_point(point)) == [
+        "the task is past its point of no return, b, but in that plan it would not be"
+    ]
+
+
+@pytest.mark.parametrize("point", ["a", "b"])
+def test_the_point_of_no_return_is_that_of_the_new_plan(point: str) -> None:
+    world = past_the_point("b")
+    world.resubmit(under=with_point(point))
+    world.start()
+    world.is_refused("c")
+    assert world.task_state() is TaskState.ARCHIVED
+
+
+def test_a_failure_under_the_new_plan_ends_as_the_new_plan_says() -> None:
+    world = archived()
+    a, b, c = steps_of_archived()
+    world.resubmit(under=plan(a, b, c, on_failure=Undo()))
+    world.start()
+    world.is_refused("b")
+    assert world.task_state() is TaskState.UNDOING
+
+
+def test_the_failed_undos_of_a_task_are_made_again_under_the_new_plan() -> None:
+    a = step("a", compensation=FENCED)
+    b = step("b", "a", compensation=FENCED)
+    world = World(plan(a, b, on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.start()
+    world.is_refused("b")
+    world.start()
+    world.succeeds("a")
+    assert (world.task_state(), world.state("b")) == (TaskState.ARCHIVED, P.UNDO_ERROR)
+    slow = Compensation(
+        complete_within=timedelta(minutes=5),
+        retry=Retry(max_attempts=1),
+        fences_late_performs=True,
+    )
+    other = plan(a, replace(b, compensation=slow), step("c", "b"), on_failure=Undo())
+    world.resubmit(under=other)
+    assert requests_in(world.start()) == ["b"]
+    assert world.record("b").complete_by == world.now + 5 * MINUTE
+    world.succeeds("b")
+    assert world.task_state() is TaskState.UNDONE
+
+
+# --- Times -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("own", "extended", "expected"),
+    [
+        (None, 0, 2 * HOUR),
+        (None, 60, 2 * HOUR + 60),
+        (HOUR * SECOND // 2, 0, HOUR // 2),
+        (3 * HOUR * SECOND, 0, 4 * HOUR),
+    ],
+)
+def test_the_time_limit_is_that_of_the_new_plan_unless_the_order_asked_for_less(
+    own: int | None, extended: int, expected: int
+) -> None:
+    a = step("a", retry=ONCE)
+    world = World(plan(a), ProcessingOptions(complete_within=own))
+    world.start()
+    if extended:
+        world.extend(extended)
+    world.is_refused("a")
+    world.wait(7).resubmit(under=plan(a, complete_within=timedelta(hours=2)))
+    assert world.task.complete_by == world.now + expected * SECOND
+
+
+def test_a_step_is_not_to_be_complete_after_its_task() -> None:
+    a = step("a", complete_within=timedelta(minutes=10))
+    b = step("b", "a", retry=ONCE)
+    world = World(plan(a, b))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.resubmit(
+        under=plan(
+            replace(a, complete_within=timedelta(seconds=20)),
+            replace(b, complete_within=timedelta(seconds=20)),
+            complete_within=timedelta(seconds=20),
+        )
+    )
+    assert world.record("a").complete_by == world.task.complete_by == world.now + 20 * SECOND
+
+
+def test_retention_and_priority_are_those_of_the_new_plan_unless_the_order_chose_its_own() -> None:
+    a = step("a", retry=ONCE)
+    other = plan(a, retain_for=timedelta(days=2), priority=Priority.URGENT)
+    for options, kept, priority in (
+        (ProcessingOptions(), timedelta(days=2), "urgent"),
+        (
+            ProcessingOptions(retain_for=5 * MINUTE, priority="urgent"),
+            timedelta(minutes=5),
+            "urgent",
+        ),
+    ):
+        world = World(plan(a), options)
+        world.start()
+        world.is_refused("a")
+        world.resubmit(under=other)
+        assert world.task.retain_for == kept // timedelta(milliseconds=1)
+        assert world.task.priority == priority
+    urgent = World(plan(a), ProcessingOptions(priority="urgent"))
+    urgent.start()
+    urgent.is_refused("a")
+    urgent.resubmit(under=plan(a, retain_for=timedelta(days=2)))
+    assert urgent.task.priority == "urgent"
+
+
+def test_an_undo_waits_for_requests_of_the_old_plan() -> None:
+    """A request that was sent under the old plan may act as long as the old plan lets it."""
+    a = step("a", compensation=UNFENCED, complete_within=timedelta(minutes=10))
+    b = step("b", "a", retry=ONCE)
+    world = World(plan(a, b))
+    world.start()
+    acts_until = world.record("a").complete_by
+    assert acts_until is not None
+    world.succeeds("a")
+    world.is_refused("b")
+    short = replace(a, complete_within=timedelta(seconds=20))
+    world.resubmit(
+        under=plan(
+            short,
+            replace(b, complete_within=timedelta(seconds=20)),
+            complete_within=timedelta(seconds=20),
+            on_failure=Undo(),
+        )
+    )
+    world.start()
+    world.is_refused("b")
+    assert world.record("a").not_before == acts_until + 5 * SECOND
+
+
+# --- Undone and cancelled tasks ----------------------------------------------------------------
+
+
+def test_an_undone_task_begins_anew_under_the_new_plan_whatever_its_steps_were() -> None:
+    world = undone()
+    other = plan(step("b", agent="other"), step("z", "b"))
+    world.resubmit(again=True, under=other)
+    assert set(world.task.steps) == {"b"}
+    assert requests_in(world.start()) == ["b"]
+    request = request_for(other, world.task, "b", None, world.now)
+    assert (request.idempotency_key, agent_of(other, world.task, "b")) == (
+        "ord-1/b/perform/2",
+        "other",
+    )
+    world.succeeds("b")
+    world.succeeds("z")
+    assert world.task_state() is TaskState.COMPLETED
+
+
+def test_a_cancelled_task_whose_effects_stand_does_not_begin_anew_under_any_plan() -> None:
+    world = archived()
+    world.cancel(undo=False)
+    said = refusal(world, lambda: world.resubmit(again=True, under=plan(step("z"))))
+    assert said.startswith("the effects of a, b may stand and would happen twice")
+
+
+def test_an_undone_fan_out_begins_anew_as_one_step() -> None:
+    world = World(plan(pick(retry=ONCE), on_failure=Undo()), order=lines(2))
+    world.start()
+    world.succeeds("pick[0]")
+    world.is_refused("pick[1]")
+    world.start()
+    while world.task_state() is TaskState.UNDOING:
+        world.start()
+        for name in ("pick[0]", "pick[1]"):
+            if world.record(name).under_way:
+                world.succeeds(name)
+    world.resubmit(again=True, under=plan(step("pick")))
+    assert set(world.task.steps) <= {"pick"}
+    assert dict(world.task.fan_outs) == {}
+    assert requests_in(world.start()) == ["pick"]

@@ -1,0 +1,101 @@
+"""The differences between two plans, in words."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+from roundsman.model.plan_differences import PlanDifference, differences
+from roundsman.model.workflow import Archive, Compensation, Priority, Retry, Undo, Wait
+from tests.support.machine_world import plan, step
+
+
+def sentences(*found: PlanDifference) -> list[str]:
+    return [difference.sentence for difference in found]
+
+
+def test_the_same_definition_has_no_differences() -> None:
+    made = plan(step("a"), step("b", "a"))
+    assert differences(made, plan(step("a"), step("b", "a"))) == ()
+
+
+def test_steps_are_added_and_removed() -> None:
+    old = plan(step("a"), step("b", "a"), step("z"))
+    new = plan(step("x", agent="new"), step("a"), step("c", "x", "a"))
+    assert differences(old, new) == (
+        PlanDifference("removed", "b", "b is removed"),
+        PlanDifference("removed", "z", "z is removed"),
+        PlanDifference("added", "x", "x is added at the beginning, at new"),
+        PlanDifference("added", "c", "c is added after x, a, at worker"),
+    )
+
+
+def test_every_field_of_a_step_is_compared() -> None:
+    old = step("a")
+    new = replace(
+        old,
+        agent="",
+        agents=("one", "two"),
+        after=("b",),
+        complete_within=timedelta(seconds=90.5),
+        retry=Retry(max_attempts=1, not_on=("Declined", "Gone")),
+        compensation=Compensation(
+            complete_within=timedelta(minutes=5), retry=Retry(max_attempts=2)
+        ),
+        on_failure=Wait(timedelta(minutes=1), times=2, then=Undo()),
+        when="input.wanted",
+        result_limit=100,
+        heartbeat_within=timedelta(seconds=9),
+        for_each="input.lines",
+        tolerate=0.25,
+    )
+    b = step("b")
+    found = differences(plan(old, b), plan(new, b))
+    assert {(each.change, each.step) for each in found} == {("changed", "a")}
+    assert sentences(*found) == [
+        "a: agents: worker, now one, two",
+        "a: after: none, now b",
+        "a: complete_within: 30 s, now 90.5 s",
+        "a: retry: 3 attempts, delays from 1 s to 300 s, now 1 attempt, delays from 1 s to 300 s, "
+        "not on Declined or Gone",
+        "a: compensation: none, now within 300 s, 2 attempts, delays from 1 s to 300 s, does not "
+        "fence late performs",
+        "a: on_failure: archive, now wait 60 s, 2 times, then undo",
+        "a: when: none, now input.wanted",
+        "a: result_limit: 4096 bytes, now 100 bytes",
+        "a: heartbeat_within: none, now 9 s",
+        "a: for_each: none, now input.lines",
+        "a: tolerate: 0, now 0.25",
+    ]
+
+
+def test_a_compensation_that_fences_says_so() -> None:
+    a = step("a", compensation=Compensation(retry=Retry(max_attempts=2)))
+    fenced = Compensation(retry=Retry(max_attempts=2), fences_late_performs=True)
+    (said,) = sentences(*differences(plan(a), plan(replace(a, compensation=fenced))))
+    assert said.endswith("fences late performs")
+    assert "does not fence" in said
+
+
+def test_the_fields_of_the_workflow_are_compared() -> None:
+    a = step("a", on_failure=Archive())
+    new = plan(
+        a,
+        complete_within=timedelta(hours=2),
+        on_failure=Undo(),
+        retain_for=timedelta(days=1),
+        priority=Priority.URGENT,
+        point_of_no_return=a,
+    )
+    found = differences(plan(a), new)
+    assert {(each.change, each.step) for each in found} == {("changed", None)}
+    assert sentences(*found) == [
+        "the workflow: complete_within: 3600 s, now 7200 s",
+        "the workflow: on_failure: archive, now undo",
+        "the workflow: retain_for: 0 s, now 86400 s",
+        "the workflow: priority: normal, now urgent",
+        "the workflow: point_of_no_return: none, now a",
+    ]
+
+
+def test_an_expanded_plan_is_compared_as_it_is_stored() -> None:
+    made = plan(step("pick", for_each="input.lines"))
+    assert differences(made.expanded({"pick": 2}), made.expanded({"pick": 3})) == ()
