@@ -60,6 +60,7 @@ DOCUMENTS: Mapping[str, object] = {
     "bulk resume": bulk.BulkRunDocument,
     "bulk show": bulk.BulkRunDocument,
     "bulk stop": bulk.BulkRunStopDocument,
+    "check": console.CheckDocument,
     "cost": console.CostDocument,
     "demo": console.DemoDocument,
     "dlq drop": dead_letters.DroppedDeadLetterDocument,
@@ -71,6 +72,7 @@ DOCUMENTS: Mapping[str, object] = {
     "groups ls": groups.GroupListDocument,
     "groups show": groups.GroupDetailsDocument,
     "hold": agents.AgentHeldDocument,
+    "init": console.InitDocument,
     "local down": console.LocalDownDocument,
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,
@@ -108,6 +110,9 @@ NAMES: Mapping[object, str] = {
 NAMED: Mapping[object, str] = {Instant: "Instant"}
 """The type aliases that a schema defines by name if it uses them more than once."""
 
+TITLES: Mapping[str, str] = {"demo": "make demo ARGS=--json"}
+"""The titles of schemas of documents that no command of `roundsman` prints."""
+
 
 def schema_of(command: str) -> Schema:
     """Return the schema of what the command prints, for example `bulk ls`.
@@ -120,7 +125,8 @@ def schema_of(command: str) -> Schema:
     first = _Types(fixed, ())
     first.document(hint)
     types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])
-    schema = {"$schema": DRAFT, "title": f"roundsman {command} --json", **types.document(hint)}
+    schema = {"$schema": DRAFT, "title": TITLES.get(command, f"roundsman {command} --json")}
+    schema |= types.document(hint)
     return {**schema, "$defs": types.defs} if types.defs else schema
 
 

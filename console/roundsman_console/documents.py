@@ -40,6 +40,25 @@ class ExportDocument(TypedDict):
     """Why the export stopped early; null if it did not, or if it reached --limit."""
 
 
+# --- an application ----------------------------------------------------------------------------
+
+
+class InitDocument(TypedDict):
+    """An application that was made."""
+
+    folder: str
+    """The absolute path of its folder."""
+    files: list[str]
+    """The paths of the files that were written, relative to the folder."""
+
+
+class CheckDocument(TypedDict):
+    """The result of comparing an application's definitions with its template."""
+
+    problems: list[str]
+    """One sentence for each problem; empty if there is none."""
+
+
 # --- the local AWS -----------------------------------------------------------------------------
 
 

@@ -2,6 +2,8 @@
 
 import json
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from roundsman_console.main import app
 from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
 from roundsman_console.project.create import create
 from roundsman_console.project.upgrade import RECORD, record_of
+from tests.console.schemas import assert_schema
 
 TEMPLATE = Path("template.yaml")
 STACKS = Path(__file__).parents[2] / "stacks"
@@ -73,6 +76,7 @@ def test_without_options_there_are_two_agents_and_a_workflow_of_the_name(folder:
 
 def test_the_files_are_listed_for_scripts(folder: Path) -> None:
     document = json.loads(types("init", "shop", "--json").stdout)
+    assert_schema("init", document)
     assert document["folder"] == str(folder / "shop")
     assert set(document["files"]) == {str(path) for path in texts(folder / "shop")}
 
@@ -235,3 +239,35 @@ def test_an_upgrade_across_too_many_releases_is_refused(
     refused = types("upgrade", "--yes")
     assert refused.exit_code == 1
     assert said in " ".join(refused.stderr.split())
+
+
+# check
+
+
+def checks(folder: Path) -> tuple[int, dict[str, list[str]]]:
+    """The exit code and the document of `roundsman check` in a process of its own.
+
+    An application's packages have the same names as the example's, which tests have loaded.
+    """
+    ran = subprocess.run(
+        [sys.executable, "-c", "from roundsman_console.main import app; app()", "check", "--json"],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    document = json.loads(ran.stdout)
+    assert_schema("check", document)
+    return ran.returncode, document
+
+
+def test_a_new_application_has_no_problem_and_a_timeout_that_is_too_short_is_one(
+    shop: Path,
+) -> None:
+    assert checks(shop) == (0, {"problems": []})
+    template = TEMPLATE.read_text(encoding="utf-8")
+    short = template.replace("Agent: stock", "Agent: stock\n        TimeoutSeconds: 5", 1)
+    TEMPLATE.write_text(short, encoding="utf-8")
+    code, document = checks(shop)
+    assert code == 1
+    assert any("stock" in problem.lower() for problem in document["problems"])

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roundsman_console.cli_errors import FAILED, ConsoleError, sentences
+from roundsman_console.documents import CheckDocument
 from roundsman_console.local.project import find_project
 
 
@@ -22,7 +23,8 @@ def check_command(
     with sentences():
         problems = _problems(find_project(Path.cwd()))
     if as_json:
-        print(json.dumps({"problems": problems}))
+        document: CheckDocument = {"problems": problems}
+        print(json.dumps(document))
     else:
         for problem in problems:
             print(problem)

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roundsman_console.cli_errors import sentences
+from roundsman_console.documents import InitDocument
 from roundsman_console.project.create import create
 from roundsman_console.project.release import installed_wheel, release
 
@@ -39,7 +40,8 @@ def init_command(
             wheel=installed_wheel(),
         )
     if as_json:
-        print(json.dumps({"folder": str(folder), "files": [str(path) for path in made]}))
+        document: InitDocument = {"folder": str(folder), "files": [str(path) for path in made]}
+        print(json.dumps(document))
         return
     print(f"Made {name} with {len(made)} files. Next:")
     for line in (f"cd {name}", "make test", "roundsman services &", "roundsman local up"):
