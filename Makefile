@@ -12,6 +12,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 INSTALLED := $(VENV)/.installed
 REPORTS := .cache/reports
+# An application of its own, whose packages have the names of this project's, so it is checked apart.
+EXAMPLE := examples/tenant_onboarding
 # How many orders of random stories `make verify` runs. To try it in little, it takes fewer of them,
 # TEST_ARGS for pytest, MUTANTS="--only NAME" and ENGINE_MUTANTS="--only MODULE"; such a run is no
 # proof, and is written nowhere.
@@ -137,10 +139,13 @@ structure: $(INSTALLED) ## Print figures of the structure: modules, import level
 .PHONY: types
 types: $(INSTALLED) ## Check the types, strictly
 	$(BIN)/mypy
+	cd $(EXAMPLE) && $(CURDIR)/$(BIN)/mypy
 
 .PHONY: template
-template: $(INSTALLED) ## Check template.yaml
+template: $(INSTALLED) ## Check the templates of both examples
 	$(SAM) validate --lint --template template.yaml
+	$(SAM) validate --lint --template $(EXAMPLE)/template.yaml
+	cd $(EXAMPLE) && $(CURDIR)/$(BIN)/roundsman check
 
 .PHONY: policy
 policy: $(INSTALLED) ## Scan for secrets and for what the house rules forbid

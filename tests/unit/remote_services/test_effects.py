@@ -277,3 +277,21 @@ def test_effects_are_timed_by_the_clock_that_is_passed() -> None:
         client = Client(services.url)
         client.charge(PERFORM)
         assert client.entry(PERFORM)["at"] == [1_700_000_000_000]
+
+
+def test_the_callback_tokens_of_accepted_calls_can_be_asked_for() -> None:
+    with RemoteServices(stand_ins=["compliance"]) as services:
+        client = Client(services.url)
+        review = {"orderId": "ord-1", "callbackToken": "first"}
+        client.send("POST", "/compliance", {**review, "refuse": "Closed"}, "key-1")
+        assert client.send("POST", "/compliance", review, "key-1").status == 201
+        again = client.send("POST", "/compliance", {**review, "callbackToken": "2"}, "key-1")
+        assert again.status == 201
+        kept = client.send("GET", "/_callbacks?orderId=ord-1").rows
+        assert [(each["service"], each["token"]) for each in kept] == [
+            ("compliance", "first"),
+            ("compliance", "2"),
+        ]
+        assert client.ledger()[0]["effects"] == 1
+        services.application.reset()
+        assert client.send("GET", "/_callbacks").rows == []

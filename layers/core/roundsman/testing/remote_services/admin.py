@@ -1,4 +1,4 @@
-"""The administration paths: the ledger, the log of calls and the fault rules.
+"""The administration paths: the ledger, the log of calls, the callbacks and the fault rules.
 
 They never return the contents of orders: the ledger keeps only ids, keys and counts.
 """
@@ -13,9 +13,10 @@ _METHODS = {
     "/": ("GET",),
     "/_ledger": ("GET", "DELETE"),
     "/_calls": ("GET",),
+    "/_callbacks": ("GET",),
     "/_faults": ("GET", "PUT", "DELETE"),
 }
-_FILTERED = ("/_ledger", "/_calls")
+_FILTERED = ("/_ledger", "/_calls", "/_callbacks")
 
 
 def handle(
@@ -34,7 +35,7 @@ def handle(
     order_ids = query.get("orderId", [])
     is_filter = method == "GET" and path in _FILTERED and len(order_ids) == len(query) == 1
     if query and not is_filter:
-        sentence = "one orderId can be asked of the ledger and of the log of calls, nothing else"
+        sentence = "one orderId can be asked of the ledger, calls and callbacks, nothing else"
         return refused(400, "QueryInvalid", sentence)
     return _answer(application, method, path, order_ids[0] if order_ids else None, body)
 
@@ -54,6 +55,7 @@ def _answer(
         "/": lambda: _index(application),
         "/_ledger": lambda: application.effects(order_id),
         "/_calls": lambda: application.calls(order_id),
+        "/_callbacks": lambda: application.callbacks(order_id),
         "/_faults": application.faults,
     }
     return Answer(200, listed[path]())

@@ -39,6 +39,8 @@ from roundsman.testing.remote_services.values import Answer, Body, Json, refused
 
 MAX_KEY = 512  # twice the longest key: an order id of 128, a step name and an agent's name
 CALL_LOG_LENGTH = 10_000
+CALLBACK_FIELD = "callbackToken"
+"""The field of a body with the token that an answer to a waiting step must name."""
 
 
 @dataclass(frozen=True)
@@ -80,6 +82,7 @@ class ExampleServices:
         self._ledger = ServiceLedger()
         self._faults = ActiveFaults()
         self._calls: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
+        self._callbacks: deque[Body] = deque(maxlen=CALL_LOG_LENGTH)
         self._calls_lock = threading.Lock()
         self.hold = WaitingRoom()
 
@@ -111,11 +114,18 @@ class ExampleServices:
             calls = list(self._calls)
         return [call for call in calls if order_id is None or call["orderId"] == order_id]
 
+    def callbacks(self, order_id: str | None = None) -> list[Json]:
+        """List the callback tokens of accepted calls, oldest first: of one order, or of all."""
+        with self._calls_lock:
+            callbacks = list(self._callbacks)
+        return [each for each in callbacks if order_id is None or each["orderId"] == order_id]
+
     def reset(self) -> None:
-        """Remove all effects, keys and calls. Requests in progress end in the old ledger."""
+        """Remove all effects, keys, calls and tokens. Requests under way end in the old ledger."""
         self._ledger = ServiceLedger()
         with self._calls_lock:
             self._calls.clear()
+            self._callbacks.clear()
         self.hold.release()
 
     def set_faults(self, document: Json) -> None:
@@ -175,7 +185,21 @@ class ExampleServices:
             if known is None:
                 ledger.abandon(call)
             return None
-        return known if known is not None else ledger.settle(call, refusal, self._clock())
+        answer = known if known is not None else ledger.settle(call, refusal, self._clock())
+        if call.callback_token and answer.status < 300:
+            self._keep_token(call)
+        return answer
+
+    def _keep_token(self, call: ServiceCall) -> None:
+        kept: Body = {
+            "at": self._clock(),
+            "service": call.operation.service,
+            "orderId": call.order_id,
+            "key": call.key,
+            "token": call.callback_token,
+        }
+        with self._calls_lock:
+            self._callbacks.append(kept)
 
     def _delayed(self, fault: ServiceFault, ticket: int) -> bool:
         seconds = fault.latency_seconds
@@ -230,9 +254,17 @@ def _call(found: Route, key: str, body: Body, ledger: ServiceLedger) -> ServiceC
         perform_key, order_id = key, str(body["orderId"])
     else:
         order_id = ledger.order_of(operation.service, perform_key)
-    bound = json.dumps([perform_key, body], sort_keys=True)
+    # Each attempt has a callback token of its own, so it is no part of what the key is bound to.
+    token = body.get(CALLBACK_FIELD)
+    bound = [perform_key, {name: body[name] for name in body if name != CALLBACK_FIELD}]
+    text = json.dumps(bound, sort_keys=True)
     return ServiceCall(
-        operation, key, perform_key, order_id, hashlib.sha256(bound.encode()).hexdigest()
+        operation,
+        key,
+        perform_key,
+        order_id,
+        hashlib.sha256(text.encode()).hexdigest(),
+        token if isinstance(token, str) else "",
     )
 
 

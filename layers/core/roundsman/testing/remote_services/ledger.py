@@ -29,6 +29,8 @@ class ServiceCall:
     """The key of the perform that this call is, undoes or looks up."""
     order_id: str
     body_hash: str
+    callback_token: str = ""
+    """What an answer to the waiting step must name; empty if the body has none."""
 
 
 @dataclass

@@ -191,7 +191,8 @@ def agent_times(application: Application) -> list[str]:
         if timeout is None or timeout[0] <= needed.total_seconds():
             problems.append(
                 f"{agent.function}: its least Timeout must be above the longest complete_within "
-                f"of its steps, {needed.total_seconds():.0f} s"
+                f"of its steps, {needed.total_seconds():.0f} s: raise TimeoutSeconds of its block, "
+                "and VisibilitySeconds to six times as long"
             )
     return problems
 

@@ -1,0 +1,1 @@
+"""The workflows of the onboarding of tenants."""
