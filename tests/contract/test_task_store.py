@@ -8,6 +8,7 @@ from roundsman.engine.due import Lane, due, lane_key, without_owed
 from roundsman.engine.history import refusal
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import SchemaTooNew, TryAgain, UnreadableRecord
+from roundsman.model.corrections import Change
 from roundsman.model.events import CommandSource, HistoryRow
 from roundsman.model.instants import MINUTE, SECOND
 from roundsman.model.states import ProcessState, TaskState
@@ -61,6 +62,15 @@ def test_an_order_and_its_task_are_read_back_as_they_were_stored(world: World) -
     task = born(options=replace(options, priority="urgent"))
     assert world.store.create(order_row(), task) == Created()
     assert world.store.load("ord-1001", NOW) == task
+    assert world.store.order("ord-1001") == order_row()
+
+
+def test_corrections_are_stored_with_the_task_and_the_order_row_stays(world: World) -> None:
+    task = stored(world)
+    changes = (Change(("lines", 0, "quantity"), 1.0), Change(("note",), removed=True))
+    fixed = replace(task, version=task.version + 1, corrections=(changes, (Change(("a",), []),)))
+    saved(world, fixed)
+    assert loaded(world) == fixed
     assert world.store.order("ord-1001") == order_row()
 
 

@@ -19,6 +19,7 @@ from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.errors import SchemaTooNew, UnreadableRecord
 from roundsman.model.events import HistoryRow
 from roundsman.model.queue_lag import ReadNotes
+from roundsman.model.task import SCHEMA
 from roundsman.ports import (
     AgentBoard,
     GroupStore,
@@ -178,7 +179,7 @@ class DynamoWorld(World):
         ]
 
     def make_newer(self, task_id: str) -> None:
-        self.update(task_id, "SET #n = :v", "Schema", {"N": "2"})
+        self.update(task_id, "SET #n = :v", "Schema", {"N": str(SCHEMA + 1)})
 
     def spoil(self, task_id: str) -> None:
         self.client.update_item(

@@ -187,6 +187,7 @@ class Records:
             # No backlog is known here, and no story is so long that calls in vain would count.
             extra=record.extra,
             granted=record.granted,
+            corrections=record.corrections,
             # finished_at, result and error are for people and for probes.
         )
 
@@ -295,6 +296,7 @@ def _key(task: Task) -> Key:
         task.command_ids,
         tuple(task.fan_outs.items()),
         task.held_until,
+        task.corrections,
         *(
             (
                 name,
@@ -313,6 +315,7 @@ def _key(task: Task) -> Key:
                 record.effect,
                 record.extra,
                 record.granted,
+                record.corrections,
                 record.heartbeat_by,
                 record.heard_at,
                 record.waiting,

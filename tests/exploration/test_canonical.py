@@ -79,6 +79,7 @@ JUDGED = {
     "effect",
     "extra",
     "granted",
+    "corrections",
 }
 """The fields of a step's record that a canonical one has."""
 

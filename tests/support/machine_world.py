@@ -10,6 +10,7 @@ from roundsman.engine.due import without_owed
 from roundsman.engine.machine import decide
 from roundsman.engine.new_task import ProcessingOptions, new_task
 from roundsman.engine.transitions import TaskEvent
+from roundsman.model.corrections import Change
 from roundsman.model.events import (
     Agents,
     AgentView,
@@ -55,6 +56,7 @@ class StepOptions(TypedDict, total=False):
     result_limit: int
     for_each: str | None
     tolerate: float
+    reads: tuple[str, ...] | None
 
 
 def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
@@ -74,6 +76,12 @@ def step(name: str, *after: Step | str, **options: Unpack[StepOptions]) -> Step:
 class AskedOptions(TypedDict, total=False):
     reason: str
     seen_version: int | None
+
+
+class CorrectionOptions(TypedDict, total=False):
+    again: bool
+    used: bool
+    not_done: tuple[str, ...]
 
 
 class WorkflowOptions(TypedDict, total=False):
@@ -283,6 +291,9 @@ class World:
         return self.apply(
             Resubmit(self.asked(), steps, fresh_key=fresh_key, again=again, plan=plan)
         )
+
+    def correct(self, *changes: Change, **options: Unpack[CorrectionOptions]) -> Decision:
+        return self.apply(Resubmit(self.asked(), changes=changes, **options))
 
     def ask_undo(self) -> Decision:
         return self.apply(UndoAsked(self.asked()))

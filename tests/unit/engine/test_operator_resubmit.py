@@ -171,7 +171,7 @@ def test_no_fresh_key_for_what_may_stand_and_nothing_can_undo(
     world.wait(HOUR)
     assert refusal(world, lambda: world.resubmit(fresh_key=True)) == (
         f"a: it {said} its effect under its key, and has no compensation; check the remote "
-        "service, then resolve the step as done, or as not done with a fresh key"
+        "service, then resolve the step as done, or name it in `notDone`"
     )
 
 
@@ -181,7 +181,7 @@ def test_a_person_may_give_a_fresh_key_to_what_did_not_happen_once_no_copy_can_a
     world.is_refused("a")
     assert refusal(world, lambda: world.resolve("a", did=False, fresh_key=True)) == (
         "a: a copy of its request may act under its key until 08:00:35; check the remote service "
-        "after that, and resolve the step again"
+        "after that, and send the command again"
     )
     world.wait(35).resolve("a", did=False, fresh_key=True)
     world.start()

@@ -112,6 +112,7 @@ def changed(**changes: object) -> Plan:
         (changed(agent="other"), "its first agent is other, not worker"),
         (changed(when="input.a"), "its condition (when) is another"),
         (changed(for_each="input.a"), "its list of items (for_each) is another"),
+        (changed(reads=("total",)), "its list of fields of the input (reads) is another"),
         (changed(compensation=None), "its compensation is removed"),
         (changed(compensation=UNFENCED), "its compensation does not fence late performs"),
     ],

@@ -170,6 +170,8 @@ CHANGES = [
     changed(reserve, compensation=Compensation()),
     changed(reserve, compensation=Compensation(complete_within=MINUTE, fences_late_performs=True)),
     changed(reserve, result_limit=1024),
+    changed(reserve, reads=()),
+    changed(reserve, reads=("lines", "total")),
     changed(reserve, when="input.total"),
     changed(reserve, on_failure=Archive()),
     changed(charge, after=()),
@@ -187,6 +189,15 @@ CHANGES = [
 def test_every_change_of_a_definition_gives_another_hash() -> None:
     hashes = {plan_of(workflow).hash for workflow in [orders, *CHANGES]}
     assert len(hashes) == len(CHANGES) + 1
+
+
+def test_a_step_that_reads_some_fields_needs_code_that_knows_that() -> None:
+    made = plan_of(changed(reserve, reads=("total", "lines", "total")))
+    document = json.loads(made.text)
+    assert document["planVersion"] == 3
+    assert [step.get("reads") for step in document["steps"]] == [["lines", "total"], None]
+    assert read_plan(made.text) == made
+    assert made.steps["reserve"].reads == ("lines", "total")
 
 
 def broken(change: Callable[[dict[str, Any]], object]) -> str:

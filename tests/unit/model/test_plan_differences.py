@@ -46,6 +46,7 @@ def test_every_field_of_a_step_is_compared() -> None:
         heartbeat_within=timedelta(seconds=9),
         for_each="input.lines",
         tolerate=0.25,
+        reads=("lines", "total"),
     )
     b = step("b")
     found = differences(plan(old, b), plan(new, b))
@@ -64,6 +65,7 @@ def test_every_field_of_a_step_is_compared() -> None:
         "a: heartbeat_within: none, now 9 s",
         "a: for_each: none, now input.lines",
         "a: tolerate: 0, now 0.25",
+        "a: reads: all, now lines, total",
     ]
 
 

@@ -117,6 +117,11 @@ REFUSED: list[tuple[Callable[[], object], str]] = [
         lambda: workflow(step(for_each="input.liens[]"), of=Order),
         "for_each of step 'pick' reads input.liens, which the input type does not have",
     ),
+    (
+        lambda: workflow(step(reads=("liens",)), of=Order),
+        "reads of step 'pick' has 'liens', which the input type does not have",
+    ),
+    (lambda: step(reads=("lines")), "reads must be a tuple of fields"),
 ]
 
 

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roundsman.errors import InvalidMessage
+from roundsman.model.corrections import Change
 from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
@@ -29,6 +30,8 @@ asked = st.builds(
     reason=st.just("") | texts,
     seen_version=st.none() | instants,
 )
+paths = st.tuples(texts) | st.tuples(texts, st.integers(0, 9), texts)
+changes = st.builds(Change, paths, contents) | st.builds(Change, paths, removed=st.just(value=True))
 operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
     st.builds(
         Resubmit,
@@ -37,6 +40,9 @@ operator_events: st.SearchStrategy[OperatorEvent] = st.one_of(
         fresh_key=st.booleans(),
         again=st.booleans(),
         plan=st.none() | st.text("0123456789abcdef", min_size=64, max_size=64),
+        changes=st.lists(changes, max_size=3).map(tuple),
+        used=st.booleans(),
+        not_done=st.lists(texts, max_size=3).map(tuple),
     ),
     st.builds(UndoAsked, asked),
     st.builds(Cancel, asked, undo=st.booleans()),
@@ -66,6 +72,23 @@ WIRE: list[tuple[OperatorEvent, str, dict[str, Json]]] = [
         Resubmit(ASKED, plan="0f" * 32),
         "resubmit",
         {"steps": [], "freshKey": False, "again": False, "plan": "0f" * 32},
+    ),
+    (
+        Resubmit(
+            ASKED,
+            changes=(Change(("lines", 0, "sku"), None), Change(("note",), removed=True)),
+            used=True,
+            not_done=("a",),
+        ),
+        "resubmit",
+        {
+            "steps": [],
+            "freshKey": False,
+            "again": False,
+            "input": [{"path": ["lines", 0, "sku"], "value": None}, {"path": ["note"]}],
+            "used": True,
+            "notDone": ["a"],
+        },
     ),
     (UndoAsked(ASKED), "undo", {}),
     (Cancel(ASKED, undo=False), "cancel", {"undo": False}),
@@ -156,6 +179,15 @@ def test_whoever_asks_says_who_they_are_and_numbers_the_command(kind: str) -> No
         (message("resubmit", steps=[""]), {"steps"}),
         (message("resubmit", freshKey="yes", again=1), {"freshKey", "again"}),
         (message("resubmit", input={"currency": "EUR"}), {"input"}),
+        (message("resubmit", input=["currency"]), {"input"}),
+        (message("resubmit", input=[{"value": 1}]), {"input"}),
+        (message("resubmit", input=[{"path": ["a"], "value": 1, "old": 2}]), {"input"}),
+        (message("resubmit", input=[{"path": []}]), {"input"}),
+        (message("resubmit", input=[{"path": "a"}]), {"input"}),
+        (message("resubmit", input=[{"path": [0]}]), {"input"}),
+        (message("resubmit", input=[{"path": ["a", -1]}]), {"input"}),
+        (message("resubmit", input=[{"path": ["a", True]}]), {"input"}),
+        (message("resubmit", input=[{"path": ["a", 1.0]}]), {"input"}),
         (message("cancel", undo=None), {"undo"}),
         (message("cancel", undo="no"), {"undo"}),
         (message("resolve"), {"step", "outcome"}),

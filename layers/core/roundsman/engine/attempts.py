@@ -60,6 +60,9 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         complete_by = min(complete_by, context.decision.task.complete_by)
         if step.heartbeat_within is not None:
             heartbeat_by = min(complete_by, read_at + step.heartbeat_within)
+    # The first request under a key: no earlier one had another input.
+    unused = record.started_at is None and not record.tried
+    newest = len(context.decision.task.corrections)
     attempt = record.failure_count + 1
     context.decision.move(
         step.name,
@@ -75,6 +78,7 @@ def claim(context: DecisionContext, step: StepPlan, claimant: Claimant) -> None:
         effect=None,
         extra=0,
         granted=granted,
+        corrections=newest if unused else record.corrections,
     )
     context.decision.action(SendRequest(step.name))
     limit = _retry_of(step, operation).max_attempts

@@ -143,6 +143,8 @@ def _perform_elsewhere(context: DecisionContext, step: StepPlan, record: StepRec
         after_undo=None,
         uncounted_timeouts=0,
     )
+    if record.corrections < len(context.decision.task.corrections):
+        context.decision.new_round(step.name)  # its next request has another input
     why = f"{step.name}: undone at {here}; it begins at {agent}"
     context.decision.record("rerouted", step.name, None, why)
 

@@ -90,6 +90,7 @@ class StepChanges(TypedDict, total=False):
     effect: Effect | None
     extra: int
     granted: int
+    corrections: int
 
 
 KEEPS_HELD_SINCE = frozenset(
@@ -235,7 +236,8 @@ class DecisionBuilder:
     def new_round(self, name: str) -> None:
         """Begin a new round of the step: its next effects have new idempotency keys."""
         record = self.steps[name]
-        self.steps[name] = replace(record, round=record.round + 1)
+        newest = len(self.task.corrections)
+        self.steps[name] = replace(record, round=record.round + 1, corrections=newest)
 
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""
@@ -475,7 +477,7 @@ class DecisionContext:
     """The plan that the task names, without an expansion of its fan-outs."""
     decision: DecisionBuilder
     order: Json
-    """The order's JSON, for conditions and the items of fan-outs."""
+    """The content of the order row; None if no condition needs it."""
     agents: Agents
     jitter: float
     """A random number in [0, 1)."""
@@ -486,6 +488,11 @@ class DecisionContext:
     def plan(self) -> Plan:
         """The plan with one step for each item of a fan-out whose items are known."""
         return self.stored_plan.expanded(self.decision.task.fan_outs)
+
+    @property
+    def input(self) -> Json:
+        """The order with all corrections, for conditions and the items of fan-outs."""
+        return self.decision.task.input(self.order)
 
     @property
     def now(self) -> int:

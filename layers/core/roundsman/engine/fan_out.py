@@ -54,6 +54,18 @@ def fan_out(context: DecisionContext, step: StepPlan) -> None:
     context.decision.note(f"{step.name}: {count} items")
 
 
+def count_items(context: DecisionContext, step: StepPlan, order: Json) -> int | None:
+    """The number of items that the fan-out step would have; None if there is no list of items.
+
+    `order` is the input.
+    """
+    task = replace(context.decision.task, steps=context.decision.steps)
+    try:
+        return len(_items(context.plan, task, step.name, order))
+    except ValueError:  # also NotAList
+        return None
+
+
 def item_of(plan: Plan, task: Task, step: str, order: Json) -> Json:
     """The item of a step of an expanded plan; None if the step is not an item.
 
@@ -91,7 +103,7 @@ def _answers_before(stored: Plan, task: Task, step: str) -> Mapping[str, Json]:
 def _items_that_fit(context: DecisionContext, step: StepPlan) -> list[Json]:
     task = replace(context.decision.task, steps=context.decision.steps)
     try:
-        items = _items(context.plan, task, step.name, context.order)
+        items = _items(context.plan, task, step.name, context.input)
     except NotAList as problem:
         raise UnusableList("ForEachNotAList", str(problem)) from problem
     except ValueError as problem:

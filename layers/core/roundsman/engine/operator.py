@@ -8,6 +8,7 @@ failure, and a resolved step has the outcome that the operator states.
 from dataclasses import replace
 
 from roundsman.engine.compensation import begin_undo, undone
+from roundsman.engine.corrections import affects, correct
 from roundsman.engine.decision import SKEW, DecisionBuilder, DecisionContext
 from roundsman.engine.effects import may_have_taken_effect
 from roundsman.engine.plan_change import SHOWN, fit_times, move_to_plan
@@ -46,8 +47,11 @@ def operate(context: DecisionContext, event: OperatorEvent) -> DecisionContext:
             f"{decision.before.version}): read it again"
         )
     said = f"{asked.by}: {asked.reason}" if asked.reason else asked.by
+    more = ""
     match event:
         case Resubmit():
+            if event.changes:  # under the plan whose steps have used the input
+                more = f"; {correct(context, event)}"
             context = _resubmit(context, event)
         case UndoAsked():
             _end(context, Termination(TaskState.UNDONE, f"undo requested by {said}", undo=True))
@@ -63,7 +67,7 @@ def operate(context: DecisionContext, event: OperatorEvent) -> DecisionContext:
     decision.task = replace(decision.task, command_ids=ids)
     step = event.step if isinstance(event, Resolve | Extend) else None
     kind = COMMAND_KINDS[type(event)]
-    decision.record(kind, step, None, f"{kind} by {said}{_plan_words(decision)}", asked)
+    decision.record(kind, step, None, f"{kind} by {said}{more}{_plan_words(decision)}", asked)
     return context
 
 
@@ -131,13 +135,19 @@ def _perform_again(context: DecisionContext, event: Resubmit) -> None:
         raise Refused(
             f"{', '.join(rest)} failed too: name every failed step, or resolve the others"
         )
+    _check_not_done(context, event)
     context.decision.ending = None
     _restart_time_limit(context)
-    for step in failed:
-        if event.fresh_key and context.decision.step(step.name).process_state is ProcessState.ERROR:
-            _perform_under_fresh_key(context, step)
-        else:  # retry the failed undo, and then what follows it
+    if event.changes:
+        _perform_corrected(context, event)
+    for step in _in_state(context, ProcessState.ERROR):
+        if event.fresh_key:
+            _perform_under_fresh_key(context, step, event)
+        else:
             context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
+    for step in _in_state(context, ProcessState.UNDO_ERROR):
+        # Retry the failed undo, and then what follows it.
+        context.decision.requeue(step.name, StepEvent.RESUBMITTED, failure_count=0)
 
 
 def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
@@ -146,8 +156,36 @@ def _check_named(event: Resubmit, failed: list[StepPlan]) -> None:
         raise Refused(f"{', '.join(strange)}: not among the failed steps to attempt next")
 
 
-def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
-    """Begin a failed step under a fresh key, if its effect cannot happen twice.
+def _check_not_done(context: DecisionContext, event: Resubmit) -> None:
+    """Check the steps that the operator states as not done: each gets a fresh key."""
+    if event.not_done and not (event.fresh_key or event.changes):
+        raise Refused("`notDone` needs a fresh key or a correction")
+    unfinished = (ProcessState.ERROR, ProcessState.PENDING)
+    for name in event.not_done:
+        record = context.decision.step(_step(context, name).name)
+        if record.process_state not in unfinished or record.started_at is None:
+            raise Refused(f"{name} is {record.process_state}: it cannot be resubmitted as not done")
+
+
+def _perform_corrected(context: DecisionContext, event: Resubmit) -> None:
+    """Begin every unfinished step whose requests the last correction changes under a fresh key.
+
+    Also a step that did not fail, but was sent to its agent before the task ended.
+    """
+    changes = context.decision.task.corrections[-1]
+    waiting = (ProcessState.ERROR, ProcessState.PENDING)
+    for step in [*context.plan.steps.values()]:
+        record = context.decision.step(step.name)
+        if record.process_state not in waiting or not affects(step, changes):
+            continue
+        if record.started_at is not None:
+            _perform_under_fresh_key(context, step, event)
+        elif record.tried:
+            context.decision.new_round(step.name)
+
+
+def _perform_under_fresh_key(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
+    """Begin an unfinished step under a fresh key, if its effect cannot happen twice.
 
     If it is proven that the step has no effect under its old key, it begins at once. Otherwise it
     is undone under the old key first, or refused if it has no compensation.
@@ -155,10 +193,13 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
     record = context.decision.step(step.name)
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: its key is already fresh")
-    if record.refused:
-        context.decision.requeue(
-            step.name, StepEvent.RESUBMITTED, failure_count=0, outcome_unknown=False
-        )
+    stated = step.name in event.not_done and record.effect is not Effect.STANDS
+    if stated:
+        _check_cannot_act(context, step)
+    if stated or record.effect is Effect.NONE:
+        failed = record.process_state is ProcessState.ERROR
+        again = StepEvent.RESUBMITTED if failed else StepEvent.UNCLAIMED
+        context.decision.requeue(step.name, again, failure_count=0, outcome_unknown=False)
         context.decision.new_round(step.name)
     elif step.compensation is not None:
         then = "after its undo, the step begins under a new key"
@@ -167,7 +208,7 @@ def _perform_under_fresh_key(context: DecisionContext, step: StepPlan) -> None:
         stands = "has had" if record.effect is Effect.STANDS else "may have had"
         raise Refused(
             f"{step.name}: it {stands} its effect under its key, and has no compensation; check "
-            "the remote service, then resolve the step as done, or as not done with a fresh key"
+            "the remote service, then resolve the step as done, or name it in `notDone`"
         )
 
 
@@ -230,12 +271,8 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
     if record.started_at is None:
         raise Refused(f"{step.name} was never sent to its agent: there is no outcome to record")
     acts_until = context.decision.acts_until(step.name)
-    if event.fresh_key and acts_until is not None:
-        raise Refused(
-            f"{step.name}: a copy of its request may act under its key until "
-            f"{clock_time(acts_until + SKEW)}; check the remote service after that, and resolve "
-            "the step again"
-        )
+    if event.fresh_key:
+        _check_cannot_act(context, step)
     problem = too_large(context, step, event.result) if event.did else None
     if problem is not None:
         raise Refused(f"{step.name}: {problem}")
@@ -262,6 +299,17 @@ def _resolve(context: DecisionContext, event: Resolve) -> None:
         )
         if event.fresh_key:
             context.decision.new_round(step.name)
+
+
+def _check_cannot_act(context: DecisionContext, step: StepPlan) -> None:
+    """Raise Refused if a request may still act, so that nobody can know that it did not."""
+    acts_until = context.decision.acts_until(step.name)
+    if acts_until is not None:
+        raise Refused(
+            f"{step.name}: a copy of its request may act under its key until "
+            f"{clock_time(acts_until + SKEW)}; check the remote service after that, and send the "
+            "command again"
+        )
 
 
 def _resolve_undo(context: DecisionContext, step: StepPlan, event: Resolve) -> None:

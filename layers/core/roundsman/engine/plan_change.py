@@ -196,6 +196,8 @@ def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
         yield "condition (when) is another"
     if old.for_each != new.for_each:
         yield "list of items (for_each) is another"
+    if old.reads != new.reads:
+        yield "list of fields of the input (reads) is another"
     if (old.compensation is None) != (new.compensation is None):
         yield "compensation is removed" if old.compensation else "compensation is new"
     elif old.compensation and new.compensation:

@@ -21,7 +21,7 @@ from roundsman.wire.messages import AgentRequest
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
     """The request of the step's current claim. Raises ValueError if the step is not claimed.
 
-    `now` (epoch ms) is the time of sending.
+    `order` is the content of the order row. `now` (epoch ms) is the time of sending.
     """
     plan = plan.expanded(task.fan_outs)
     record = task.step(step)
@@ -30,6 +30,8 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
     operation = operation_of(record)
     perform_key = idempotency_key(task.task_id, step, PERFORM, record)
     undoes = operation == UNDO
+    order = task.input(order, record.corrections)  # an undo has the input of its perform
+    item = item_of(plan, task, step, order)
     return AgentRequest(
         task_id=task.task_id,
         workflow=task.workflow,
@@ -42,13 +44,20 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         complete_by=ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
-        input=order,
-        item=item_of(plan, task, step, order),
+        input=_fields_read(plan.steps[step], order),
+        item=item,
         results=_results_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
         tenant=task.tenant,
     )
+
+
+def _fields_read(step: StepPlan, order: Json) -> Json:
+    """The order id and the fields that the step reads; the whole order if it does not say."""
+    if step.reads is None or not isinstance(order, Mapping):
+        return order
+    return {name: order[name] for name in ("orderId", *step.reads) if name in order}
 
 
 def _within(step: StepPlan, record: StepRecord) -> int | None:

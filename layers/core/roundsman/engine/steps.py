@@ -108,7 +108,7 @@ def _condition_holds(context: DecisionContext, step: StepPlan) -> bool:
     if step.when is None or record.started_at is not None or waited or record.tried:
         return True
     try:
-        if is_true(step.when, context.order, context.decision.results()):
+        if is_true(step.when, context.input, context.decision.results()):
             return True
     except ValueError as problem:
         error = StepError("ConditionFailed", str(problem))

@@ -1,5 +1,6 @@
 """Checks of single values in a definition. Each check raises DefinitionError if it fails."""
 
+import json
 import re
 from datetime import timedelta
 
@@ -10,6 +11,19 @@ LONGEST_ERROR_TYPE = 100  # bytes; agents and records cut an error type to this 
 LONGEST_ATTEMPT = timedelta(seconds=900)  # AWS Lambda's longest timeout
 SHORTEST_DURATION = timedelta(milliseconds=1)  # records store milliseconds
 LONGEST_DURATION = timedelta(days=3650)  # longer ones are mistakes and may overflow datetime
+LONGEST_NAME = 64  # characters of a field's name that a path shows
+
+ENGINE_FIELDS = frozenset({"orderId", "processing", "cancel"})
+"""The fields of an order event that belong to the engine, so no input type may have them."""
+
+_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+
+
+def quoted_name(name: str) -> str:
+    """Return the name of a field as a part of a path: escaped, quoted and cut if it is unusual."""
+    if _PLAIN_NAME.fullmatch(name):
+        return name
+    return json.dumps(f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else name)
 
 
 def check_name(where: str, name: object) -> None:

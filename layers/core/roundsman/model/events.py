@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal, TypeAlias
 
+from roundsman.model.corrections import Correction
 from roundsman.model.json import Json
 from roundsman.model.task import Effect, StepError, Task
 
@@ -122,6 +123,12 @@ class Resubmit:
     plan: str | None = None
     """The hash of the plan of the same workflow under which the task continues; None for its
     own."""
+    changes: Correction = ()
+    """Changes of the task's input; the steps that go on get the corrected input."""
+    used: bool = False
+    """Also change what a finished step or an evaluated condition has used."""
+    not_done: tuple[str, ...] = ()
+    """The steps that provably did not happen, so that they may get a fresh key without an undo."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,15 +47,12 @@ from typing import (
 )
 
 from roundsman.errors import DefinitionError, InvalidInput, Problem
+from roundsman.model.checks import ENGINE_FIELDS, quoted_name
 from roundsman.model.json import Json, canonical_json, parse_json
 
 LONGEST_TEXT = 10_000  # characters of a text without a limit of its own
 MOST_ITEMS = 1_000  # items of a list, or fields of a mapping, without a limit of its own
 LONGEST_KEY = 128  # characters of a key of a mapping
-LONGEST_NAME = 64  # characters of a field's name that a problem quotes
-
-ENGINE_FIELDS = frozenset({"orderId", "processing", "cancel"})
-"""The fields of an order event that belong to the engine, so no input type may have them."""
 
 T = TypeVar("T")
 InputFunction: TypeAlias = Callable[..., object]
@@ -67,8 +64,6 @@ object, a TypedDict or a dataclass."""
 
 Reader: TypeAlias = Callable[[object, str, list[Problem]], object]
 """Converts a JSON value at a path, and appends its problems; the result is then meaningless."""
-
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
 
 # Control characters and unpaired surrogates are not text. SQS also refuses U+FFFE and U+FFFF.
 _NOT_TEXT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
@@ -255,13 +250,6 @@ def has_path(kind: object, path: Sequence[str]) -> bool:
     return any(
         path[0] in hints and has_path(hints[path[0]], path[1:]) for hints in map(_hints, objects)
     )
-
-
-def quoted_name(name: str) -> str:
-    """Return the name of a field as a part of a path: escaped, quoted and cut if it is unusual."""
-    if _PLAIN_NAME.fullmatch(name):
-        return name
-    return json.dumps(f"{name[:LONGEST_NAME]}..." if len(name) > LONGEST_NAME else name)
 
 
 def is_input_type(kind: object) -> TypeGuard[type[object]]:

@@ -35,10 +35,10 @@ PLAN_VERSION = 1
 RICHER_PLAN_VERSION = 2
 """The version of a plan that uses a field of RICHER_FIELDS. Code that reads only version 1 does not
 know these fields and would run the plan wrongly."""
-COUNTING_PLAN_VERSION = 3
-"""The version of a plan in which `tolerate` is a number of items. Code that reads only version 2
-would take it for a share."""
-PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, COUNTING_PLAN_VERSION)
+NEWEST_PLAN_VERSION = 3
+"""The version of a plan in which `tolerate` is a number of items, or a step has `reads`. Code that
+reads only version 2 would take the number for a share, and would send the whole input."""
+PLAN_VERSIONS = (PLAN_VERSION, RICHER_PLAN_VERSION, NEWEST_PLAN_VERSION)
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +104,8 @@ class StepPlan:
     for_each: str | None = None
     tolerate: float = 0
     """A number of items if it is at least 1, else a share of them."""
+    reads: tuple[str, ...] | None = None
+    """The fields of the input that the step's requests contain; None for all of them."""
     item_of: str | None = None
     """In an expanded plan, the fan-out step that this step is an item of; else None."""
     index: int = 0
@@ -273,8 +275,8 @@ that a definition without them keeps its hash."""
 
 def _version(workflow: Workflow, steps: list[dict[str, Json]]) -> int:
     """The lowest version that has everything that the plan uses, so that hashes stay the same."""
-    if any(step.tolerate >= 1 for step in workflow.steps):
-        return COUNTING_PLAN_VERSION
+    if any(step.tolerate >= 1 or step.reads is not None for step in workflow.steps):
+        return NEWEST_PLAN_VERSION
     richer = any(RICHER_FIELDS & step.keys() for step in steps)
     return RICHER_PLAN_VERSION if richer else PLAN_VERSION
 
@@ -298,6 +300,8 @@ def _step(step: Step, workflow: Workflow) -> dict[str, Json]:
     if step.for_each is not None:
         tolerate = step.tolerate if step.tolerate >= 1 else float(step.tolerate)
         found |= {"forEach": step.for_each, "tolerate": tolerate}
+    if step.reads is not None:
+        found["reads"] = sorted(set(step.reads))
     return found
 
 
@@ -375,7 +379,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
     compensation, when = document["compensation"], document["when"]
     agents = _as(list, document.get("agents", [document["agent"]]))
     heartbeat, for_each = document.get("heartbeatWithin"), document.get("forEach")
-    tolerate = document.get("tolerate", 0)
+    tolerate, reads = document.get("tolerate", 0), document.get("reads")
     return StepPlan(
         name=_as(str, document["name"]),
         agents=tuple(_as(str, agent) for agent in agents),
@@ -389,6 +393,7 @@ def _read_step(document: dict[str, Json]) -> StepPlan:
         heartbeat_within=None if heartbeat is None else _as(int, heartbeat),
         for_each=None if for_each is None else _as(str, for_each),
         tolerate=tolerate if isinstance(tolerate, float) else _as(int, tolerate),
+        reads=None if reads is None else tuple(_as(str, name) for name in _as(list, reads)),
     )
 
 

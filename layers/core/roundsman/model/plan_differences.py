@@ -87,6 +87,7 @@ def _fields(step: StepPlan) -> dict[str, str]:
         "heartbeat_within": "none" if heartbeat is None else _seconds(heartbeat),
         "for_each": step.for_each or "none",
         "tolerate": f"{step.tolerate:g}",
+        "reads": "all" if step.reads is None else ", ".join(step.reads) or "none",
     }
 
 

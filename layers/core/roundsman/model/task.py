@@ -10,11 +10,14 @@ from enum import StrEnum
 from typing import Final, Literal, TypeAlias
 
 from roundsman.model.checks import LONGEST_ERROR_TYPE
+from roundsman.model.corrections import Correction, corrected
 from roundsman.model.json import Json
 from roundsman.model.states import DONE, END_STATES, ProcessState, TaskState
 
-SCHEMA = 1
-"""The record format that this code writes. This code does not change a record with a higher one."""
+SCHEMA = 2
+"""The newest record format that this code reads. It does not change a record with a higher one."""
+CORRECTED_SCHEMA = 2
+"""The format of a record with corrections. Code that reads only format 1 would drop them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +117,9 @@ class StepRecord:
     """Time in ms that a person added to the current attempt."""
     granted: int = 0
     """Time in ms that is added to each attempt from the next claim on: earlier `extra`."""
+    corrections: int = 0
+    """How many of the task's corrections are in the input of the step's requests. All requests
+    under one idempotency key have the same input."""
 
     @property
     def overdue_at(self) -> int | None:
@@ -227,6 +233,8 @@ class Task:
     `name[0]`, `name[1]` and so on."""
     held_until: int | None = None
     """The end of the hold time that was already added to `complete_by`."""
+    corrections: tuple[Correction, ...] = ()
+    """The corrections of the input, the oldest first."""
     failure: str | None = None
     """The id of the failure group (`roundsman.model.failure`); None if the task has not failed."""
 
@@ -238,6 +246,13 @@ class Task:
     def step(self, name: str) -> StepRecord:
         """Return the step's record; UNTOUCHED if the step has none."""
         return self.steps.get(name, UNTOUCHED)
+
+    def input(self, order: Json, corrections: int | None = None) -> Json:
+        """Return the order with the task's first `corrections` corrections; None: with all.
+
+        `order` is the content of the order row.
+        """
+        return corrected(order, self.corrections[:corrections])
 
     def answers(self) -> dict[str, Json]:
         """Return the results of the Processed steps by record name: `pick[0]` for an item."""

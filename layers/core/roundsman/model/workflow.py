@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import (
+    ENGINE_FIELDS,
     LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,
@@ -163,6 +164,9 @@ class Step:
     tolerate: float = 0
     """How many of the items may fail: an int of 1 or more is their number, a float from 0 to below
     1 is their share, rounded down. Needs `for_each`."""
+    reads: tuple[str, ...] | None = None
+    """The fields of the input that the step's agent gets, beside `orderId`; None: all of them. A
+    correction of any other field does not affect the step."""
 
     def __post_init__(self) -> None:
         where = f"step {self.name!r}"
@@ -179,6 +183,8 @@ class Step:
             _check_strategy(where, self.on_failure)
         if self.when is not None:
             compile_condition(f"{where}: when", self.when)
+        if self.reads is not None:
+            check_tuple(f"{where}: reads", self.reads, (str,), 'fields, such as ("lines",)')
         check_count(f"{where}: result_limit", self.result_limit)
         if self.result_limit > LARGEST_RESULT:
             raise DefinitionError(
@@ -284,13 +290,19 @@ class Workflow:
 
     def _check_input(self, where: str) -> None:
         # Only an application with typed input loads the module.
-        from roundsman.model.input_types import ENGINE_FIELDS, check_input, has_path, stored_type
+        from roundsman.model.input_types import check_input, has_path, stored_type
 
         check_input(f"{where}: input", self.input)
         kind = stored_type(self.input)
         if kind is None:
             return
         for step in self.steps:
+            for name in step.reads or ():
+                if not has_path(kind, (name,)):
+                    raise DefinitionError(
+                        f"{where}: reads of step {step.name!r} has {name!r}, which the input type "
+                        "does not have"
+                    )
             for what, expression in (("when", step.when), ("for_each", step.for_each)):
                 for root, *path in sorted(paths_read(expression)) if expression else ():
                     if root != "input" or (path and path[0] in ENGINE_FIELDS):

@@ -86,6 +86,11 @@ def _claimed_before(task: Task, claimant: Claimant) -> bool:
     return any(r.under_way and claimant.made(r.locked_by) for r in task.steps.values())
 
 
+def _needs_order(plan: Plan, event: Event) -> bool:
+    """Whether the decision may read the order: conditions, lists of items and corrections do."""
+    return plan.has_conditions or (isinstance(event, Resubmit) and bool(event.changes))
+
+
 def newly_held(handled: Handled) -> list[str]:
     """The steps that this message parked because their agent is on hold."""
     task, before = handled.task, handled.before
@@ -252,7 +257,7 @@ class Scheduler:
                 task,
                 event,
                 now,
-                order=self._orders.content_of(task) if plan and plan.has_conditions else None,
+                order=self._orders.content_of(task) if plan and _needs_order(plan, event) else None,
                 agents=known if plan is None else with_unread(known, plan, task.priority),
                 jitter=jitter,
                 next_plan=self._next_plan(event),

@@ -15,6 +15,7 @@ from functools import cache
 from typing import Annotated, Never, TypedDict, cast
 
 from roundsman.errors import InvalidInput, Problem, RejectedOrder
+from roundsman.model.corrections import DEEPEST_INPUT, LARGEST_INPUT
 from roundsman.model.input_types import (
     Pattern,
     Text,
@@ -29,8 +30,8 @@ from roundsman.model.workflow import Workflow
 from roundsman.submission.processing import Processing, read_processing
 from roundsman.submission.submission import CancelAsked, NewOrder
 
-LARGEST_EVENT = 200 * 1024  # bytes; keeps order and task, with results, below 400 KB per item
-DEEPEST_EVENT = 20  # levels; a request contains the order some levels deep
+LARGEST_EVENT = LARGEST_INPUT  # bytes; keeps order and task, with results, below 400 KB per item
+DEEPEST_EVENT = DEEPEST_INPUT
 LONGEST_ID = 128
 LONGEST_REASON = 500
 MOST_PROBLEMS = 1_000  # keeps a rejection small enough to send

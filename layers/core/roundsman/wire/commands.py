@@ -9,6 +9,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
+from roundsman.model.corrections import Correction, changes_json, read_changes
 from roundsman.model.events import (
     COMMAND_KINDS,
     Cancel,
@@ -81,9 +82,6 @@ def read_command(body: str) -> Command:
 
 def _checked(event: OperatorEvent, fields: Fields) -> OperatorEvent:
     """Note the problems of the fields together, and return the event."""
-    if isinstance(event, Resubmit) and fields.optional("input") is not None:
-        # An ignored field would let the sender believe that the correction was made.
-        fields.problem("input", "corrections of the order are not accepted; send a new order")
     if isinstance(event, Resolve):
         if event.did and event.fresh_key:
             fields.problem("freshKey", "a step that happened keeps its key")
@@ -100,6 +98,14 @@ def _read_plan_hash(fields: Fields, name: str) -> str | None:
     if text is not None and not PLAN_HASH.fullmatch(text):
         fields.problem(name, "must be the hash of a plan: 64 hexadecimal digits")
     return text
+
+
+def _read_input(fields: Fields, name: str) -> Correction:
+    try:
+        return read_changes(fields.optional(name) or [])
+    except ValueError as error:
+        fields.problem(name, str(error))
+        return ()
 
 
 def _read_seconds(fields: Fields, name: str) -> int:
@@ -124,6 +130,9 @@ EVENTS: "Mapping[str, MessageTable[OperatorEvent]]" = {
         Field("freshKey", "fresh_key", FLAG, default=False, always=True),
         Field("again", "again", FLAG, default=False, always=True),
         Field("plan", "plan", Kind("64 hexadecimal digits", _read_plan_hash), None),
+        Field("input", "changes", Kind("list of changes", _read_input, changes_json), ()),
+        Field("used", "used", FLAG, default=False),
+        Field("notDone", "not_done", TEXTS, ()),
     ),
     "undo": FieldTable(UndoAsked),
     "cancel": FieldTable(Cancel, Field("undo", "undo", FLAG, default=True, always=True)),

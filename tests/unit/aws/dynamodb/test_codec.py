@@ -17,6 +17,7 @@ from roundsman.aws.dynamodb.codec import (
     task_item,
 )
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState, TaskState
@@ -161,8 +162,8 @@ def test_a_step_that_was_never_claimed_says_only_what_became_of_it() -> None:
 
 
 def test_a_newer_format_is_not_read_whatever_else_is_in_it() -> None:
-    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 2"):
-        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "2"}})
+    with pytest.raises(SchemaTooNew, match="ord-1001 has the record format 3"):
+        read_task({"TaskId": {"S": "ord-1001"}, "Schema": {"N": "3"}})
 
 
 def test_attributes_of_another_hand_do_not_disturb() -> None:
@@ -239,3 +240,11 @@ def test_an_order_that_cannot_be_read_is_not_quoted() -> None:
     with pytest.raises(UnreadableRecord, match=r"ord-1 .* Content is not JSON") as raised:
         read_order(item)
     assert "tok_secret" not in str(raised.value)
+
+
+def test_only_a_task_with_corrections_has_the_newer_format() -> None:
+    task = born()
+    assert "Schema" not in task_item(task)
+    fixed = replace(task, corrections=((Change(("note",), "x"),),))
+    assert task_item(fixed)["Schema"] == {"N": "2"}
+    assert read_task(task_item(fixed)) == fixed

@@ -38,6 +38,7 @@ from roundsman.aws.dynamodb.groups import DynamoGroups
 from roundsman.aws.dynamodb.holds import HOLD, DynamoHolds
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.corrections import Change
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import Group
 from roundsman.model.field_table import FieldTable
@@ -96,6 +97,7 @@ STEP = StepRecord(
     effect=Effect.STANDS,
     extra=5,
     granted=6,
+    corrections=2,
 )
 TASK = Task(
     task_id="ord-1",
@@ -122,6 +124,7 @@ TASK = Task(
     command_ids=("c-1", "c-2"),
     fan_outs={"pick": 4, "pack": 0},
     held_until=NOW + 60,
+    corrections=((Change(("lines", 0, "sku"), "x"), Change(("note",), removed=True)),),
     failure="f-1a2b3c4d",
 )
 GROUP = Group(

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 
 from roundsman.aws.dynamodb.item_reader import ItemReader
 from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.model.corrections import Correction, changes_json
 from roundsman.model.events import HistoryRow
 from roundsman.model.failure import failure_of
 from roundsman.model.field_table import Field, FieldTable, Kind, any_of
@@ -25,6 +26,7 @@ from roundsman.model.instants import SECOND
 from roundsman.model.json import Json, canonical_json
 from roundsman.model.states import END_STATES, ProcessState, TaskState
 from roundsman.model.task import (
+    CORRECTED_SCHEMA,
     SCHEMA,
     AfterUndo,
     Effect,
@@ -165,6 +167,7 @@ STEP: "RecordTable[StepRecord]" = FieldTable(
     Field("Effect", "effect", enumeration(Effect), None),
     Field("Extra", "extra", NUMBER, 0),
     Field("Granted", "granted", NUMBER, 0),
+    Field("Corrections", "corrections", NUMBER, 0),
 )
 
 
@@ -200,6 +203,11 @@ OWED_LIST: "Kind[ItemReader, Value, tuple[Owed, ...]]" = Kind(
     lambda reader, name: tuple(OWED.read(each) for each in reader.list_of_maps(name)),
     owed_list,
 )
+CORRECTIONS: "Kind[ItemReader, Value, tuple[Correction, ...]]" = Kind(
+    "JSON as text",
+    ItemReader.corrections,
+    lambda found: json_text([changes_json(one) for one in found]),
+)
 DUE: "RecordTable[Task]" = FieldTable(
     Task,
     Field("Lane", "lane", TEXT),
@@ -231,6 +239,7 @@ TASK: "RecordTable[Task]" = FieldTable(
     Field("CommandIds", "command_ids", TEXTS, ()),
     Field("FanOuts", "fan_outs", NUMBERS, {}),
     Field("HeldUntil", "held_until", NUMBER, None),
+    Field("Corrections", "corrections", CORRECTIONS, ()),
 )
 """All fields of a task except `failure`, which the `failures` index holds."""
 ORDER: "RecordTable[OrderRow]" = FieldTable(
@@ -258,6 +267,8 @@ def task_item(task: Task) -> Item:
     item = TASK.written(task)
     if task.start_at == task.created_at:
         del item["StartAt"]
+    if task.corrections:
+        item["Schema"] = number(CORRECTED_SCHEMA)
     item |= failure_attributes(task)
     return item
 

@@ -5,6 +5,7 @@ from enum import StrEnum
 from typing import TYPE_CHECKING, Never, TypeAlias, TypeVar
 
 from roundsman.errors import UnreadableRecord
+from roundsman.model.corrections import Correction, read_corrections
 from roundsman.model.json import Json, parse_json
 
 if TYPE_CHECKING:
@@ -70,6 +71,13 @@ class ItemReader:
         except (ValueError, RecursionError):
             # Without the parser's message: it quotes the text, which may be an order.
             self._wrong(name, "is not JSON")
+
+    def corrections(self, name: str) -> tuple[Correction, ...]:
+        """Corrections that are stored as JSON in a string."""
+        try:
+            return read_corrections(self.json(name))
+        except ValueError:
+            self._wrong(name, "is not a list of corrections")
 
     def one_of(self, kind: type[E], name: str) -> E:
         """A string that is a value of this enumeration."""

@@ -34,6 +34,7 @@ class Invariant(StrEnum):
     UNDO_IN_ORDER = "an undo begins once what came after it is settled"
     EXPLAINED = "every effect has a record that explains it"
     ONCE = "each effect comes about at most once for its key, and stands once for its step"
+    ONE_INPUT = "all requests under one key have the same input"
     KNOWN = "no step is said to be without effect while its effect stands"
     UNDONE = "Undone, and Cancelled with undo, mean that nothing stands"
     COMPLETED = "Completed means that every step is Processed or Skipped"
@@ -142,6 +143,7 @@ def of_change(
     yield from _of_version(before, after)
     if before.version == after.version:
         return
+    yield from _of_input(before, after)
     expanded = plan.expanded(after.fan_outs)
     for name, record in after.steps.items():
         earlier = before.step(name)
@@ -161,6 +163,16 @@ def of_change(
         if behind:
             what = f"{name} is claimed before {' and '.join(behind)}"
             yield Broken(Invariant.IN_ORDER, after.task_id, what)
+
+
+def _of_input(before: Task, after: Task) -> Iterator[Broken]:
+    """Check that the corrections in a step's input change only with its key, once that is used."""
+    for name, record in after.steps.items():
+        earlier = before.step(name)
+        used = earlier.started_at is not None or earlier.tried
+        if used and record.round == earlier.round and record.corrections != earlier.corrections:
+            what = f"{name} goes on under its key with {record.corrections} corrections"
+            yield Broken(Invariant.ONE_INPUT, after.task_id, what)
 
 
 def _of_undo(plan: Plan, task: Task, name: str) -> Iterator[Broken]:

@@ -1,0 +1,303 @@
+"""Corrections: what may change, which steps get a new key, and the input of each request."""
+
+from datetime import timedelta
+
+import pytest
+
+from roundsman.engine.corrections import CORRECTIONS_LIMIT
+from roundsman.engine.requests import request_for
+from roundsman.model.corrections import LARGEST_INPUT, Change
+from roundsman.model.events import Outcome, Resubmit
+from roundsman.model.json import Json
+from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import Effect, StepError
+from roundsman.model.workflow import Archive, Undo
+from roundsman.wire.messages import AgentRequest
+from tests.support.machine_world import World, plan, step
+from tests.support.operator_stories import FENCED, HOUR, ONCE, refusal
+
+ORDER: dict[str, Json] = {
+    "orderId": "ord-1",
+    "token": "old",
+    "address": {"city": "Ghent"},
+    "lines": [{"sku": "a"}, {"sku": "b"}],
+}
+TOKEN = Change(("token",), "new")
+
+
+def refused(
+    *, reads: tuple[str, ...] | None = None, used: tuple[str, ...] | None = ("lines",)
+) -> World:
+    """`a` is done and has read `used`; `b` was refused without effect; the task is Archived."""
+    a = step("a", compensation=FENCED, reads=used)
+    b = step("b", a, retry=ONCE, reads=reads)
+    world = World(plan(a, b, step("c", b)), order=ORDER)
+    world.start()
+    world.succeeds("a")
+    no_effect(world, "b")
+    return world
+
+
+def no_effect(world: World, name: str) -> None:
+    error = StepError("Refused", "no")
+    world.reply(name, Outcome.PERMANENT, error=error, effect=Effect.NONE)
+
+
+def request(world: World, name: str) -> AgentRequest:
+    return request_for(world.plan, world.task, name, world.order, world.now)
+
+
+def test_a_failed_step_goes_on_with_the_corrected_input_under_a_new_key() -> None:
+    world = refused()
+    decision = world.correct(TOKEN)
+    assert decision.history[-1].reason == "resubmit by ann; corrected token"
+    assert world.task.corrections == ((TOKEN,),)
+    world.start()
+    again = request(world, "b")
+    assert again.input == {**ORDER, "token": "new"}
+    assert again.idempotency_key == "ord-1/b/perform/2"
+    world.succeeds("b")
+    world.start()
+    assert request(world, "c").input == again.input
+    assert request(world, "c").idempotency_key == "ord-1/c/perform"
+
+
+def test_no_value_is_in_the_reason_or_in_the_history() -> None:
+    world = refused()
+    decision = world.correct(Change(("token",), "tok_secret"))
+    texts = [decision.reason, *(row.reason for row in decision.history)]
+    assert not any("tok_secret" in text or "old" in text for text in texts)
+
+
+def test_a_step_that_may_have_had_its_effect_is_undone_with_its_own_input_first() -> None:
+    a = step("a", compensation=FENCED, retry=ONCE)
+    world = World(plan(a), order=ORDER)
+    world.start()
+    world.is_refused("a")
+    world.correct(TOKEN)
+    world.start()
+    undo = request(world, "a")
+    assert (undo.operation, undo.input, undo.perform_key) == ("undo", ORDER, "ord-1/a/perform")
+    world.succeeds("a")
+    again = request(world, "a")
+    assert again.input == {**ORDER, "token": "new"}
+    assert again.idempotency_key == "ord-1/a/perform/2"
+
+
+def test_a_step_that_nothing_can_undo_is_corrected_once_a_person_says_it_did_not_happen() -> None:
+    world = World(plan(step("a", retry=ONCE)), order=ORDER)
+    world.start()
+    world.is_refused("a")
+    assert refusal(world, lambda: world.correct(TOKEN)).startswith(
+        "a: it may have had its effect under its key, and has no compensation"
+    )
+    assert "a copy of its request may act" in refusal(
+        world, lambda: world.correct(TOKEN, not_done=("a",))
+    )
+    world.wait(HOUR)
+    world.correct(TOKEN, not_done=("a",))
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2"
+
+
+def test_what_has_happened_cannot_be_stated_as_not_done() -> None:
+    world = World(plan(step("a", retry=ONCE, result_limit=20)), order=ORDER)
+    world.start()
+    world.succeeds("a", "x" * 40)
+    world.wait(HOUR)
+    sentence = refusal(world, lambda: world.correct(TOKEN, not_done=("a",)))
+    assert sentence.startswith("a: it has had its effect under its key")
+
+
+def test_not_done_is_about_a_step_that_goes_on_under_a_fresh_key() -> None:
+    world = refused()
+    world.wait(HOUR)
+    sentence = refusal(world, lambda: world.apply(Resubmit(world.asked(), not_done=("b",))))
+    assert sentence == "`notDone` needs a fresh key or a correction"
+    done = refusal(world, lambda: world.correct(TOKEN, not_done=("a",)))
+    assert done == "a is Processed: it cannot be resubmitted as not done"
+    unsent = refusal(world, lambda: world.correct(TOKEN, not_done=("c",)))
+    assert unsent == "c is Pending: it cannot be resubmitted as not done"
+
+
+def test_a_step_that_waited_for_its_next_attempt_gets_a_new_key_too() -> None:
+    """It did not fail for good, but was sent with the input as it was."""
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", retry=ONCE)), order=ORDER)
+    world.start()
+    world.fails("a")
+    no_effect(world, "b")
+    assert world.task_state() is TaskState.ARCHIVED
+    assert world.state("a") is ProcessState.PENDING
+    world.correct(TOKEN)
+    assert world.state("a") is ProcessState.UNDOING
+    world.start()
+    assert request(world, "a").input == ORDER
+    world.succeeds("a")
+    assert request(world, "a").idempotency_key == "ord-1/a/perform/2"
+    assert request(world, "a").input == request(world, "b").input
+
+
+def test_what_a_finished_step_has_used_changes_only_if_the_operator_says_so() -> None:
+    world = refused(used=None)
+    sentence = refusal(world, lambda: world.correct(TOKEN))
+    assert sentence == "token was used by a: set `used` to change it nevertheless"
+    decision = world.correct(TOKEN, used=True)
+    said = "resubmit by ann; corrected token (token was used by a)"
+    assert decision.history[-1].reason == said
+    world.start()
+    world.wait(1).is_refused("b")
+    world.ask_undo()
+    world.start()
+    assert request(world, "a").input == ORDER, "an undo has the input of its perform"
+
+
+def test_a_step_that_does_not_read_the_field_keeps_its_key_and_gets_what_it_reads() -> None:
+    world = refused(reads=("lines",))
+    assert request_fields(world) == set()
+    world.correct(TOKEN)
+    world.start()
+    again = request(world, "b")
+    assert again.idempotency_key == "ord-1/b/perform"
+    assert again.input == {"orderId": "ord-1", "lines": [{"sku": "a"}, {"sku": "b"}]}
+    assert request_fields(world) == {"b"}
+
+
+def request_fields(world: World) -> set[str]:
+    return {name for name, record in world.task.steps.items() if record.under_way}
+
+
+@pytest.mark.parametrize("path", [("address",), ("address", "city")])
+def test_a_condition_that_was_evaluated_has_used_the_fields_it_names(
+    path: tuple[str, ...],
+) -> None:
+    a = step("a", when="input.address.city == 'Ghent'", reads=())
+    world = World(plan(a, step("b", a, retry=ONCE, reads=())), order=ORDER)
+    world.start()
+    world.succeeds("a")
+    no_effect(world, "b")
+    change = Change(path, "Bruges")
+    assert "was used by a" in refusal(world, lambda: world.correct(change))
+    world.correct(Change(("address", "street"), "Main St"))
+
+
+def test_a_condition_that_could_not_be_evaluated_is_evaluated_with_the_correction() -> None:
+    a = step("a", when="length(input.token) > `2`", on_failure=Archive())
+    world = World(plan(a), order={"token": 1})
+    world.start()
+    assert world.record("a").error is not None
+    world.correct(TOKEN)
+    world.start()
+    assert request(world, "a").input == {"token": "new"}
+    assert request(world, "a").idempotency_key == "ord-1/a/perform"
+
+
+def fanned_out() -> World:
+    """Item 0 is done, item 1 was refused without effect."""
+    pick = step("pick", for_each="input.lines", retry=ONCE, reads=())
+    world = World(plan(pick), order=ORDER)
+    world.start()
+    world.succeeds("pick[0]")
+    no_effect(world, "pick[1]")
+    return world
+
+
+def test_an_item_is_corrected_and_its_number_is_not() -> None:
+    world = fanned_out()
+    fixed = Change(("lines", 1, "sku"), "c")
+    assert "lines[1].sku was used by pick" in refusal(world, lambda: world.correct(fixed))
+    more = Change(("lines", 2), {"sku": "d"})
+    assert refusal(world, lambda: world.correct(more, used=True)) == (
+        "pick has 2 items, and would have 3: the number of items cannot be corrected once it is "
+        "known"
+    )
+    none = Change(("lines",), "none")
+    assert "no list of items" in refusal(world, lambda: world.correct(none, used=True))
+    world.correct(fixed, used=True)
+    world.start()
+    assert request(world, "pick[1]").item == {"sku": "c"}
+    assert request(world, "pick[1]").idempotency_key == "ord-1/pick[1]/perform/2"
+
+
+def test_an_undone_task_begins_again_with_the_corrected_input() -> None:
+    a = step("a", compensation=FENCED)
+    world = World(plan(a, step("b", a, retry=ONCE), on_failure=Undo()), order=ORDER)
+    world.start()
+    world.succeeds("a")
+    no_effect(world, "b")
+    world.start()
+    world.succeeds("a")
+    assert world.task_state() is TaskState.UNDONE
+    assert "set `again`" in refusal(world, lambda: world.correct(TOKEN))
+    world.correct(TOKEN, again=True)
+    world.start()
+    again = request(world, "a")
+    assert again.idempotency_key == "ord-1/a/perform/2"
+    assert again.input == {**ORDER, "token": "new"}
+
+
+def test_a_task_that_is_being_undone_is_not_corrected() -> None:
+    world = refused()
+    world.ask_undo()
+    world.start()
+    world.is_refused("a")
+    assert world.task_state() is TaskState.ARCHIVED
+    sentence = refusal(world, lambda: world.correct(TOKEN))
+    assert sentence == "the task is being undone: an undo has the input of its step"
+
+
+def test_a_second_correction_changes_the_corrected_input() -> None:
+    world = refused()
+    world.correct(TOKEN)
+    world.start()
+    no_effect(world, "b")
+    same = refusal(world, lambda: world.correct(TOKEN))
+    assert same == "the correction changes nothing: the input has these values"
+    world.correct(Change(("note",), "call"), Change(("token",), "newer"))
+    world.start()
+    fixed = {**ORDER, "token": "newer", "note": "call"}
+    assert request(world, "b").input == fixed
+    assert request(world, "b").idempotency_key == "ord-1/b/perform/3"
+
+
+def test_a_copy_of_an_old_request_does_not_settle_the_corrected_step() -> None:
+    world = refused()
+    old = world.task.step("b")
+    world.correct(TOKEN)
+    world.start()
+    world.reply("b", Outcome.SUCCEEDED, lock=old.locked_by or "x.1.1", key="ord-1/b/perform")
+    assert world.state("b") is ProcessState.PROCESSING
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (Change(("orderId",), "x"), "orderId cannot be corrected: it is not part of the input"),
+        (Change(("lines", 7, "sku"), "x"), "there is no field lines[7].sku"),
+        (Change(("nothing",), removed=True), "there is no field nothing"),
+        (Change(("note",), "x" * LARGEST_INPUT), f"at most {LARGEST_INPUT} are allowed"),
+        (Change(("note",), "x" * CORRECTIONS_LIMIT), f"at most {CORRECTIONS_LIMIT} fit in its"),
+    ],
+)
+def test_a_correction_that_cannot_be_made_is_refused(change: Change, said: str) -> None:
+    world = refused()
+    assert said in refusal(world, lambda: world.correct(change))
+
+
+def test_a_correction_that_is_nested_too_deep_is_refused() -> None:
+    deep: Json = "end"
+    for _ in range(20):
+        deep = [deep]
+    world = refused()
+    sentence = refusal(world, lambda: world.correct(Change(("note",), deep)))
+    assert sentence == "the corrected input is nested deeper than 20 levels"
+
+
+def test_a_task_that_ran_out_of_time_is_corrected_without_a_new_key_where_none_was_used() -> None:
+    world = World(plan(step("a"), complete_within=timedelta(minutes=1)), order=ORDER)
+    world.wait(61).start()
+    assert world.task_state() is TaskState.ARCHIVED
+    world.correct(TOKEN)
+    world.start()
+    assert request(world, "a").idempotency_key == "ord-1/a/perform"
+    assert request(world, "a").input != ORDER
