@@ -33,6 +33,7 @@ approve_tenant = Step(
     after=(create_account,),
     when="input.plan != 'trial'",
     complete_within=timedelta(seconds=30),
+    retry=Retry(max_attempts=3),
     compensation=Compensation(fences_late_performs=True),
 )
 
