@@ -17,6 +17,7 @@ from roundsman.testing.rules import (
     code,
     functions,
     interface,
+    limits,
     permissions,
     queues,
     tables,
@@ -1406,6 +1407,52 @@ OF_CODE = (
     ),
 )
 
+
+def with_many(section: str, number: int, size: int = 1) -> Change:
+    """So many more entries of a section of the template as it is written."""
+
+    def change(application: Application) -> Application:
+        more: Document = {f"More{n}": {"Description": "x" * size} for n in range(number)}
+        entries = {**_mapping(application.root.get(section, {})), **more}
+        return replace(application, root={**application.root, section: entries})
+
+    return change
+
+
+def with_many_resources(application: Application) -> Application:
+    """As many agents as make too many resources of all stacks together."""
+    more: Document = {f"More{n}": QUEUE for n in range(limits.ALL_RESOURCES)}
+    resources = {**_mapping(application.template["Resources"]), **more}
+    return replace(application, template={**application.template, "Resources": resources})
+
+
+OF_LIMITS = (
+    *_mutations(
+        limits.template_sizes,
+        ("too many resources", with_many("Resources", 500), "resources, and CloudFormation"),
+        ("too many outputs", with_many("Outputs", 200), "outputs, and CloudFormation"),
+        ("too many parameters", with_many("Parameters", 200), "parameters, and CloudFormation"),
+        ("a template too large", with_many("Metadata", 1, 1_000_000), "bytes, and CloudFormation"),
+        ("too many of all stacks", with_many_resources, "resources with its nested stacks"),
+    ),
+    *_mutations(
+        limits.policy_sizes,
+        (
+            "a right for each of very many queues",
+            allow("SchedulerRole", "sqs:SendMessage", [arn(f"Queue{n}") for n in range(60)]),
+            "SchedulerRole: its inline policies may have",
+        ),
+    ),
+    *_mutations(
+        limits.variable_sizes,
+        (
+            "a long setting",
+            put(variable("BillingFunction", "PRICES"), "x" * 4_000),
+            "BillingFunction: its environment variables may have",
+        ),
+    ),
+)
+
 MUTATIONS: tuple[Mutation, ...] = (
     *OF_QUEUES,
     *OF_FUNCTIONS,
@@ -1413,6 +1460,7 @@ MUTATIONS: tuple[Mutation, ...] = (
     *OF_TABLES,
     *OF_ALARMS,
     *OF_THE_INTERFACE,
+    *OF_LIMITS,
     *OF_CODE,
 )
 BY_LABEL: Mapping[str, Mutation] = {f"{m.rule.__name__}: {m.fault}": m for m in MUTATIONS}

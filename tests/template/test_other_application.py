@@ -18,6 +18,7 @@ from roundsman.testing.rules import (
     code,
     functions,
     interface,
+    limits,
     permissions,
     queues,
     tables,
@@ -30,7 +31,7 @@ from workflows.registry import WORKFLOWS
 
 RULES_FOLDER = Path(rules.__file__).parent
 MODULES = sorted(RULES_FOLDER.glob("*.py"))
-MODULES_OF_RULES = (alarms, code, functions, interface, permissions, queues, tables)
+MODULES_OF_RULES = (alarms, code, functions, interface, limits, permissions, queues, tables)
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,16 @@ names of agents, workflows or services: it reads them from the template and the 
 check` and the pytest fixture `roundsman_check` run them all.
 """
 
-from roundsman.testing.rules import alarms, code, functions, interface, permissions, queues, tables
+from roundsman.testing.rules import (
+    alarms,
+    code,
+    functions,
+    interface,
+    limits,
+    permissions,
+    queues,
+    tables,
+)
 from roundsman.testing.rules.application import Application, Rule
 
 __all__ = ["RULES", "Application", "Rule"]
@@ -17,5 +26,6 @@ RULES: tuple[Rule, ...] = (
     *tables.RULES,
     *alarms.RULES,
     *interface.RULES,
+    *limits.RULES,
     *code.RULES,
 )

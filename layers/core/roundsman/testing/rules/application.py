@@ -1,7 +1,7 @@
 """The subject of the rules: an application's template and its workflows."""
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from pathlib import Path
 from typing import TypeAlias
@@ -23,6 +23,8 @@ class Application:
     workflows: tuple[Workflow, ...]
     agents: Mapping[str, Agent] | None = None
     """The agents as their code defines them, by name; None if the code was not read."""
+    root: Document = field(default_factory=dict)
+    """The template as it is written, with a block for each nested stack."""
 
     @classmethod
     def read(
@@ -42,7 +44,7 @@ class Application:
             if "Default" not in mapping_of(parameter)
         }
         code = None if agents is None else {agent.name: agent for agent in agents}
-        return cls(template.translate(values), tuple(workflows), code)
+        return cls(template.translate(values), tuple(workflows), code, template.written)
 
 
 Rule: TypeAlias = Callable[[Application], list[str]]

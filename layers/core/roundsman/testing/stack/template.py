@@ -60,6 +60,8 @@ class Template:
     document: Document = field(repr=False, compare=False)
     """The parsed template, with short forms such as `!Ref` expanded and with the resources of its
     nested stacks."""
+    written: Document = field(default_factory=dict, repr=False, compare=False)
+    """The parsed template, with a block for each nested stack."""
 
     @classmethod
     def read(cls, path: Path, settings: Mapping[str, str] | None = None) -> "Template":
@@ -70,7 +72,8 @@ class Template:
         wrong.
         """
         try:
-            return cls(path, flattened(_read(path), path.parent, _read, settings))
+            written = _read(path)
+            return cls(path, flattened(written, path.parent, _read, settings), written)
         except NestedProblem as problem:
             raise TemplateProblem(f"{path.name}: {problem}") from problem
 
