@@ -291,6 +291,19 @@ PEOPLE = {
         before_end=("started", "failed"),
         alerts=1,
     ),
+    "resubmitted with a correction": Story(
+        workflow=workflow(held, paid, on_failure=Archive()),
+        end=C,
+        stands=("reserve", "charge"),
+        services=refused("charge"),
+        acts=(
+            runs,
+            is_up("charge"),
+            lambda world: world.operator.resubmit(ORDER_ID, sets={"total": "38.90"}, used=True),
+        ),
+        before_end=("started", "failed"),
+        alerts=1,
+    ),
     "resubmitted again after an undo": Story(
         workflow=UNDOABLE,
         end=C,

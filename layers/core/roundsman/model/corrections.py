@@ -45,6 +45,17 @@ def parse_path(text: str) -> Path:
     return tuple(name or int(place) for name, place in _PART.findall(text))
 
 
+def changes_of(sets: Mapping[str, Json], removes: Iterable[str]) -> Correction:
+    """Return the changes that set the values at these paths and remove the others.
+
+    Raises ValueError for a text that is not a path.
+    """
+    return (
+        *(Change(parse_path(path), value) for path, value in sets.items()),
+        *(Change(parse_path(path), removed=True) for path in removes),
+    )
+
+
 def path_text(path: Path) -> str:
     """Return the text of a path; names of fields are quoted and cut if they are unusual."""
     parts = (f"[{key}]" if isinstance(key, int) else f".{quoted_name(key)}" for key in path)

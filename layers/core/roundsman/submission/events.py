@@ -72,7 +72,7 @@ class EventReader:
     """
 
     def __init__(self, workflows: Mapping[str, Workflow]) -> None:
-        self._workflows = workflows
+        self.workflows = workflows
         # Workflows do not change while a function runs.
         named = {workflow.name: workflow for workflow in workflows.values()}
         self._plan: Callable[[str], Plan] = cache(lambda name: plan_of(named[name]))
@@ -91,7 +91,7 @@ class EventReader:
         processing = read_processing(
             event.get(PROCESSING),
             now=now,
-            workflows=self._workflows,
+            workflows=self.workflows,
             reply_queue_problem=reply_queue_problem,
         )
         valid, problems = read_fields(
@@ -145,8 +145,8 @@ class EventReader:
         An order with an unknown workflow is checked too if the application has only one.
         Text that cannot be stored is a problem of the whole event if the type does not tell.
         """
-        if workflow is None and len(self._workflows) == 1:
-            (workflow,) = self._workflows.values()
+        if workflow is None and len(self.workflows) == 1:
+            (workflow,) = self.workflows.values()
         if workflow is None:
             return given, []
         if given_type(workflow.input) is None and (unreadable := _not_text(given)):

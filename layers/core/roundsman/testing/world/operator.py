@@ -1,9 +1,10 @@
 """The operator of a world: sends commands about its tasks."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from datetime import timedelta
 from itertools import count
 
+from roundsman.model.corrections import Correction, changes_of
 from roundsman.model.events import (
     Cancel,
     CommandSource,
@@ -31,10 +32,18 @@ class Operator:
     """
 
     def __init__(
-        self, send: Callable[[str], None], task: Callable[[str], Task], ledger: Ledger
+        self,
+        send: Callable[[str], None],
+        task: Callable[[str], Task],
+        ledger: Ledger,
+        checked: Callable[[str, Correction], Correction],
     ) -> None:
-        """`send` puts the text of a command into the scheduler's queue."""
+        """`send` puts the text of a command into the scheduler's queue.
+
+        `checked` checks changes of an order's input by its type, and adds computed fields.
+        """
         self._send = send
+        self._checked = checked
         self._task = task
         self._ledger = ledger
         self._numbers = count(1)
@@ -53,14 +62,36 @@ class Operator:
         *steps: str,
         fresh_key: bool = False,
         again: bool = False,
+        sets: Mapping[str, Json] | None = None,
+        removes: Sequence[str] = (),
+        used: bool = False,
+        not_done: Sequence[str] = (),
         seen: int | None = None,
     ) -> None:
         """Continue a task that ended in a failure: the given steps, or all that failed.
 
         `fresh_key` gives the steps a fresh key. `again` restarts a task that is Undone or
-        Cancelled.
+        Cancelled. `sets` (by path, such as `lines[0].sku`) and `removes` correct the input; with
+        `used`, also what a finished step has used. `not_done` are steps that did not happen.
+
+        Raises InvalidInput if the corrected input is not valid, and ValueError for a text that is
+        not a path.
         """
-        self.ask(order_id, Resubmit(self.asked(seen=seen), steps, fresh_key, again))
+        changes = changes_of(sets or {}, removes)
+        if changes:
+            changes = self._checked(order_id, changes)
+        self.ask(
+            order_id,
+            Resubmit(
+                self.asked(seen=seen),
+                steps,
+                fresh_key,
+                again,
+                changes=changes,
+                used=used,
+                not_done=tuple(not_done),
+            ),
+        )
 
     def undo(self, order_id: str, *, seen: int | None = None) -> None:
         """Undo every step that may have had an effect."""

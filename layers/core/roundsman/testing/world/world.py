@@ -19,12 +19,14 @@ from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
+from roundsman.model.corrections import Correction, changes_json, read_changes
 from roundsman.model.events import HistoryRow
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json
+from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, Task
 from roundsman.model.workflow import Workflow
+from roundsman.submission.corrections import checked_changes
 from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
@@ -118,7 +120,9 @@ class World:
         )
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert
-        self.operator = Operator(self._send_command, self.task, self.services.ledger)
+        self.operator = Operator(
+            self._send_command, self.task, self.services.ledger, self._checked_changes
+        )
         self._supervisors = supervisors
         self._ticked_at = self.now
         self._depth = 0
@@ -378,6 +382,14 @@ class World:
 
     def _send_command(self, body: str) -> None:
         self._post(COMMANDS, body)
+
+    def _checked_changes(self, order_id: str, changes: Correction) -> Correction:
+        task = self.task(order_id)
+        row = self.processes.store.order(order_id)
+        before = task.input(None if row is None else row.content)
+        # As JSON, since a test may give tuples.
+        given = read_changes(parse_json(canonical_json(changes_json(changes))))
+        return checked_changes(self.workflows[task.workflow], before, given)
 
     # --- checking ----------------------------------------------------------------------------
 

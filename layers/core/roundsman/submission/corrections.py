@@ -1,0 +1,62 @@
+"""Checks a correction of a task's input by the input type of its workflow.
+
+The sender of a correction checks it: the type is code of the application, which the scheduler does
+not import. Fields that the workflow's `input` function computes, such as a total, are computed
+anew.
+"""
+
+from collections.abc import Mapping
+
+from roundsman.errors import InvalidInput, Problem
+from roundsman.model.checks import ENGINE_FIELDS
+from roundsman.model.corrections import Correction, corrected, differences
+from roundsman.model.input_types import field_names, given_type, is_input_type, valid_input
+from roundsman.model.json import Json
+from roundsman.model.workflow import Workflow
+
+
+def checked_changes(workflow: Workflow, before: Json, changes: Correction) -> Correction:
+    """Return the changes with those of the computed fields.
+
+    `before` is the task's input. Raises InvalidInput with all problems of the corrected input.
+    """
+    try:
+        wanted = corrected(before, [changes])
+    except ValueError as problem:
+        raise InvalidInput([Problem("", str(problem))]) from problem
+    return changes_to(workflow, before, wanted)
+
+
+def changes_to(workflow: Workflow, before: Json, wanted: Json) -> Correction:
+    """Return the changes that lead from the task's input to `wanted` as a valid input.
+
+    `wanted` may lack computed fields and the fields of the engine. Raises InvalidInput with all
+    problems.
+    """
+    if not isinstance(before, Mapping) or not isinstance(wanted, Mapping):
+        raise InvalidInput([Problem("", "must be an object")])
+    engine = {name: before[name] for name in ENGINE_FIELDS if name in before}
+    problems = [
+        Problem(name, "is not a part of the input, and cannot be corrected")
+        for name in sorted(ENGINE_FIELDS & wanted.keys())
+        if name not in engine or engine[name] != wanted[name]
+    ]
+    if problems:
+        raise InvalidInput(problems)
+    kind = given_type(workflow.input)
+    known = None if kind is None else field_names(kind)
+    kept = {
+        name
+        for name, value in wanted.items()
+        # The type does not have it, and nobody changes it: it is computed, or of an older release.
+        if known is not None and name not in known and name in before and before[name] == value
+    }
+    given = {
+        name: value
+        for name, value in wanted.items()
+        if name not in ENGINE_FIELDS and name not in kept
+    }
+    valid = valid_input(workflow.input, given)
+    computes = workflow.input is not None and not is_input_type(workflow.input)
+    rest = {} if computes else {name: wanted[name] for name in kept}
+    return tuple(differences(before, {**valid, **rest, **engine}))
