@@ -24,6 +24,8 @@ from roundsman.inspector.operate.commands import (
     CommandSpec,
     send_command,
 )
+from roundsman.inspector.operate.newest_plan import newest_plan, under_newest_plan
+from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.sanitize import inert
@@ -42,6 +44,7 @@ from roundsman_console.cli_errors import (
 )
 from roundsman_console.confirm import confirm
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
+from roundsman_console.render.plan import print_plan_move
 
 CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
 """The exit codes of commands that were not carried out, or not yet."""
@@ -60,6 +63,10 @@ class Operation:
     """The same for a bulk run; its argument is the number of orders, for example `12 orders`."""
     again: bool = False
     """Whether undone or cancelled tasks begin again (`resubmit --again`)."""
+    newest_plan: bool = False
+    """Whether the tasks continue under the newest plan (`resubmit --plan newest`)."""
+    dry_run: bool = False
+    """Whether nothing is sent for one order; a bulk run without --go never sends."""
 
 
 def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
@@ -68,10 +75,11 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
     Raises typer.Exit with the exit code, unless that is 0.
     """
     if len(orders) == 1 and act.selection is None:
-        _carry_out(CommandSpec(orders[0], deed.event, deed.steps, deed.question), act.manner)
+        spec = CommandSpec(orders[0], deed.event, deed.steps, deed.question, deed.newest_plan)
+        _carry_out(spec, act.manner, dry_run=deed.dry_run)
         return
     with sentences():
-        _check(orders, act, again=deed.again)
+        _check(orders, act, again=deed.again, dry_run=deed.dry_run)
         reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
         stack = find_stack(act.manner.stack)
         run = new_run(deed.event, by, reason, act.selected, act.terms, now())
@@ -79,6 +87,8 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
             chosen = choose(stack, act.selection or Selection(), orders, status.update)
             run = replace(run, selected=len(chosen))
+            if deed.newest_plan:
+                run = replace(run, event=_under_newest_plan(stack, run.event, chosen[0]))
             if not act.go:
                 tried = try_out(stack, run, chosen, status.update)
             else:
@@ -99,7 +109,13 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
 
 
-def _carry_out(spec: CommandSpec, manner: CommandOptions) -> None:
+def _under_newest_plan(stack: DeployedStack, event: OperatorEvent, order: str) -> OperatorEvent:
+    """Return the command of a bulk run with the newest plan of the workflow of its first order."""
+    workflow = find_task(stack, order)[0].workflow
+    return under_newest_plan(event, newest_plan(stack, workflow).plan or "")
+
+
+def _carry_out(spec: CommandSpec, manner: CommandOptions, *, dry_run: bool) -> None:
     """Send the command for one order, wait for its outcome and print it."""
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
@@ -111,6 +127,8 @@ def _carry_out(spec: CommandSpec, manner: CommandOptions) -> None:
                 reason=reason,
                 wait=0 if manner.no_wait else manner.wait,
                 confirm=lambda question: confirm(question, yes=manner.yes),
+                show=None if manner.as_json else print_plan_move,
+                dry_run=dry_run,
             )
         except Interrupted as interrupted:
             result = interrupted.result
@@ -134,7 +152,9 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
         console.print(f"{told.order} {state}.")
 
 
-def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool) -> None:
+def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool, dry_run: bool) -> None:
+    if dry_run and act.go:
+        raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
     if act.selection is None and not orders:
         raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
     if act.selection is not None and orders:

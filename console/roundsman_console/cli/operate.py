@@ -26,6 +26,8 @@ from roundsman_console.cli_errors import USAGE, ConsoleError, sentences
 
 __all__ = ["DEFAULT_WAIT", "AsJson", "By", "NoWait", "Reason", "Wait", "Yes"]
 
+NEWEST = "newest"
+
 Orders = Annotated[
     list[str] | None,
     typer.Argument(
@@ -52,22 +54,48 @@ def resubmit_command(
         bool,
         typer.Option("--again", help="Begin an undone or cancelled task again from the start."),
     ] = False,
+    plan: Annotated[
+        str | None,
+        typer.Option(
+            help="newest: continue under the newest definition of the workflow, as deployed. "
+            "Default: the task's own."
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Send nothing; show what would change."),
+    ] = False,
 ) -> None:
     """Continue a failed task: try its failed steps again, under the same keys.
 
     Example: roundsman resubmit ord-1001 --reason "the carrier is back"
 
     Example: roundsman resubmit --group f-1a2b3c4d --reason "the carrier is back" --go
+
+    Example: roundsman resubmit ord-1001 --plan newest --dry-run --reason "the retries are fixed"
     """
     steps = tuple(dict.fromkeys(step or ()))
+    with sentences():
+        if plan not in (None, NEWEST):
+            raise ConsoleError(
+                "--plan must be newest. Leave it out for the task's own plan.", USAGE
+            )
+        if plan is not None and steps:
+            raise ConsoleError(
+                "--step cannot be combined with --plan: every failed step is tried again.", USAGE
+            )
     deed = Operation(
         lambda asked: Resubmit(asked, steps, fresh_key, again),
         steps,
-        _begin_all_over if again else None,
+        _begin_all_over if again else _continue_anew if plan else None,
         (lambda many: f"Begin {many} again from the start, repeating every effect?")
         if again
+        else (lambda many: f"Continue {many} under the newest plan?")
+        if plan
         else None,
         again,
+        plan is not None,
+        dry_run,
     )
     execute(deed, orders or (), act)
 
@@ -186,6 +214,10 @@ def run_command(act: ParsedOptions, orders: Orders = None) -> None:
     Example: roundsman run ord-1001 --reason "the acquirer is back"
     """
     execute(Operation(RunNow), orders or (), act)
+
+
+def _continue_anew(task: Task) -> str:
+    return f"{task.task_id} is {task.state}. Continue it under the newest plan?"
 
 
 def _undo(task: Task) -> str:

@@ -127,20 +127,25 @@ class Inspector:
         steps: Sequence[str] = (),
         fresh_key: bool = False,
         again: bool = False,
+        newest_plan: bool = False,
+        dry_run: bool = False,
         wait: float = WAIT,
     ) -> CommandResult:
         """Continue a failed task: its failed steps, or `steps`, are tried again.
 
         With `fresh_key` they are tried under a new idempotency key, after an undo under the old
-        one. With `again`, an undone or cancelled task begins again.
+        one. With `again`, an undone or cancelled task begins again. With `newest_plan`, the task
+        continues under the newest plan of its workflow, which the deployed submission function
+        knows; `CommandResult.plan` has the differences. With `dry_run`, nothing is sent.
         """
         names = tuple(dict.fromkeys(steps))
-        return self._send(
-            CommandSpec(order_id, lambda asked: Resubmit(asked, names, fresh_key, again), names),
-            by,
-            reason,
-            wait,
+        spec = CommandSpec(
+            order_id,
+            lambda asked: Resubmit(asked, names, fresh_key, again),
+            names,
+            newest_plan=newest_plan,
         )
+        return send_command(self.stack, spec, by=by, reason=reason, wait=wait, dry_run=dry_run)
 
     def undo(self, order_id: str, *, by: str, reason: str, wait: float = WAIT) -> CommandResult:
         """Undo every effect that may have happened; the task ends Undone."""

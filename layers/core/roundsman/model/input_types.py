@@ -200,6 +200,27 @@ def valid_input(
     return stored
 
 
+def tells_stored_input(given: object) -> bool:
+    """Whether the `input` of a workflow tells what a stored order must be."""
+    return _stored_kind(given) is not None
+
+
+def check_stored_input(given: object, content: Mapping[str, Json]) -> None:
+    """Check the content of a stored order against the `input` of a workflow.
+
+    Like `input_as`, it ignores fields that the type does not have. Nothing is checked if the
+    `input` does not tell the type. Raises InvalidInput with all problems.
+    """
+    kind = _stored_kind(given)
+    if kind is not None:
+        read_input(kind, content, open_to_more=True)
+
+
+def _stored_kind(given: object) -> type[object] | None:
+    """The type of stored orders; that of orders as they are sent if only that is known."""
+    return None if given is None else stored_type(given) or given_type(given)
+
+
 def _as_json(value: object) -> Json:
     """Return the JSON of a value that was read: dataclasses and Enums become JSON again."""
     if isinstance(value, Enum):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import cache
+from typing import cast
 
 from roundsman.aws.clock import now
 from roundsman.aws.cold_start import ends_the_start
@@ -11,7 +12,9 @@ from roundsman.aws.settings import SubmissionSettings
 from roundsman.aws.sqs.batch import Message, handle_batch
 from roundsman.aws.sqs.dead_letters import DeadLetters
 from roundsman.errors import RejectedOrder, TryAgain
+from roundsman.model.json import Json
 from roundsman.model.workflow import Workflow
+from roundsman.ports import PlanStore
 from roundsman.submission.events import EventReader
 from roundsman.submission.reply_queues import usable_reply_queue
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission
@@ -24,7 +27,8 @@ def submission_handler(
     """Return the entry point of the Lambda function. Its first call reads the environment.
 
     It handles a batch of order events and cancel events, and returns a partial batch response that
-    lists the messages to deliver again. `workflows` are those that an order may run, by name; an
+    lists the messages to deliver again. Invoked directly, it answers which plan a workflow has
+    (`roundsman.wire.newest_plan`). `workflows` are those that an order may run, by name; an
     order that names none runs the first.
     """
     made = cache(lambda: batch_handler(SubmissionSettings.from_env(), EventReader(workflows)))
@@ -85,12 +89,31 @@ def batch_handler(
             logger().warning("rejected status not sent", extra={"order_id": rejected.order_id})
 
     dead_letters = DeadLetters(parts.sqs)
-    return lambda event: handle_batch(
-        event,
-        handle=handle,
-        outbox=parts.outbox,
-        send_buffer=parts.outbox.send_buffer,
-        sqs=parts.sqs,
-        queue_url_beside=settings.scheduler_queue_url,
-        dead_letters=dead_letters,
-    )
+
+    def handle_event(event: dict[str, object]) -> object:
+        if "Records" not in event:
+            return _answer(event, events, parts.plans)
+        return handle_batch(
+            event,
+            handle=handle,
+            outbox=parts.outbox,
+            send_buffer=parts.outbox.send_buffer,
+            sqs=parts.sqs,
+            queue_url_beside=settings.scheduler_queue_url,
+            dead_letters=dead_letters,
+        )
+
+    return handle_event
+
+
+def _answer(event: dict[str, object], events: EventReader, plans: PlanStore) -> dict[str, Json]:
+    """Answer an operator who invoked the function. Raises InvalidMessage for any other event."""
+    # Only an operator needs these modules: they must not make a cold start longer.
+    from roundsman.submission.newest_plan import answer
+    from roundsman.wire.newest_plan import QUESTION, read_question
+
+    question = read_question(cast("Json", event.get(QUESTION)))
+    found = answer(question, events.workflows, plans)
+    extra = {"reason": f"the newest plan of {question.workflow} is {found.plan}"}
+    logger().info("newest plan", extra=extra)
+    return found.document()

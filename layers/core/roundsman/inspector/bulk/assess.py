@@ -46,8 +46,13 @@ class NotFor:
     why: str
 
 
-def judged(run: Run, plan: Plan | None, task: Task | None, at: int) -> Eligible | NotFor:
-    """Return whether the task is eligible for the run's command at `at` (epoch ms)."""
+def judged(
+    run: Run, plan: Plan | None, task: Task | None, at: int, next_plan: Plan | None = None
+) -> Eligible | NotFor:
+    """Return whether the task is eligible for the run's command at `at` (epoch ms).
+
+    `next_plan` is the plan that the command names, if it names one.
+    """
     if task is None:
         return NotFor(GONE)
     if _failed_since(task, run.started_at):
@@ -56,10 +61,12 @@ def judged(run: Run, plan: Plan | None, task: Task | None, at: int) -> Eligible 
     if isinstance(event, Resolve) and event.did and _performs(task, event.step):
         return NotFor(KNOWN_BY_ITSELF)
     try:
-        after = decided(plan, task, event, at)
+        after = decided(plan, task, event, at, next_plan)
     except Refused as refused:
         return NotFor(str(refused))
     to_undo = after.ending is not None and after.ending.undo
+    if after.plan != task.plan and next_plan is not None:
+        plan = next_plan.expanded(after.fan_outs)
     return Eligible(to_undo, () if plan is None else _next_agents(plan, after))
 
 

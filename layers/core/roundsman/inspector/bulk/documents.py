@@ -11,13 +11,14 @@ from roundsman.inspector.documents.bulk import (
     DryRunDocument,
     ReasonDocument,
 )
+from roundsman.inspector.operate.newest_plan import plan_document
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
 
 
 def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
     """Return a dry run as JSON for scripts; `go_ahead` is the command line of the real run."""
-    return {
+    found: DryRunDocument = {
         "command": COMMAND_KINDS[type(run.event)],
         "dryRun": True,
         "by": run.by,
@@ -30,6 +31,9 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
         "held": _kinds(tried.held),
         "goAhead": go_ahead,
     }
+    if tried.plans is not None:
+        found["plans"] = [{**plan_document(one.move), "orders": one.orders} for one in tried.plans]
+    return found
 
 
 def run_document(record: StoredRun, at: int) -> BulkRunDocument:

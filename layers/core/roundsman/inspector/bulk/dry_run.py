@@ -1,6 +1,7 @@
 """Choosing the orders of a bulk run, and checking their eligibility without sending anything."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.aws.clock import now
@@ -20,6 +21,13 @@ from roundsman.inspector.errors import (
     InvalidArgument,
     NotFound,
     UnboundedSelection,
+)
+from roundsman.inspector.operate.newest_plan import (
+    PlanMove,
+    invalid_inputs,
+    named_plan,
+    newest_plan,
+    plan_move,
 )
 from roundsman.inspector.read.lookup import find_task, plan_of
 from roundsman.inspector.read.selection import Selection, find
@@ -113,6 +121,15 @@ def check_bounded(selection: Selection) -> None:
 
 
 @dataclass(frozen=True, slots=True)
+class TriedPlan:
+    """The change of plan that some of the assessed orders would have."""
+
+    move: PlanMove
+    orders: int
+    """The number of assessed orders with this change, refused ones included."""
+
+
+@dataclass(frozen=True, slots=True)
 class Tried:
     """The result of a dry run."""
 
@@ -128,19 +145,22 @@ class Tried:
     """The orders that are not eligible, by reason."""
     held: tuple[OrderGroup, ...] = ()
     """The eligible orders with a step that would be parked, by the hold."""
+    plans: tuple[TriedPlan, ...] | None = None
+    """The changes of the orders' plans; None if the command does not ask for any."""
 
 
 def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
     """Assess the first TRIED_OUT orders of a plan, and send nothing."""
     holds = stack.holds.holds()
     looked = orders[:TRIED_OUT]
+    plans: Counter[str] = Counter()
     samples: list[str] = []
     eligible = 0
     refused: tuple[OrderGroup, ...] = ()
     held: tuple[OrderGroup, ...] = ()
     for first in range(0, len(looked), AT_ONCE):
         part = looked[first : first + AT_ONCE]
-        for order, found in judge_all(stack, run, part):
+        for order, found in judge_all(stack, run, part, plans):
             if isinstance(found, NotFor):
                 refused = with_one(refused, normalised(found.why), found.why, order)
                 continue
@@ -151,37 +171,74 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
                 said = hold_sentence(hold)
                 held = with_one(held, said, said, order)
         tell(f"{first + len(part)} of {len(looked)} orders checked")
-    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held)
+    moves = _tried_plans(stack, run, plans)
+    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held, moves)
+
+
+def _tried_plans(
+    stack: DeployedStack, run: Run, plans: Mapping[str, int]
+) -> tuple[TriedPlan, ...] | None:
+    """Return the changes of plans, of which `plans` has the old ones with their orders."""
+    after = named_plan(stack, run.event)
+    if after is None:
+        return None
+    found = []
+    for own, orders in plans.items():
+        try:
+            before = stack.plans.plan(own)
+        except UnreadableRecord:
+            before = None
+        if before is None or before.workflow == after.workflow:
+            found.append(TriedPlan(plan_move(before, own, after), orders))
+    return tuple(found)
 
 
 def judge_all(
-    stack: DeployedStack, run: Run, orders: Sequence[str]
+    stack: DeployedStack, run: Run, orders: Sequence[str], plans: "Counter[str] | None" = None
 ) -> list[tuple[str, Eligible | NotFor]]:
-    """Return each order with its eligibility for the run's command now."""
+    """Return each order with its eligibility for the run's command now.
+
+    `plans` counts the plans of the orders.
+    """
     at = now()
     loaded = stack.records.load_many(orders, at)
+    invalid = invalid_for_plan(stack, run, list(loaded.tasks))
     told: list[tuple[str, Eligible | NotFor]] = []
     for order in orders:
-        found = judge_one(stack, run, loaded.tasks.get(order), loaded.unreadable.get(order), at)
-        told.append((order, found))
+        task = loaded.tasks.get(order)
+        if plans is not None and task is not None:
+            plans[task.plan] += 1
+        unfit = loaded.unreadable.get(order) or invalid.get(order)
+        told.append((order, judge_one(stack, run, task, unfit, at)))
     return told
 
 
+def invalid_for_plan(stack: DeployedStack, run: Run, orders: Sequence[str]) -> Mapping[str, str]:
+    """Return why the inputs of some orders are not valid under the plan that the command names.
+
+    Raises InspectorError, TryAgain or CallRefused if the submission function does not say it.
+    """
+    plan = named_plan(stack, run.event)
+    if plan is None or not newest_plan(stack, plan.workflow).checks_input:
+        return {}
+    return dict(invalid_inputs(stack, plan.workflow, orders))
+
+
 def judge_one(
-    stack: DeployedStack, run: Run, task: Task | None, unreadable: str | None, at: int
+    stack: DeployedStack, run: Run, task: Task | None, unfit: str | None, at: int
 ) -> Eligible | NotFor:
     """Return whether the task is eligible for the run's command at `at` (epoch ms).
 
-    `unreadable` is the reason why the record cannot be read, or None. An order whose record or plan
+    `unfit` is the reason why the record cannot be read, or None. An order whose record or plan
     cannot be read is not eligible; the other orders are not affected.
     """
-    if unreadable is not None:
-        return NotFor(unreadable)
+    if unfit is not None:
+        return NotFor(unfit)
     try:
         plan = None if task is None else plan_of(stack, task)
     except (SchemaTooNew, UnreadableRecord) as problem:
         return NotFor(str(problem))
-    return judged(run, plan, task, at)
+    return judged(run, plan, task, at, named_plan(stack, run.event))
 
 
 def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:

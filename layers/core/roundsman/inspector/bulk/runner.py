@@ -35,7 +35,7 @@ from roundsman.inspector.bulk.assess import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman.inspector.bulk.dry_run import judge_one
+from roundsman.inspector.bulk.dry_run import invalid_for_plan, judge_one
 from roundsman.inspector.bulk.moves import CheckOrders, Finish, Send, Stop, WaitUntil, next_move
 from roundsman.inspector.bulk.run import (
     TRIES,
@@ -183,11 +183,13 @@ class BulkRunner:
         run, progress = self.record.run, self.record.progress
         orders = self.bulks.orders(run, progress.reached, most)
         tasks = self.stack.records.load_many(orders, now())
+        invalid = invalid_for_plan(self.stack, run, list(tasks.tasks))
         to_send: list[InFlightOrder] = []
         refused: list[tuple[str, str]] = []
         eligible: list[Eligible] = []
         for order in orders:
-            found = self._judged(tasks.tasks.get(order), tasks.unreadable.get(order))
+            unfit = tasks.unreadable.get(order) or invalid.get(order)
+            found = self._judged(tasks.tasks.get(order), unfit)
             if isinstance(found, NotFor):
                 refused.append((order, found.why))
             else:
@@ -200,8 +202,8 @@ class BulkRunner:
         self._store(taken_up(progress, to_send, refused))
         self._post([tasks.tasks[one.order] for one in to_send])
 
-    def _judged(self, task: Task | None, unreadable: str | None) -> Eligible | NotFor:
-        return judge_one(self.stack, self.record.run, task, unreadable, now())
+    def _judged(self, task: Task | None, unfit: str | None) -> Eligible | NotFor:
+        return judge_one(self.stack, self.record.run, task, unfit, now())
 
     def _held(self, eligible: Sequence[Eligible]) -> str:
         """Return the hold that would park a step of these, in words; empty if none or `anyway`."""

@@ -1,7 +1,8 @@
 """Documents about bulk runs: one command for many orders."""
 
-from typing import Annotated, Literal, TypeAlias, TypedDict
+from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
+from roundsman.inspector.documents.commands import PlanMoveDocument
 from roundsman.inspector.documents.constraints import (
     Count,
     Duration,
@@ -41,6 +42,12 @@ class EligibleDocument(TypedDict):
     samples: Samples
 
 
+class BulkPlanMoveDocument(PlanMoveDocument):
+    """The change of plan that some of the assessed orders would have."""
+
+    orders: Count
+
+
 class DryRunDocument(TypedDict):
     """A dry run: what would be done to the selected orders. Nothing was sent."""
 
@@ -61,6 +68,8 @@ class DryRunDocument(TypedDict):
     """The orders that would then wait for an agent on hold."""
     goAhead: str
     """The command line of the real run."""
+    plans: NotRequired[list[BulkPlanMoveDocument]]
+    """Only of `resubmit --plan newest`."""
 
 
 class BulkRunSummaryDocument(TypedDict):

@@ -1,13 +1,35 @@
 """Documents about commands to the task of one order, and about answers to callbacks."""
 
-from typing import Literal, TypeAlias, TypedDict
+from typing import Literal, NotRequired, TypeAlias, TypedDict
 
 from roundsman.inspector.documents.constraints import Count
 from roundsman.model.events import CommandKind
+from roundsman.model.plan_differences import Change
 from roundsman.model.states import ProcessState, TaskState
 
-Outcome: TypeAlias = Literal["done", "refused", "sent", "unconfirmed"]
-"""How a command ended."""
+Outcome: TypeAlias = Literal["done", "refused", "sent", "unconfirmed", "dryRun"]
+"""How a command ended; `dryRun` if it is possible and was not to be sent."""
+
+
+class PlanDifferenceDocument(TypedDict):
+    """One difference between two plans."""
+
+    change: Change
+    step: str | None
+    """The step; null if the difference is about the whole workflow."""
+    sentence: str
+    """The difference in words."""
+
+
+class PlanMoveDocument(TypedDict):
+    """The change of a task's plan by `resubmit --plan newest`."""
+
+    before: str
+    """The hash of the task's plan."""
+    after: str
+    """The hash of the newest plan."""
+    differences: list[PlanDifferenceDocument] | None
+    """Empty if the plans are the same; null if the task's plan is not stored."""
 
 
 class CommandDocument(TypedDict):
@@ -25,6 +47,8 @@ class CommandDocument(TypedDict):
     state: TaskState | None
     """The state of the task; null if the task no longer exists or cannot be read."""
     version: Count | None
+    plan: NotRequired[PlanMoveDocument]
+    """Only of `resubmit --plan newest`."""
 
 
 class AnswerDocument(TypedDict):

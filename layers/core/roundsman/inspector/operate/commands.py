@@ -24,6 +24,15 @@ from roundsman.inspector.errors import (
     Unconfirmed,
     aws_sentence,
 )
+from roundsman.inspector.operate.newest_plan import (
+    PlanMove,
+    invalid_inputs,
+    named_plan,
+    newest_plan,
+    plan_document,
+    plan_move,
+    under_newest_plan,
+)
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.views.step_text import span
@@ -63,6 +72,8 @@ class CommandSpec:
     """The names of steps in the command, which must be in the plan."""
     question: Callable[[Task], str] | None = None
     """Returns the question to confirm a command that cannot be reversed; None asks nothing."""
+    newest_plan: bool = False
+    """The task continues under the newest plan of its workflow; only for a resubmission."""
 
 
 class CommandOutcome(StrEnum):
@@ -71,6 +82,7 @@ class CommandOutcome(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     SENT = "sent"
+    DRY_RUN = "dryRun"
     UNCONFIRMED = "unconfirmed"
 
 
@@ -89,10 +101,12 @@ class CommandResult:
     task: Task | None
     """The task as it was last read; None if it could not be read after the command was carried out,
     or its retention is over."""
+    plan: PlanMove | None = None
+    """The change of the task's plan; None if the command does not ask for one."""
 
     def document(self) -> CommandDocument:
         """Return the result as JSON for scripts."""
-        return {
+        found: CommandDocument = {
             "orderId": self.order,
             "command": self.command,
             "outcome": self.outcome.value,
@@ -103,6 +117,9 @@ class CommandResult:
             "state": self.task.state if self.task else None,
             "version": self.task.version if self.task else None,
         }
+        if self.plan is not None:
+            found["plan"] = plan_document(self.plan)
+        return found
 
 
 def send_command(
@@ -113,10 +130,14 @@ def send_command(
     reason: str,
     wait: float,
     confirm: Callable[[str], None] | None = None,
+    show: Callable[[PlanMove], None] | None = None,
+    dry_run: bool = False,
 ) -> CommandResult:
     """Check and send the command, and wait at most `wait` seconds for its outcome.
 
-    `confirm` is called with the question of `spec`, if it has one, before the command is sent; it
+    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. `show` is called with
+    the change of the task's plan, if the command asks for one, before `confirm`. `confirm` is
+    called with the question of `spec`, if it has one, before the command is sent; it
     raises an exception to send nothing. If `wait` is 0, the outcome is SENT.
 
     Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
@@ -130,12 +151,42 @@ def send_command(
     task, plan = find_task(stack, spec.order)
     _check_names(plan, spec.steps)
     event = spec.event(CommandSource(_new_id(), by, reason, task.version))
-    refusal = _refused_here(plan, task, event)
-    if refusal is not None:
-        return refusal
+    move, why = None, None
+    if spec.newest_plan:
+        event, move, why = _under_newest_plan(stack, plan, task, event)
+        if show is not None:
+            show(move)
+    why = _why_refused(stack, plan, task, event) or why
+    kind = COMMAND_KINDS[type(event)]
+    here = CommandResult(
+        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move
+    )
+    if why is not None:
+        sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
+        return replace(here, outcome=CommandOutcome.REFUSED, sentence=sentence)
+    if dry_run:
+        return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
     if spec.question is not None and confirm is not None:
         confirm(spec.question(task))
-    return _send_and_wait(stack, task, event, wait)
+    return _send_and_wait(stack, task, event, wait, move)
+
+
+def _under_newest_plan(
+    stack: DeployedStack, plan: Plan | None, task: Task, event: OperatorEvent
+) -> tuple[OperatorEvent, PlanMove, str | None]:
+    """Return the command under the newest plan, the change, and why the input is not valid."""
+    found = newest_plan(stack, task.workflow)
+    event = under_newest_plan(event, found.plan or "")
+    after = named_plan(stack, event)
+    if after is None:
+        raise InspectorError(
+            f"The newest plan of {task.workflow} was stored, but cannot be read. Check that the "
+            "submission function and this command use the same stack."
+        )
+    invalid = (
+        dict(invalid_inputs(stack, task.workflow, [task.task_id])) if found.checks_input else {}
+    )
+    return event, plan_move(plan, task.plan, after), invalid.get(task.task_id)
 
 
 def check_sender(by: str, reason: str, *, reason_required: bool = True) -> None:
@@ -183,29 +234,27 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
         )
 
 
-def _refused_here(plan: Plan | None, task: Task, event: OperatorEvent) -> CommandResult | None:
-    """Return the refusal if the task's current record does not allow the command; else None."""
+def _why_refused(
+    stack: DeployedStack, plan: Plan | None, task: Task, event: OperatorEvent
+) -> str | None:
+    """Return why the task's current record does not allow the command; None if it does."""
     try:
-        decided(plan, task, event, now())
-        why = None
+        decided(plan, task, event, now(), named_plan(stack, event))
     except Refused as refused:
-        why = str(refused)
-    if why is None:
-        return None
-    kind = COMMAND_KINDS[type(event)]
-    sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
-    return CommandResult(
-        CommandOutcome.REFUSED, sentence, kind, event.asked, False, task.task_id, task
-    )
+        return str(refused)
+    return None
 
 
-def decided(plan: Plan | None, task: Task, event: OperatorEvent, at: int) -> Task:
+def decided(
+    plan: Plan | None, task: Task, event: OperatorEvent, at: int, next_plan: Plan | None = None
+) -> Task:
     """Return the task after the command, as the engine decides at `at` (epoch ms).
 
-    Raises Refused if the engine refuses the command, or if the command is an evident mistake.
+    `next_plan` is the plan that the command names, if it names one. Raises Refused if the engine
+    refuses the command, or if the command is an evident mistake.
     """
     # The decision on a command does not use the order, the agents or the jitter.
-    decision = decide(plan, task, event, at, order=None, jitter=0)
+    decision = decide(plan, task, event, at, order=None, jitter=0, next_plan=next_plan)
     problem = _problem(task, event)
     if problem is not None:
         raise Refused(problem)
@@ -222,10 +271,10 @@ def _problem(task: Task, event: OperatorEvent) -> str | None:
 
 
 def _send_and_wait(
-    stack: DeployedStack, task: Task, event: OperatorEvent, wait: float
+    stack: DeployedStack, task: Task, event: OperatorEvent, wait: float, move: PlanMove | None
 ) -> CommandResult:
     kind, asked = COMMAND_KINDS[type(event)], event.asked
-    sent = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task)
+    sent = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task, move)
     look = f"roundsman show {task.task_id}"
     body = _body(task.task_id, event)
     try:

@@ -27,6 +27,7 @@ from roundsman.submission.events import EventReader
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_cloudwatch import CloudWatchClient
+    from mypy_boto3_lambda import LambdaClient
     from mypy_boto3_sns import SNSClient
     from mypy_boto3_sqs import SQSClient
 
@@ -141,6 +142,12 @@ class DeployedStack:
     def sqs(self) -> "SQSClient":
         """A client for the stack's queues."""
         client: SQSClient = boto3.client("sqs")
+        return client
+
+    @cached_property
+    def lambda_client(self) -> "LambdaClient":
+        """A client for the stack's functions."""
+        client: LambdaClient = boto3.client("lambda")
         return client
 
     @cached_property
