@@ -82,8 +82,8 @@ class CommandOutcome(StrEnum):
     DONE = "done"
     REFUSED = "refused"
     SENT = "sent"
-    DRY_RUN = "dryRun"
     UNCONFIRMED = "unconfirmed"
+    DRY_RUN = "dryRun"
 
 
 @dataclass(frozen=True, slots=True)
