@@ -1,9 +1,12 @@
 """`roundsman init`, `add` and `upgrade`: the files that they write, and what they refuse."""
 
+import errno
 import json
+import os
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -12,11 +15,12 @@ from typer.testing import CliRunner, Result
 from roundsman_console.main import app
 from roundsman_console.project.agents import BLOCKS_END, OUTPUTS_END
 from roundsman_console.project.create import create
-from roundsman_console.project.upgrade import RECORD, record_of
+from roundsman_console.project.upgrade import RECORD, apply_upgrade, plan_upgrade, record_of
 from tests.console.schemas import assert_schema
 
 TEMPLATE = Path("template.yaml")
-STACKS = Path(__file__).parents[2] / "stacks"
+PROJECT = Path(__file__).parents[2]
+STACKS = PROJECT / "stacks"
 
 
 @pytest.fixture
@@ -159,6 +163,61 @@ def test_a_template_without_the_line_is_left_as_it_is(shop: Path, marker: str) -
     assert texts(shop) == before
 
 
+def test_a_template_without_an_engine_is_left_as_it_is(shop: Path) -> None:
+    (shop / TEMPLATE).write_text((shop / TEMPLATE).read_text().replace("  Engine:\n", "  Core:\n"))
+    before = texts(shop)
+    refused = types("add", "agent", "mail")
+    assert refused.exit_code == 1
+    assert "template.yaml has no block Engine" in refused.stderr
+    assert texts(shop) == before
+
+
+def test_a_template_that_is_not_text_is_left_as_it_is(shop: Path) -> None:
+    (shop / TEMPLATE).write_bytes(b"\xff\xfe")
+    refused = types("add", "agent", "mail")
+    assert refused.exit_code == 1
+    assert refused.stderr.strip() == "template.yaml is not text in UTF-8: save it as such."
+    assert (shop / TEMPLATE).read_bytes() == b"\xff\xfe"
+    assert not (shop / "functions/agents/mail").exists()
+
+
+def test_a_parameter_that_the_template_does_not_have_is_said(shop: Path) -> None:
+    text = (shop / TEMPLATE).read_text()
+    (shop / TEMPLATE).write_text(text.replace("  ServiceUrl:\n", "  StockUrl:\n", 1))
+    added = types("add", "agent", "mail")
+    assert added.exit_code == 0
+    assert "template.yaml has no parameter ServiceUrl: name another in the block of mail." in (
+        added.stdout
+    )
+
+
+def test_a_registry_without_its_dict_is_left_as_it_is(shop: Path) -> None:
+    (shop / "layers/workflows/workflows/registry.py").write_text("WORKFLOWS = make()\n")
+    before = texts(shop)
+    refused = types("add", "workflow", "returns")
+    assert refused.exit_code == 1
+    assert "registry.py has no dict WORKFLOWS" in refused.stderr
+    assert texts(shop) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("agent", "Mail"), "'Mail' cannot be the name of an agent"),
+        (("agent", "core_layer"), "An agent cannot be named core_layer"),
+        (("workflow", "import"), "it is a word of Python"),
+    ],
+)
+def test_a_name_that_cannot_be_is_not_added(
+    shop: Path, arguments: tuple[str, ...], said: str
+) -> None:
+    before = texts(shop)
+    refused = types("add", *arguments)
+    assert refused.exit_code == 2
+    assert said in " ".join(refused.stderr.split())
+    assert texts(shop) == before
+
+
 def test_a_workflow_of_an_agent_that_is_not_there_is_refused(shop: Path) -> None:
     before = texts(shop)
     refused = types("add", "workflow", "returns", "--agent", "mail")
@@ -186,6 +245,9 @@ def test_outside_of_an_application_nothing_is_added(folder: Path) -> None:
 # upgrade
 
 
+WHEEL = "roundsman-0.1.0-py3-none-any.whl"
+
+
 def as_of_before(shop: Path) -> None:
     """Make the vendored files those of an imaginary release before this one."""
     old = {Path("stacks") / name: f"# {name}\n" for name in ("agent.yaml", "engine.yaml")}
@@ -200,11 +262,120 @@ def test_an_application_of_this_release_needs_no_upgrade(shop: Path) -> None:
     assert texts(shop) == before
 
 
+def test_a_wheel_that_the_application_keeps_is_replaced_with_its_version(
+    shop: Path, folder: Path
+) -> None:
+    as_of_before(shop)
+    (shop / "vendor").mkdir()
+    (shop / "vendor/roundsman-0.0.9-py3-none-any.whl").write_bytes(b"old")
+    (shop / "vendor/other-1-py3-none-any.whl").write_bytes(b"other")
+    wheel = folder / WHEEL
+    wheel.write_bytes(b"\x00new")
+    upgrade = plan_upgrade(shop, "0.1.0", wheel)
+    assert f"writes vendor/{WHEEL}" in upgrade.difference
+    assert "removes vendor/roundsman-0.0.9-py3-none-any.whl" in upgrade.difference
+    apply_upgrade(shop, upgrade)
+    kept = {path.name: path.read_bytes() for path in (shop / "vendor").iterdir()}
+    assert kept == {WHEEL: b"\x00new", "other-1-py3-none-any.whl": b"other"}
+    assert (shop / "requirements.txt").read_text().count("--find-links vendor\n") == 1
+    assert not plan_upgrade(shop, "0.1.0", wheel).changes
+
+
+def test_an_upgrade_sets_the_version_that_is_required(shop: Path) -> None:
+    as_of_before(shop)
+    path = shop / "requirements.txt"
+    path.write_text(path.read_text() + "boto3==1.43.0  # mine\n")
+    before = path.read_text()
+    path.write_text(re.sub("(roundsman.*)==.*", r"\1==0.0.1", before))
+    release = re.findall("roundsman.*==(.*)", before)
+    assert types("upgrade", "--yes").exit_code == 0
+    assert path.read_text() == before
+    assert release
+
+
+def test_requirements_that_name_no_release_stop_the_upgrade(shop: Path) -> None:
+    as_of_before(shop)
+    (shop / "requirements.txt").write_text("roundsman\n")
+    before = texts(shop)
+    refused = types("upgrade", "--yes")
+    assert refused.exit_code == 1
+    assert "requirements.txt has no line such as roundsman[cli,local,testing]==" in refused.stderr
+    assert texts(shop) == before
+
+
+def test_an_upgrade_that_cannot_be_written_changes_nothing(
+    shop: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    as_of_before(shop)
+    before = texts(shop)
+    replaced, replace = list[Path](), os.replace
+
+    def full(source: Path, target: Path) -> None:
+        if len(replaced) == 1 and target not in replaced:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(target))
+        replaced.append(target)
+        replace(source, target)
+
+    monkeypatch.setattr(os, "replace", full)
+    refused = types("upgrade", "--yes")
+    assert refused.exit_code == 1
+    assert "cannot be written: No space left on device" in " ".join(refused.stderr.split())
+    assert replaced
+    assert texts(shop) == before
+
+
+@pytest.mark.parametrize(
+    ("record", "said"),
+    [
+        (None, "stacks/release.json cannot be read: No such file or directory. Run this in a"),
+        ("{", "stacks/release.json is not JSON"),
+        ("[]", "stacks/release.json does not name a release and its files"),
+        ('{"version": 1, "files": {}}', "does not name a release and its files"),
+    ],
+    ids=["missing", "not JSON", "a list", "a number"],
+)
+def test_a_record_of_the_release_that_cannot_be_read_is_one_sentence(
+    shop: Path, record: str | None, said: str
+) -> None:
+    as_of_before(shop)
+    (shop / RECORD).unlink()
+    if record is not None:
+        (shop / RECORD).write_text(record)
+    before = texts(shop)
+    refused = types("upgrade", "--yes")
+    assert refused.exit_code == 1
+    assert said in " ".join(refused.stderr.split())
+    assert texts(shop) == before
+
+
+def test_each_release_says_from_which_one_it_can_be_reached() -> None:
+    text = (PROJECT / "console/roundsman_console/project/releases.json").read_text()
+    releases = json.loads(text)
+    settings = tomllib.loads((PROJECT / "pyproject.toml").read_text())
+    versions = [each["version"] for each in releases]
+    assert versions[-1] == settings["project"]["version"]
+    assert all(re.fullmatch(r"\d+\.\d+\.\d+", version) for version in versions)
+    assert all(each["direct_from"] in versions for each in releases)
+
+
+def test_no_command_needs_git_or_any_other_program(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
+    assert types("init", "shop").exit_code == 0
+    monkeypatch.chdir(folder / "shop")
+    as_of_before(folder / "shop")
+    for arguments in (("add", "agent", "mail"), ("add", "workflow", "returns")):
+        assert types(*arguments).exit_code == 0
+    assert types("upgrade", "--yes").exit_code == 0
+
+
 def test_an_upgrade_shows_the_difference_and_writes_it_if_told(shop: Path) -> None:
     as_of_before(shop)
     before = texts(shop)
     refused = types("upgrade", input="n\n")
     assert refused.exit_code == 1
+    assert "releases from 0.1.0 on may be skipped" in refused.stdout
     assert "-# engine.yaml" in refused.stdout
     assert "+AWSTemplateFormatVersion: '2010-09-09'" in refused.stdout
     assert texts(shop) == before
@@ -227,7 +398,7 @@ def test_a_vendored_file_that_was_edited_stops_the_upgrade(shop: Path) -> None:
     ("version", "said"),
     [
         ("0.0.9", "can be reached from 0.1.0 or later, and this application has 0.0.9"),
-        ("9.0.0", "The application has release 9.0.0, which is newer"),
+        ("9.0.0", "release 9.0.0, which is newer than 0.1.0, the one that is installed. Install"),
     ],
 )
 def test_an_upgrade_across_too_many_releases_is_refused(

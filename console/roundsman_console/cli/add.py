@@ -7,7 +7,9 @@ import typer
 
 from roundsman_console.cli_errors import sentences
 from roundsman_console.local.project import find_project
+from roundsman_console.project.agents import TEMPLATE, undeclared
 from roundsman_console.project.create import add_agent, add_workflow
+from roundsman_console.project.files import read_text
 
 add_app = typer.Typer(help="Add an agent or a workflow to this application.", no_args_is_help=True)
 
@@ -24,6 +26,8 @@ def add_agent_command(
         project = find_project(Path.cwd())
         written = add_agent(project, name)
     _report(written, f"The agent {name} is there already.")
+    for parameter in undeclared(read_text(project, TEMPLATE)) if written else ():
+        print(f"template.yaml has no parameter {parameter}: name another in the block of {name}.")
     if written:
         print(f"Next: bind steps to it in functions/agents/{name}/app.py, or add a workflow.")
 

@@ -7,7 +7,7 @@ import typer
 
 from roundsman_console.cli_errors import FAILED, sentences
 from roundsman_console.local.project import find_project
-from roundsman_console.project.release import release
+from roundsman_console.project.release import installed_wheel, release
 from roundsman_console.project.upgrade import apply_upgrade, plan_upgrade
 
 
@@ -22,15 +22,18 @@ def upgrade_command(
     """
     with sentences():
         project = find_project(Path.cwd())
-        upgrade = plan_upgrade(project, release())
+        upgrade = plan_upgrade(project, release(), installed_wheel())
         if not upgrade.changes:
             print(f"This application has release {upgrade.after} already.")
             return
         print(upgrade.difference)
-        print(f"From release {upgrade.before} to {upgrade.after}.")
+        print(
+            f"From release {upgrade.before} to {upgrade.after}; releases from "
+            f"{upgrade.direct_from} on may be skipped."
+        )
         if not yes and not typer.confirm("Write these changes?"):
             raise typer.Exit(FAILED)
         apply_upgrade(project, upgrade)
-    for path in sorted(upgrade.changes):
-        print(f"wrote {path}")
+    for path, content in sorted(upgrade.changes.items()):
+        print(f"{'removed' if content is None else 'wrote'} {path}")
     print("Next: make test, then deploy.")

@@ -26,10 +26,15 @@ def with_agent(template: str, agent: str) -> str:
     ConsoleError if the template lacks the line above which a block or an output belongs.
     """
     check_agent(agent)
+    if not _has(template, "Engine"):
+        raise ConsoleError(
+            "template.yaml has no block Engine, whose outputs the block of an agent needs. Compare "
+            "it with one that `roundsman init` makes, and add the block."
+        )
     title = agent_title(agent)
     values = {"agent": agent, "title": title}
     text = template
-    if not re.search(rf"^  {title}:\s*$", text, re.MULTILINE):
+    if not _has(text, title):
         text = _insert(text, fill(part("agent_block.yaml"), values), BLOCKS_END, title)
     if not re.search(rf"^  {title}Agent:", text, re.MULTILINE):
         text = _insert(text, fill(part("agent_output.yaml"), values), OUTPUTS_END, title)
@@ -45,6 +50,17 @@ def agent_files(template: str, agent: str, existing: Mapping[Path, str]) -> dict
     if code_of(agent) not in existing:
         found[code_of(agent)] = fill(part("agent_app.py"), {"agent": agent})
     return found
+
+
+def undeclared(template: str) -> list[str]:
+    """Return the parameters that the block of an agent names and the template does not declare."""
+    names = re.findall(r": !Ref (\w+)$", part("agent_block.yaml"), re.MULTILINE)
+    return [name for name in names if not re.search(rf"^  {name}:", template, re.MULTILINE)]
+
+
+def _has(template: str, name: str) -> bool:
+    """Whether a template has this block, or a parameter over several lines."""
+    return re.search(rf"^  {name}:\s*(#.*)?$", template, re.MULTILINE) is not None
 
 
 def _insert(text: str, block: str, marker: str, title: str) -> str:

@@ -4,21 +4,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from roundsman.inspector.errors import InvalidArgument
-from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.project.agents import TEMPLATE, agent_files, code_of, with_agent
 from roundsman_console.project.files import (
     fill,
     part,
+    read_text,
     replace_files,
     skeleton,
     stacks,
     write_new_folder,
 )
 from roundsman_console.project.names import check_agent, stack_name
-from roundsman_console.project.upgrade import RECORD, record_of
+from roundsman_console.project.upgrade import FIND_VENDORED, RECORD, VENDOR, record_of
 from roundsman_console.project.workflows import FOLDER, REGISTRY, workflow_files
 
-VENDOR = Path("vendor")
 DEFAULT_AGENTS = ("booking", "notice")
 
 
@@ -47,7 +46,7 @@ def create(
         "name": name,
         "stack": stack,
         "version": version,
-        "wheel": "" if wheel is None else f"--find-links {VENDOR}\n",
+        "wheel": "" if wheel is None else FIND_VENDORED,
         "last": agents[-1],
     }
     vendored = dict(stacks())
@@ -72,7 +71,7 @@ def add_agent(project: Path, agent: str) -> list[Path]:
     or written; then nothing is changed.
     """
     existing = {code_of(agent): ""} if (project / code_of(agent)).exists() else {}
-    written = agent_files(_text(project, TEMPLATE), agent, existing)
+    written = agent_files(read_text(project, TEMPLATE), agent, existing)
     replace_files(project, written)
     return sorted(written)
 
@@ -95,17 +94,10 @@ def add_workflow(project: Path, workflow: str, agents: Sequence[str] = ()) -> li
     if not chosen:
         raise InvalidArgument("There is no agent yet. Add one first: roundsman add agent NAME")
     paths = [REGISTRY, *(code_of(agent) for agent in chosen)]
-    existing = {path: _text(project, path) for path in paths}
+    existing = {path: read_text(project, path) for path in paths}
     module = FOLDER / f"{workflow}.py"
     if (project / module).exists():
         existing[module] = ""
     written = workflow_files(workflow, chosen, existing)
     replace_files(project, written)
     return sorted(written)
-
-
-def _text(project: Path, path: Path) -> str:
-    try:
-        return (project / path).read_text(encoding="utf-8")
-    except OSError as error:
-        raise ConsoleError(f"{path} cannot be read: {error.strerror}.") from error

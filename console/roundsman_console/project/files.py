@@ -61,32 +61,50 @@ def write_new_folder(folder: Path, contents: Mapping[Path, str | bytes]) -> None
         raise ConsoleError(f"{folder} cannot be written: {error.strerror}.") from error
 
 
-def replace_files(project: Path, contents: Mapping[Path, str]) -> None:
+def read_text(project: Path, path: Path, advice: str = "") -> str:
+    """Return the text of a file of a project.
+
+    Raises ConsoleError, which ends with `advice`, if there is no such file or it cannot be read,
+    and ConsoleError if it is not text in UTF-8.
+    """
+    try:
+        return (project / path).read_text(encoding="utf-8")
+    except OSError as error:
+        raise ConsoleError(f"{path} cannot be read: {error.strerror}. {advice}".rstrip()) from error
+    except UnicodeDecodeError as error:
+        raise ConsoleError(f"{path} is not text in UTF-8: save it as such.") from error
+
+
+def replace_files(project: Path, contents: Mapping[Path, str | bytes | None]) -> None:
     """Write files of a project, each at once; on an error the ones before are as they were.
 
-    Raises ConsoleError if one cannot be written.
+    None removes a file. Raises ConsoleError if a file cannot be written.
     """
-    before: dict[Path, str | None] = {}
+    before: dict[Path, bytes | None] = {}
     try:
-        for path, text in contents.items():
+        for path, content in contents.items():
             target = project / path
-            before[target] = target.read_text(encoding="utf-8") if target.exists() else None
-            target.parent.mkdir(parents=True, exist_ok=True)
-            _replace(target, text)
+            before[target] = target.read_bytes() if target.exists() else None
+            _replace(target, content)
     except OSError as error:
         for target, old in before.items():
             with suppress(OSError):
-                if old is None:
-                    target.unlink(missing_ok=True)
-                else:
-                    _replace(target, old)
+                _replace(target, old)
         raise ConsoleError(f"{error.filename} cannot be written: {error.strerror}.") from error
 
 
-def _replace(target: Path, text: str) -> None:
+def _replace(target: Path, content: str | bytes | None) -> None:
+    if content is None:
+        target.unlink(missing_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
     new = target.with_name(f".{target.name}.new")
-    new.write_text(text, encoding="utf-8")
-    os.replace(new, target)
+    try:
+        new.write_bytes(content.encode() if isinstance(content, str) else content)
+        os.replace(new, target)
+    except OSError:
+        new.unlink(missing_ok=True)
+        raise
 
 
 def _stacks() -> Traversable:

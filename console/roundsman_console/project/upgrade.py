@@ -1,4 +1,4 @@
-"""Replaces the vendored stacks of an application, and the version that it names."""
+"""Replaces the vendored files of an application, and the version that it names."""
 
 import difflib
 import hashlib
@@ -8,17 +8,26 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
-from typing import cast
+from typing import TypedDict
 
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.project.files import replace_files, stacks
+from roundsman_console.project.files import read_text, replace_files, stacks
 
 RECORD = Path("stacks") / "release.json"
 REQUIREMENTS = Path("requirements.txt")
-SETTINGS = Path("pyproject.toml")
+VENDOR = Path("vendor")
+FIND_VENDORED = f"--find-links {VENDOR}\n"
 
 _PIN = re.compile(r"^(roundsman(?:\[[a-z,]*\])?==)\S+", re.MULTILINE)
-_VERSION = re.compile(r'(^\[tool\.roundsman\]\n(?:.*\n)*?version = ")[^"]*(")', re.MULTILINE)
+_MADE_BY_INIT = "Run this in a folder that `roundsman init` made."
+
+
+class Release(TypedDict):
+    """A line of releases.json."""
+
+    version: str
+    direct_from: str
+    """The oldest release from which an application can be upgraded to this one in one step."""
 
 
 @dataclass(frozen=True)
@@ -28,8 +37,10 @@ class Upgrade:
     before: str
     """The release that the application has."""
     after: str
-    changes: Mapping[Path, str]
-    """The new text of each file that changes."""
+    direct_from: str
+    """The oldest release that can be upgraded to `after`; those between need not be installed."""
+    changes: Mapping[Path, str | bytes | None]
+    """The new contents of each file that changes; None for a file that is removed."""
     difference: str
     """The changes as a unified diff."""
 
@@ -40,30 +51,33 @@ def record_of(version: str, contents: Mapping[Path, str]) -> str:
     return json.dumps({"version": version, "files": hashes}, indent=2) + "\n"
 
 
-def plan_upgrade(project: Path, version: str) -> Upgrade:
+def plan_upgrade(project: Path, version: str, wheel: Path | None = None) -> Upgrade:
     """Return what an upgrade to the installed release changes; nothing is written.
 
-    Raises ConsoleError if a vendored file was edited, a file cannot be read, or the release of the
-    application is too old to skip the releases between.
+    `wheel` is the file that this release was installed from, if it is on no index; the application
+    gets a copy. Raises ConsoleError if a vendored file was edited, a file cannot be read, or the
+    release of the application is too old to skip the releases between.
     """
-    record = _record(project)
-    before = str(record["version"])
-    _check_direct(before, version)
-    new = dict(stacks())
-    hashes = cast("Mapping[str, str]", record["files"])
-    for path in new:
-        text = _text(project, path)
+    before, hashes = _record(project)
+    oldest = _oldest(before, version)
+    vendored = dict(stacks())
+    for path in vendored:
+        text = read_text(project, path, _MADE_BY_INIT)
         if path.name in hashes and _hash(text) != hashes[path.name]:
             raise ConsoleError(
                 f"{path} was edited since it was written, and an upgrade would lose that. Move "
                 "what you changed to template.yaml, restore the file, and run the command again."
             )
-    new[RECORD] = record_of(version, dict(stacks()))
-    new[REQUIREMENTS] = _PIN.sub(rf"\g<1>{version}", _text(project, REQUIREMENTS))
-    new[SETTINGS] = _VERSION.sub(rf"\g<1>{version}\g<2>", _text(project, SETTINGS))
-    old = {path: _text(project, path) for path in new}
-    changes = {path: text for path, text in new.items() if old[path] != text}
-    return Upgrade(before, version, changes, _difference(old, changes))
+    new = {
+        **vendored,
+        RECORD: record_of(version, vendored),
+        REQUIREMENTS: _requirements(project, version, vendors=wheel is not None),
+    }
+    old = {path: read_text(project, path, _MADE_BY_INIT) for path in new}
+    changed = {path: text for path, text in new.items() if old[path] != text}
+    wheels = {} if wheel is None or not changed else _wheels(project, wheel)
+    difference = [*_difference(old, changed), *_of_wheels(wheels)]
+    return Upgrade(before, version, oldest, {**changed, **wheels}, "\n".join(difference))
 
 
 def apply_upgrade(project: Path, upgrade: Upgrade) -> None:
@@ -71,49 +85,81 @@ def apply_upgrade(project: Path, upgrade: Upgrade) -> None:
     replace_files(project, upgrade.changes)
 
 
-def _check_direct(before: str, after: str) -> None:
-    releases = json.loads((files("roundsman_console") / "project" / "releases.json").read_text())
+def _oldest(before: str, after: str) -> str:
+    """The oldest release that can be upgraded to `after`.
+
+    Raises ConsoleError if `before` cannot.
+    """
+    text = (files("roundsman_console") / "project" / "releases.json").read_text(encoding="utf-8")
+    releases: list[Release] = json.loads(text)
     oldest = next((each["direct_from"] for each in releases if each["version"] == after), after)
     if _numbers(before) > _numbers(after):
-        raise ConsoleError(f"The application has release {before}, which is newer than {after}.")
+        raise ConsoleError(
+            f"The application has release {before}, which is newer than {after}, the one that is "
+            f"installed. Install roundsman=={before} or a newer one."
+        )
     if _numbers(before) < _numbers(oldest):
         raise ConsoleError(
             f"Release {after} can be reached from {oldest} or later, and this application has "
             f"{before}. Install roundsman=={oldest} and upgrade to it first."
         )
+    return oldest
 
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(number) for number in re.findall(r"\d+", version))
 
 
-def _record(project: Path) -> Mapping[str, object]:
+def _record(project: Path) -> tuple[str, Mapping[str, str]]:
+    """The release of the application, and the hashes of its vendored files by name."""
     try:
-        found = json.loads(_text(project, RECORD))
+        found = json.loads(read_text(project, RECORD, _MADE_BY_INIT))
     except ValueError as error:
-        raise ConsoleError(f"{RECORD} is not JSON: {error}.") from error
-    if not isinstance(found, dict) or not {"version", "files"} <= found.keys():
-        raise ConsoleError(f"{RECORD} does not name a release and its files.")
-    return found
-
-
-def _text(project: Path, path: Path) -> str:
-    try:
-        return (project / path).read_text(encoding="utf-8")
-    except OSError as error:
         raise ConsoleError(
-            f"{path} cannot be read: {error.strerror}. Run this in a folder that `roundsman init` "
-            "made."
+            f"{RECORD} is not JSON ({error}): restore it from version control."
         ) from error
+    match found:
+        case {"version": str(version), "files": dict(hashes)} if _numbers(version):
+            return version, hashes
+    raise ConsoleError(
+        f"{RECORD} does not name a release and its files: restore it from version control."
+    )
+
+
+def _requirements(project: Path, version: str, *, vendors: bool) -> str:
+    text, pins = _PIN.subn(rf"\g<1>{version}", read_text(project, REQUIREMENTS, _MADE_BY_INIT))
+    if not pins:
+        raise ConsoleError(
+            f"{REQUIREMENTS} has no line such as roundsman[cli,local,testing]==VERSION. Add it and "
+            "run the command again."
+        )
+    if vendors and FIND_VENDORED not in text:
+        return FIND_VENDORED + text
+    return text
+
+
+def _wheels(project: Path, wheel: Path) -> dict[Path, bytes | None]:
+    """The new wheel, and None for each older one."""
+    try:
+        new: dict[Path, bytes | None] = {VENDOR / wheel.name: wheel.read_bytes()}
+    except OSError as error:
+        raise ConsoleError(f"{wheel} cannot be read: {error.strerror}.") from error
+    others = sorted((project / VENDOR).glob("roundsman-*.whl"))
+    return new | {VENDOR / each.name: None for each in others if each.name != wheel.name}
 
 
 def _hash(text: str) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
-def _difference(old: Mapping[Path, str], changes: Mapping[Path, str]) -> str:
+def _difference(old: Mapping[Path, str], changes: Mapping[Path, str]) -> list[str]:
     lines: list[str] = []
     for path, text in sorted(changes.items()):
         before, after = old[path].splitlines(), text.splitlines()
         lines += difflib.unified_diff(before, after, f"a/{path}", f"b/{path}", lineterm="")
-    return "\n".join(lines)
+    return lines
+
+
+def _of_wheels(wheels: Mapping[Path, bytes | None]) -> list[str]:
+    verbs = {path: "removes" if data is None else "writes" for path, data in wheels.items()}
+    return [f"{verbs[path]} {path}" for path in sorted(wheels)]
