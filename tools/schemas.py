@@ -73,6 +73,7 @@ DOCUMENTS: Mapping[str, object] = {
     "groups show": groups.GroupDetailsDocument,
     "hold": agents.AgentHeldDocument,
     "init": console.InitDocument,
+    "local deploy": console.LocalDeployDocument,
     "local down": console.LocalDownDocument,
     "local status": console.LocalStatusDocument,
     "local up": console.LocalUpDocument,

@@ -132,12 +132,19 @@ class Tools:
                 log.parent.mkdir(parents=True, exist_ok=True)
                 log.write_text(said)
                 return 1
+        if "build" in command and "samcli" in command:
+            self._build(self.calls[-1])
         if "venv" in command:
             self._make_stand_in(Path(command[-1]) / "bin" / "python")
         return 0
 
     def named(self, word: str) -> list[Call]:
         return [call for call in self.calls if word in call.command]
+
+    def _build(self, call: Call) -> None:
+        folder = Path(call.after("--build-dir"))
+        folder.mkdir()
+        (folder / "template.yaml").write_text(Path(call.after("--template-file")).read_text())
 
     def _make_stand_in(self, python: Path) -> None:
         python.parent.mkdir(parents=True, exist_ok=True)

@@ -1,6 +1,7 @@
 """`roundsman local` as a person types it: what it prints, and with which exit code."""
 
 import json
+import signal
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -8,11 +9,14 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman_console.cli import local as cli_local
 from roundsman_console.cli.local import local_app
 from roundsman_console.cli_errors import ConsoleError
 from roundsman_console.local import LocalAws
+from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.process import ProcessIdentity
 from roundsman_console.local.state import Instances
+from roundsman_console.local.update import LocalUpdate
 from tests.console.local_tools import Tools, make_project
 from tests.console.schemas import assert_schema
 
@@ -81,6 +85,51 @@ def test_status_of_what_is_being_brought_up(project: Path) -> None:
     assert result.exit_code == 4
     assert_schema("local-status", json.loads(result.stdout))
     assert json.loads(result.stdout)["instances"][0]["state"] == "starting"
+
+
+@pytest.fixture
+def updated(running: LocalAws, monkeypatch: pytest.MonkeyPatch) -> LocalUpdate:
+    """What updating the running stack gives, without SAM."""
+    update = LocalUpdate(running.record, added=("FraudFunction",), seconds=12.34)
+    monkeypatch.setattr(cli_local, "update_stack", lambda *_, **__: update)
+    return update
+
+
+def test_deploy_tells_which_functions_differ(updated: LocalUpdate) -> None:
+    result = local("deploy")
+    assert result.exit_code == 0
+    assert result.stdout == "The project: added FraudFunction (12.3 s)\n"
+
+
+def test_deploy_as_json_is_what_up_prints_and_what_differs(updated: LocalUpdate) -> None:
+    document = json.loads(local("deploy", "--json").stdout)
+    assert_schema("local-deploy", document)
+    assert document["outputs"] == {"QueueUrl": "the queue"}
+    assert (document["added"], document["updated"], document["seconds"]) == (
+        ["FraudFunction"],
+        [],
+        12.3,
+    )
+
+
+def test_deploy_where_nothing_runs_says_how_to_start_one(project: Path) -> None:
+    result = local("deploy", "--json")
+    assert (result.exit_code, result.stdout) == (1, "")
+    assert result.stderr == "No local AWS runs here; `roundsman local up` starts one.\n"
+
+
+def test_ctrl_c_ends_the_watching_and_leaves_the_stack(
+    updated: LocalUpdate, running: LocalAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def watching(*_: object) -> None:
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(cli_local, "watch_project", watching)
+    result = local("deploy", "--watch")
+    assert result.exit_code == 130
+    assert result.stderr == "Stopped; the local AWS keeps running.\n"
+    assert is_healthy(running.record)
+    assert local("deploy", "--watch", "--json").exit_code == 2
 
 
 def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:

@@ -76,6 +76,35 @@ def test_without_a_services_url_they_are_expected_where_roundsman_services_answe
     assert set(service_urls(declared, chosen).values()) == {DEFAULT_SERVICES}
 
 
+ADDED = """
+  Fraud:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {Agent: fraud}
+  Partner:
+    Type: AWS::Serverless::Application
+    Properties:
+      Location: stacks/agent.yaml
+      Parameters: {Agent: partner, ServiceUrl: !Sub 'https://${AWS::Region}.example.com'}
+"""
+
+
+def test_an_agent_without_an_address_gets_one_and_a_computed_one_stays(tmp_path: Path) -> None:
+    template = make_project(tmp_path) / "template.yaml"
+    agent = tmp_path / "stacks" / "agent.yaml"
+    agent.write_text(agent.read_text().replace("{Type: String}\n", "{Type: String, Default: ''}\n"))
+    with template.open("a") as out:
+        out.write(ADDED)
+    declared = declared_parameters(template)
+    chosen = choose_parameters(declared, {}, None, RUNTIME)
+    assert chosen["Fraud.ServiceUrl"] == DEFAULT_SERVICES
+    assert "Partner.ServiceUrl" not in chosen
+    chosen = choose_parameters(declared, {}, "http://all", RUNTIME)
+    assert set(service_urls(declared, chosen).values()) == {"http://all"}
+    assert set(service_urls(declared, chosen)) >= {"fraud", "partner", "mail"}
+
+
 @pytest.mark.parametrize(
     ("name", "value", "sentence"),
     [

@@ -102,7 +102,10 @@ def test_the_files_are_moved_aside_and_another_program_removes_them(
 ) -> None:
     started: list[list[str]] = []
     with monkeypatch.context() as patched:
-        patched.setattr(state.subprocess, "run", lambda command, **_: started.append(command))
+        patched.setattr(
+            "roundsman_console.local.state.subprocess.run",
+            lambda command, **_: started.append(command),
+        )
         (instance.temporary / "sandbox").touch()
         instance.remove()
     removed = instance.folder.parent.parent / "removed"

@@ -12,7 +12,7 @@ def copied(folder: Path) -> Path:
     """The project as far as it is deployed."""
     folder.mkdir()
     shutil.copy(PROJECT / "template.yaml", folder)
-    for part in ("functions", "layers"):
+    for part in ("functions", "layers", "stacks"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
     for shared in ("requirements", ".cache"):  # so that the emulator is not installed once more

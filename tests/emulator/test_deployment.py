@@ -7,11 +7,7 @@ from pathlib import Path
 import pytest
 
 from roundsman.testing.remote_services import RemoteServices
-from roundsman_console.local import LocalAws
-from roundsman_console.local.deploy import build_and_deploy
-from roundsman_console.local.environment import RUNTIME, ensure_environment
-from roundsman_console.local.parameters import choose_parameters, declared_parameters
-from roundsman_console.local.progress import ProgressListener
+from roundsman_console.local import LocalAws, update
 from roundsman_console.local.state import Instances
 from tests.emulator.conftest import PROJECT, SUPERVISOR_INTERVAL, DeployedStack
 from tests.emulator.helpers import PATIENCE, asks, faults, hanging, is_in, steps_of
@@ -79,16 +75,7 @@ def deploy(stack: DeployedStack, project: Path) -> None:
     Harsher than AWS: the emulator ends the instances of the old code in the middle of their calls,
     so what is at its agent comes back by its complete-by.
     """
-    environment = ensure_environment(PROJECT, ProgressListener())
-    declared = declared_parameters(project / "template.yaml")
-    build_and_deploy(
-        project,
-        Instances(PROJECT).at(stack.aws.record.port),
-        environment,
-        record=stack.aws.record,
-        parameters=choose_parameters(declared, PARAMETERS, stack.services.url, RUNTIME),
-        progress=ProgressListener(),
-    )
+    update.deploy(project, Instances(PROJECT).at(stack.aws.record.port))
 
 
 def rejection_of(stack: DeployedStack, order_id: str) -> str:

@@ -1,4 +1,4 @@
-"""`roundsman local up | status | down`: starts, checks and removes a local AWS."""
+"""`roundsman local up | deploy | status | down`: a local AWS with the stack."""
 
 import json
 from collections.abc import Iterator
@@ -8,13 +8,16 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
-from roundsman.inspector.errors import StackNotFound
+from roundsman.inspector.errors import InvalidArgument, StackNotFound
 from roundsman.inspector.read.stack import configured_stack
+from roundsman.inspector.sanitize import inert
 from roundsman_console.arguments import StackOption
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.documents import (
+    LocalDeployDocument,
     LocalDownDocument,
     LocalInstanceDocument,
     LocalState,
@@ -24,10 +27,13 @@ from roundsman_console.documents import (
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
-from roundsman_console.local.process import stopped_by_signals, uninterrupted
+from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
 from roundsman_console.local.progress import shown_progress
 from roundsman_console.local.project import find_project
 from roundsman_console.local.state import Instances, LocalFiles
+from roundsman_console.local.update import LocalUpdate, running_instance
+from roundsman_console.local.update import deploy as update_stack
+from roundsman_console.local.watch import describe_update, snapshot, watch_project
 
 local_app = typer.Typer(
     help="A local AWS on this machine, with the stack deployed on it. No account and no Docker.",
@@ -54,7 +60,7 @@ def up(
         str | None,
         typer.Option(
             metavar="URL",
-            help="The base URL of all four remote services; by default, that of `roundsman "
+            help="The base URL of all agents' remote services; by default, that of `roundsman "
             "services`.",
         ),
     ] = None,
@@ -98,6 +104,62 @@ def up(
     # Not wrapped, so that the lines can be copied.
     console.print(f"Use it with: export {settings}", soft_wrap=True)
     console.print(f"Stop it with: roundsman local down --port {local.record.port}", soft_wrap=True)
+
+
+@local_app.command()
+def deploy(
+    port: Annotated[
+        int | None, typer.Option(help="The local AWS on this port; required if several run.")
+    ] = None,
+    services: Annotated[
+        str | None,
+        typer.Option(
+            metavar="URL",
+            help="The base URL of all remote services; by default, as at the last deployment.",
+        ),
+    ] = None,
+    param: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="KEY=VALUE",
+            help="A parameter of the template: Key=Value; may be repeated. The others stay as they "
+            "were.",
+        ),
+    ] = None,
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", help="Then deploy each change when it is saved, until Ctrl-C."),
+    ] = False,
+    project: ProjectOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Update the stack of a running local AWS in place; its orders stay.
+
+    Example: roundsman local deploy --watch
+    """
+    with _sentences("Stopped; the local AWS keeps running."):
+        if watch and as_json:
+            raise InvalidArgument("--json prints one update: leave out --watch.")
+        if services is not None:
+            parse_base_url(services)
+        asked = parse_assignments(param or [])
+        home = find_project(project or Path.cwd()).resolve()
+        instance = running_instance(home, port)
+        seen = snapshot(home)
+        with shown_progress() as progress:
+            update = update_stack(
+                home, instance, services=services, parameters=asked, progress=progress
+            )
+        if as_json:
+            print(json.dumps(_updated(update)))
+            return
+        _print_update(describe_update("The project", update))
+        if watch:
+            watch_project(home, instance, seen, _print_update)
+
+
+def _print_update(line: str) -> None:
+    Console(highlight=False, soft_wrap=True).print(escape(inert(line)))
 
 
 @local_app.command()
@@ -212,6 +274,21 @@ def _described(local: LocalAws) -> LocalUpDocument:
     }
 
 
+def _updated(update: LocalUpdate) -> LocalDeployDocument:
+    record = update.record
+    return {
+        "endpoint": record.endpoint,
+        "stack": record.stack,
+        "region": record.region,
+        "outputs": record.outputs,
+        "services": record.services,
+        "added": list(update.added),
+        "updated": list(update.updated),
+        "removed": list(update.removed),
+        "seconds": round(update.seconds, 1),
+    }
+
+
 def _status(instance: LocalFiles, health: LocalState) -> LocalInstanceDocument:
     record = instance.read()
     described: LocalInstanceDocument = {
@@ -256,9 +333,12 @@ def _status_table(found: list[tuple[LocalFiles, LocalState]], project: Path) -> 
 
 
 @contextmanager
-def _sentences() -> Iterator[None]:
-    """Print an error in the `with` block as one sentence, and raise typer.Exit."""
-    with sentences(), stopped_by_signals():
+def _sentences(interrupted: str = NOTHING_IS_LEFT) -> Iterator[None]:
+    """Print an error in the `with` block as one sentence, and raise typer.Exit.
+
+    `interrupted` is printed after Ctrl-C.
+    """
+    with sentences(), stopped_by_signals(interrupted):
         try:
             yield
         except OSError as error:

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self
 
 from roundsman_console.cli_errors import ConsoleError
-from roundsman_console.local.deploy import build_and_deploy, check_sam, check_stack_name
+from roundsman_console.local.deploy import SamProject, check_sam, check_stack_name
 from roundsman_console.local.emulator import check_port, free_port, start
 from roundsman_console.local.environment import RUNTIME, ensure_environment
 from roundsman_console.local.parameters import choose_parameters, declared_parameters, service_urls
@@ -90,19 +90,28 @@ class LocalAws:
                 extra |= variables
             start_it = partial(start, instance, environment=environment, extra=extra)
             record, emulator = start_it(record)
-            outputs = build_and_deploy(
-                project,
-                instance,
-                environment,
+            sam = SamProject(
+                project=project,
+                instance=instance,
+                environment=environment,
                 record=record,
                 parameters=chosen,
                 progress=progress,
                 runner=runner,
             )
+            sam.build()
+            outputs = sam.deploy()
             if enforce_iam:
                 allow_batches(record)
             urls = service_urls(declared, chosen)
-            record = replace(record, outputs=outputs, services=urls, deployed=True)
+            record = replace(
+                record,
+                outputs=outputs,
+                services=urls,
+                parameters=dict(parameters or {}),
+                services_url=services or "",
+                deployed=True,
+            )
             instance.write(record)
         return cls(instance, record, emulator, start_it)
 

@@ -7,9 +7,11 @@ import importlib.util
 import json
 import os
 import re
+import shutil
 import sys
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 
 import boto3
@@ -31,6 +33,7 @@ _UNATTENDED = [
     "--no-fail-on-empty-changeset",
     "--no-progressbar",
 ]
+_BEGINNINGS = ("CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS")
 
 
 def check_sam() -> None:
@@ -50,60 +53,86 @@ def check_stack_name(name: str) -> None:
         )
 
 
-def build_and_deploy(
-    project: Path,
-    instance: LocalFiles,
-    environment: EmulatorEnvironment,
-    *,
-    record: LocalRecord,
-    parameters: Mapping[str, str],
-    progress: ProgressListener,
-    runner: ProgramRunner = run,
-) -> dict[str, str]:
-    """Build `template.yaml` in the instance's folder, deploy it, and return the stack's outputs.
+def built_folder(instance: LocalFiles) -> Path:
+    """Return the folder with the last build of the project."""
+    return _work_folder(instance) / "build"
 
-    The project's own `.aws-sam` and samconfig.toml are neither read nor written. Raises
+
+def _work_folder(instance: LocalFiles) -> Path:
+    return instance.folder / "sam"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SamProject:
+    """A project that the SAM CLI builds and deploys to a local AWS.
+
+    The project's own `.aws-sam` and samconfig.toml are neither read nor written. The methods raise
     ConsoleError with the reason and the path of the log.
     """
-    work = instance.folder / "sam"
-    work.mkdir(exist_ok=True)
-    # An empty file, so that SAM does not read the project's own, which is for AWS.
-    settings = work / "samconfig.toml"
-    settings.write_text("")
-    variables = _sam_environment(instance, environment, record)
-    common = ["--config-file", str(settings)]
-    of_root = {name: value for name, value in parameters.items() if "." not in name}
-    if of_root:
-        overrides = [f'{name}="{value}"' for name, value in of_root.items()]
-        common += ["--parameter-overrides", *overrides]
 
-    def sam(name: str, template: Path, *arguments: str) -> Path | None:
+    project: Path
+    instance: LocalFiles
+    environment: EmulatorEnvironment
+    record: LocalRecord
+    parameters: Mapping[str, str]
+    progress: ProgressListener
+    runner: ProgramRunner = run
+
+    def build(self) -> None:
+        """Build `template.yaml` in the instance's folder. After a failure the last build is there.
+
+        Raises ConsoleError.
+        """
+        self.progress.stage("Building the functions and layers (sam build)")
+        work, built = _work_folder(self.instance), built_folder(self.instance)
+        work.mkdir(exist_ok=True)
+        new = built.with_name("build.new")
+        into = ("--parallel", "--build-dir", str(new))
+        log = self._sam("build", self.project / "template.yaml", *into)
+        if log is not None:
+            raise ConsoleError(f"sam build failed: {last_error(log)} (full log: {log})")
+        set_block_parameters(new / "template.yaml", self.parameters)
+        shutil.rmtree(built, ignore_errors=True)
+        new.rename(built)
+
+    def deploy(self) -> dict[str, str]:
+        """Deploy the last build, and return the stack's outputs.
+
+        A stack that exists is updated; if that fails, the emulator restores it. Raises
+        ConsoleError.
+        """
+        record = self.record
+        self.progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
+        where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
+        built = built_folder(self.instance) / "template.yaml"
+        log = self._sam("deploy", built, *where, *_UNATTENDED)
+        if log is not None:
+            reason = _deploy_failure(record) or last_error(log)
+            raise ConsoleError(f"sam deploy failed: {reason} (full log: {log})")
+        return _stack_outputs(record)
+
+    def _sam(self, name: str, template: Path, *arguments: str) -> Path | None:
         """Run a command of SAM, and return the path of its log if it fails."""
-        log = instance.logs / f"sam-{name}.log"
-        log.unlink(missing_ok=True)
+        work = _work_folder(self.instance)
+        # An empty file, so that SAM does not read the project's own, which is for AWS.
+        settings = work / "samconfig.toml"
+        settings.write_text("")
         command = [sys.executable, "-m", "samcli", name, "--template-file", str(template)]
-        code = runner(
-            [*command, *arguments, *common],
-            environment=variables,
+        command += [*arguments, "--config-file", str(settings)]
+        of_root = {name: value for name, value in self.parameters.items() if "." not in name}
+        if of_root:
+            overrides = [f'{name}="{value}"' for name, value in of_root.items()]
+            command += ["--parameter-overrides", *overrides]
+        log = self.instance.logs / f"sam-{name}.log"
+        log.unlink(missing_ok=True)
+        code = self.runner(
+            command,
+            environment=_sam_environment(self.instance, self.environment, self.record),
             folder=work,
             log=log,
-            progress=progress,
+            progress=self.progress,
         )
         return None if code == 0 else log
-
-    progress.stage("Building the functions and layers (sam build)")
-    built = work / "build"
-    log = sam("build", project / "template.yaml", "--parallel", "--build-dir", str(built))
-    if log is not None:
-        raise ConsoleError(f"sam build failed: {last_error(log)} (full log: {log})")
-    set_block_parameters(built / "template.yaml", parameters)
-    progress.stage(f"Deploying the stack {record.stack} (sam deploy)")
-    where = ["--stack-name", record.stack, "--region", record.region, "--resolve-s3"]
-    log = sam("deploy", built / "template.yaml", *where, *_UNATTENDED)
-    if log is not None:
-        reason = _deploy_failure(record) or last_error(log)
-        raise ConsoleError(f"sam deploy failed: {reason} (full log: {log})")
-    return _stack_outputs(record)
 
 
 def _sam_environment(
@@ -175,18 +204,19 @@ def _stack_outputs(record: LocalRecord) -> dict[str, str]:
 
 
 def _deploy_failure(record: LocalRecord) -> str | None:
-    """Return the resource that made a deployment fail, and the reason; None if it is unknown."""
+    """Return the resource that made the last deployment fail, and the reason, if it is known."""
     stacks = emulator_session(record).client("cloudformation", endpoint_url=record.endpoint)
     try:
         answer = stacks.describe_stack_events(StackName=record.stack)
     except (BotoCoreError, ClientError):
         return None  # the deployment failed before the stack was created
-    failures = [
-        f"{event.get('LogicalResourceId')} ({event.get('ResourceType')}): "
-        f"{event.get('ResourceStatusReason')}"
-        for event in answer.get("StackEvents", [])
-        if str(event.get("ResourceStatus", "")).endswith("_FAILED")
-        and event.get("ResourceStatusReason")
-    ]
-    # The newest event is first. The oldest failure is the cause; later ones are cancellations.
+    failures = []
+    for event in answer.get("StackEvents", []):  # the newest is first
+        status = str(event.get("ResourceStatus", ""))
+        if status in _BEGINNINGS and event.get("LogicalResourceId") == record.stack:
+            break
+        if status.endswith("_FAILED") and event.get("ResourceStatusReason"):
+            what = f"{event.get('LogicalResourceId')} ({event.get('ResourceType')})"
+            failures.append(f"{what}: {event.get('ResourceStatusReason')}")
+    # The oldest failure is the cause; later ones are cancellations.
     return failures[-1] if failures else None

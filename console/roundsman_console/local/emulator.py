@@ -20,11 +20,6 @@ START_WITHIN = 60.0  # seconds; it needs 1 s to 2 s, and much longer while build
 
 # The functions run on the Python of their own environment, not on the emulator's.
 # The instance's folder is an argument only so that the process can be identified.
-# The emulator transforms SAM templates, but not those of nested stacks, as AWS does. The modules
-# that keep a reference to the function are imported first, so that they keep the original, which
-# is called for the root template before it is transformed.
-# To remove the files of a sandbox takes seconds if they have reached the disk, and an update of a
-# function waits for it. So they are moved aside, and one thread removes them.
 LAUNCH = """
 import os, queue, shutil, sys, tempfile, threading
 
@@ -32,11 +27,29 @@ folder, sys.executable = sys.argv.pop(), sys.argv.pop()
 import ministack.services.cloudformation.changesets
 import ministack.services.cloudformation.handlers
 import ministack.services.cloudformation.engine as engine
+import ministack.services.cloudformation.provisioners as provisioners
+from ministack.core.lambda_runtime import Worker
+from ministack.services.cloudformation import _stacks
 
+# The emulator transforms SAM templates, but not those of nested stacks, as AWS does. The modules
+# that keep a reference to the function were imported first, so that they keep the original, which
+# is called for the root template before it is transformed.
 parse = engine._parse_template
 engine._parse_template = lambda body, *a, **k: engine._apply_transforms(parse(body, *a, **k))
-from ministack.core.lambda_runtime import Worker
 
+# An update of a nested stack forgets the attributes of its resources that do not change.
+update = provisioners._update_resource
+
+def update_with_attributes(kind, physical, old, new, stack, logical=None, attributes=None):
+    if attributes is None:
+        before = _stacks.get(stack, {}).get("_resources", {}).get(logical, {})
+        attributes = before.get("Attributes")
+    return update(kind, physical, old, new, stack, logical, attributes)
+
+provisioners._update_resource = update_with_attributes
+
+# To remove the files of a sandbox takes seconds if they have reached the disk, and an update of a
+# function waits for it. So they are moved aside, and one thread removes them.
 aside, waiting = tempfile.mkdtemp(prefix="removed-"), queue.SimpleQueue()
 
 def discard(worker):

@@ -24,6 +24,8 @@ class Declared:
 
     properties: Mapping[str, object] = field(default_factory=dict)
     """As in the template: `Type`, `Default`, `AllowedValues` and so on."""
+    computed: bool = False
+    """Whether its block has a value that is known only when the stack is deployed."""
 
     @property
     def default(self) -> str | None:
@@ -117,17 +119,18 @@ def declared_parameters(template: Path) -> DeclaredTemplate:
 
     Raises ConsoleError if one of them is unreadable.
     """
-    document = _read(template)
+    document = read_template(template)
     found = _declared(document)
     urls: dict[str, str] = {}
     for name, location, given in _blocks(document):
-        nested = _declared(_read(template.parent / location))
+        nested = _declared(read_template(template.parent / location))
         for parameter, declared in nested.items():
             properties = dict(declared.properties)
+            computed = isinstance(given.get(parameter), dict)
             if parameter in given:  # the block has a value, so none is needed
                 value = given[parameter]
                 properties["Default"] = value if isinstance(value, str | int) else ""
-            found[f"{name}.{parameter}"] = Declared(properties)
+            found[f"{name}.{parameter}"] = Declared(properties, computed)
         if SERVICE_URL in nested:
             reference = given.get(SERVICE_URL)
             root = reference.get("Ref") if isinstance(reference, dict) else None
@@ -145,7 +148,7 @@ def set_block_parameters(template: Path, values: Mapping[str, str]) -> None:
     of_blocks = {name: value for name, value in values.items() if "." in name}
     if not of_blocks:
         return
-    document = _read(template)
+    document = read_template(template)
     for name, value in of_blocks.items():
         block, _, parameter = name.partition(".")
         document["Resources"][block]["Properties"].setdefault("Parameters", {})[parameter] = value
@@ -161,7 +164,8 @@ def _yaml_helper() -> ModuleType:
         ) from error
 
 
-def _read(template: Path) -> dict[str, Any]:
+def read_template(template: Path) -> dict[str, Any]:
+    """Return a parsed template. Raises ConsoleError if it cannot be read or is not valid YAML."""
     parse = _yaml_helper().yaml_parse
     try:
         parsed = parse(template.read_text(encoding="utf-8"))
@@ -178,6 +182,14 @@ def _declared(document: Mapping[str, Any]) -> dict[str, Declared]:
     if not isinstance(sections, dict):
         return {}
     return {str(name): Declared(body) for name, body in sections.items() if isinstance(body, dict)}
+
+
+def nested_templates(template: Path) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
+    """Yield each block of a nested stack in a local file: its name, the file, its parameters.
+
+    Raises ConsoleError if the template cannot be read.
+    """
+    yield from _blocks(read_template(template))
 
 
 def _blocks(document: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, Any]]]:
@@ -211,7 +223,7 @@ def choose_parameters(
     """Return all parameters for the deployment.
 
     The values in `asked` take precedence over those from the machine and from `services`. Without
-    `services`, the URL parameters that have no default get the address of `roundsman services`.
+    `services`, the agents that have no address get that of `roundsman services`.
 
     Raises ConsoleError if the template does not declare a name, if a value is not valid, or if a
     required parameter has no value.
@@ -220,7 +232,7 @@ def choose_parameters(
     chosen = {"PythonRuntime": runtime, "Architecture": architecture()}
     chosen = {name: value for name, value in chosen.items() if name in declared}
     if services is None:
-        urls = [name for name in template.service_urls.values() if _is_required(declared, name)]
+        urls = [name for name in template.service_urls.values() if _has_no_address(declared, name)]
         chosen.update(dict.fromkeys(urls, DEFAULT_SERVICES))
     else:
         chosen.update(dict.fromkeys(template.service_urls.values(), parse_base_url(services)))
@@ -235,6 +247,10 @@ def choose_parameters(
             f"template.yaml needs a value for {', '.join(missing)}: give it with --param Key=Value."
         )
     return chosen
+
+
+def _has_no_address(declared: Mapping[str, Declared], name: str) -> bool:
+    return name in declared and not declared[name].default and not declared[name].computed
 
 
 def _is_required(declared: Mapping[str, Declared], name: str) -> bool:

@@ -243,11 +243,14 @@ def uninterrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
+NOTHING_IS_LEFT = "Stopped; nothing is left running."
+
+
 @contextmanager
-def stopped_by_signals() -> Iterator[None]:
+def stopped_by_signals(said: str = NOTHING_IS_LEFT) -> Iterator[None]:
     """Handle SIGTERM and SIGHUP like Ctrl-C, so that everything is removed before the exit.
 
-    Say on stderr that it was. The KeyboardInterrupt leaves the context.
+    Print `said` on stderr then. The KeyboardInterrupt leaves the context.
     """
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -263,7 +266,7 @@ def stopped_by_signals() -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        print("Stopped; nothing is left running.", file=sys.stderr)
+        print(said, file=sys.stderr)
         raise
     finally:
         for number, handler in before.items():

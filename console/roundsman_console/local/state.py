@@ -7,6 +7,7 @@ import secrets
 import shutil
 import subprocess
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
@@ -45,6 +46,12 @@ class LocalRecord:
     """False while `owner` still starts the emulator and deploys the stack."""
     certificate: str = ""
     """The path of the TLS certificate; empty if the emulator does not use TLS."""
+    parameters: dict[str, str] = field(default_factory=dict)
+    """The parameters that were asked for; `local deploy` uses them again."""
+    services_url: str = ""
+    """The base URL of all services that was asked for; empty for the addresses by default."""
+    changed: list[str] = field(default_factory=list)
+    """The functions and layers whose code was replaced without CloudFormation, by name."""
 
     @property
     def endpoint(self) -> str:
@@ -143,6 +150,18 @@ class LocalFiles:
         written = self.folder / f"{RECORD}.new"
         written.write_text(json.dumps(asdict(record), indent=1))
         os.replace(written, self.folder / RECORD)
+
+    @contextmanager
+    def updating(self) -> Iterator[None]:
+        """Let no other process update the stack. Raises ConsoleError if one does so now."""
+
+        def refuse() -> None:
+            raise ConsoleError(
+                f"Another command updates the local AWS on port {self.port}; wait until it is done."
+            )
+
+        with exclusive(self.folder / "update.lock", waiting=refuse):
+            yield
 
     def remove(self, *, keep_logs: bool = False) -> None:
         """End all processes of this instance and remove its files. Repeating is harmless.

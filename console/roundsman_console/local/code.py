@@ -1,0 +1,238 @@
+"""Puts changed code into a running local stack without SAM: into its functions and its layers.
+
+SAM copies the files of a function or of a layer as they are, beside what pip installs. So the copy
+that it has built is changed in the same way, and Lambda gets it directly.
+"""
+
+import io
+import zipfile
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from roundsman.inspector.stack_resources import ENGINE, stack_resources
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.deploy import emulator_session
+from roundsman_console.local.parameters import nested_templates, read_template
+from roundsman_console.local.state import LocalRecord
+
+if TYPE_CHECKING:
+    from mypy_boto3_lambda.type_defs import LayerVersionContentInputTypeDef
+
+FUNCTION, LAYER = "AWS::Lambda::Function", "AWS::Lambda::LayerVersion"
+_SAM_FUNCTION, _SAM_LAYER = "AWS::Serverless::Function", "AWS::Serverless::LayerVersion"
+BUILD_FILES = ("requirements.txt", "Makefile", "pyproject.toml")
+"""Files that say how SAM builds a function or a layer, and are not copied."""
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """What SAM has built for one function or layer."""
+
+    name: str
+    """Of a function as `stack_resources` names it; of a layer, the layer's name."""
+    is_layer: bool
+    source: Path
+    """The folder of its code, relative to the project."""
+    built: Path
+    """The folder into which SAM has built it."""
+
+    def copy_of(self, changed: Path) -> Path | None:
+        """Return the path of a file's copy in the artifact; None if SAM must build it anew.
+
+        `changed` is in `source`. A layer's packages are in its folder `python`; a package that the
+        artifact does not have may be one that its Makefile leaves out.
+        """
+        relative = changed.relative_to(self.source)
+        if relative.name in BUILD_FILES:
+            return None
+        if not self.is_layer:
+            return self.built / relative
+        packages = self.built / "python"
+        known = len(relative.parts) > 1 and (packages / relative.parts[0]).is_dir()
+        return packages / relative if known else None
+
+
+def artifacts(project: Path, built: Path) -> list[Artifact]:
+    """Return the artifacts of the project's template, which SAM has built into the folder `built`.
+
+    Raises ConsoleError if a template cannot be read.
+    """
+    template = project / "template.yaml"
+    found = [
+        Artifact(str(layer.get("LayerName", name)), True, source, built / name)
+        for name, source, layer in _resources(template, _SAM_LAYER, "ContentUri", {})
+    ]
+    found += _functions(template, built, Path(), {}, prefix="")
+    for block, location, given in nested_templates(template):
+        nested = project / location
+        folder = Path(location).parent
+        prefix = "" if block == ENGINE else block
+        found += _functions(nested, built / block, folder, given, prefix)
+    return found
+
+
+def _functions(
+    template: Path, built: Path, folder: Path, given: Mapping[str, object], prefix: str
+) -> Iterator[Artifact]:
+    for name, source, _ in _resources(template, _SAM_FUNCTION, "CodeUri", given):
+        yield Artifact(f"{prefix}{name}", False, _normal(folder / source), built / name)
+
+
+def _resources(
+    template: Path, kind: str, uri: str, given: Mapping[str, object]
+) -> Iterator[tuple[str, Path, Mapping[str, object]]]:
+    """Yield each resource of a kind whose folder is known: its name, its folder, its properties.
+
+    `given` has the parameters of the template.
+    """
+    resources = read_template(template).get("Resources")
+    for name, resource in (resources if isinstance(resources, dict) else {}).items():
+        if isinstance(resource, dict) and resource.get("Type") == kind:
+            properties = resource.get("Properties") or {}
+            where = properties.get(uri)
+            if isinstance(where, dict):
+                where = given.get(str(where.get("Ref")))
+            if isinstance(where, str) and "://" not in where:
+                yield str(name), Path(where), properties
+
+
+def _normal(path: Path) -> Path:
+    """Resolve `..` in a relative path."""
+    parts: list[str] = []
+    for part in path.parts:
+        if part == ".." and parts:
+            parts.pop()
+        else:
+            parts.append(part)
+    return Path(*parts)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeChange:
+    """Changed files that only have to be copied."""
+
+    copies: Mapping[Path, tuple[Path, ...]]
+    """By the file, which is relative to the project: its copies in artifacts."""
+    changed: tuple[Artifact, ...]
+    """The artifacts with these copies."""
+
+
+def code_change(files: Iterable[Path], known: Iterable[Artifact]) -> CodeChange | None:
+    """Return which copies change with these files; None if the project must be deployed.
+
+    That is so if a file belongs to no function and no layer, or decides how one is built.
+    """
+    copies: dict[Path, tuple[Path, ...]] = {}
+    changed: dict[str, Artifact] = {}
+    known = list(known)
+    for file in files:
+        owners = [each for each in known if file.is_relative_to(each.source)]
+        targets = [each.copy_of(file) for each in owners]
+        if not owners or None in targets:
+            return None
+        copies[file] = tuple(target for target in targets if target is not None)
+        changed |= {each.name: each for each in owners}
+    return CodeChange(copies, tuple(changed.values()))
+
+
+def check_syntax(project: Path, files: Iterable[Path]) -> None:
+    """Raise ConsoleError for the first Python file that is not valid Python."""
+    for file in files:
+        source = project / file
+        if file.suffix != ".py" or not source.exists():
+            continue
+        try:
+            compile(source.read_bytes(), str(file), "exec")
+        except (SyntaxError, ValueError) as error:
+            line = f", line {error.lineno}" if isinstance(error, SyntaxError) else ""
+            said = error.msg if isinstance(error, SyntaxError) else str(error)
+            raise ConsoleError(f"{file}{line}: {said}. The code that runs stays.") from error
+
+
+def copy_files(project: Path, change: CodeChange) -> None:
+    """Copy the changed files into the artifacts; remove the copies of removed ones."""
+    for file, targets in change.copies.items():
+        for target in targets:
+            for compiled in (target.parent / "__pycache__").glob(f"{target.stem}.*.pyc"):
+                compiled.unlink()  # Python does not compare it with its source
+            if (project / file).exists():
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.write_bytes((project / file).read_bytes())
+            else:
+                target.unlink(missing_ok=True)
+
+
+def packed(folder: Path) -> bytes:
+    """Return the files of a folder as a zip archive."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for path in sorted(folder.rglob("*")):
+            if path.is_file():
+                archive.write(path, path.relative_to(folder))
+    return content.getvalue()
+
+
+class StackCode:
+    """The functions of a running stack and their code. Its methods raise the errors of boto3."""
+
+    def __init__(self, record: LocalRecord) -> None:
+        session = emulator_session(record)
+        stacks = session.client("cloudformation", endpoint_url=record.endpoint)
+        self._client = session.client("lambda", endpoint_url=record.endpoint)
+        found = list(stack_resources(stacks, record.stack))
+        self._functions = {each.name: each.physical_id for each in found if each.kind == FUNCTION}
+        self._layers = [each.physical_id for each in found if each.kind == LAYER]
+
+    def put(self, changed: Iterable[Artifact]) -> tuple[str, ...]:
+        """Give the functions and layers the content of these artifacts.
+
+        Returns the names of the functions that changed.
+        """
+        updated: set[str] = set()
+        newest: dict[str, str] = {}
+        for artifact in changed:
+            code = packed(artifact.built)
+            if artifact.is_layer:
+                content: LayerVersionContentInputTypeDef = {"ZipFile": code}
+                published = self._client.publish_layer_version(
+                    LayerName=artifact.name, Content=content
+                )
+                newest[artifact.name] = published["LayerVersionArn"]
+            elif artifact.name in self._functions:
+                function = self._functions[artifact.name]
+                self._client.update_function_code(FunctionName=function, ZipFile=code)
+                updated.add(artifact.name)
+        return tuple(sorted(updated | self._use_layers(newest)))
+
+    def put_back_layers(self) -> None:
+        """Let each function use the layers that the stack has, not those of `put`."""
+        self._use_layers({_layer_name(arn): arn for arn in self._layers})
+
+    def versions(self) -> dict[str, str]:
+        """Return a text for each function that changes whenever the function does."""
+        names = {physical: name for name, physical in self._functions.items()}
+        found: dict[str, str] = {}
+        for page in self._client.get_paginator("list_functions").paginate():
+            for each in page["Functions"]:
+                name = names.get(each.get("FunctionName", ""))
+                if name is not None:
+                    found[name] = f"{each.get('CodeSha256')} {each.get('RevisionId')}"
+        return found
+
+    def _use_layers(self, newest: Mapping[str, str]) -> set[str]:
+        """Replace the versions of layers that functions use; return the functions that changed."""
+        changed: set[str] = set()
+        for name, function in self._functions.items() if newest else ():
+            used = self._client.get_function_configuration(FunctionName=function).get("Layers", [])
+            arns = [layer["Arn"] for layer in used if "Arn" in layer]
+            wanted = [newest.get(_layer_name(arn), arn) for arn in arns]
+            if wanted != arns:
+                self._client.update_function_configuration(FunctionName=function, Layers=wanted)
+                changed.add(name)
+        return changed
+
+
+def _layer_name(arn: str) -> str:
+    return arn.split(":")[6]

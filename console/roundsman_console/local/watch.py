@@ -1,0 +1,142 @@
+"""Watches the files of a project from which its stack is made, and deploys each change."""
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+from roundsman_console.cli_errors import ConsoleError
+from roundsman_console.local.state import LocalFiles
+from roundsman_console.local.update import CodePutter, LocalUpdate, deploy, running_record
+
+WATCHED = ("template.yaml", "stacks", "functions", "layers")
+INTERVAL = 0.2  # seconds between two looks; one at the example's 200 files takes 3 ms
+NAMED = 3  # functions at most that a line names
+
+Snapshot = Mapping[Path, tuple[int, int]]
+"""The time of the last change, in ns, and the size of each file, by its path in the project."""
+
+
+def snapshot(project: Path) -> Snapshot:
+    """Return the state of all files that matter, without those that tools leave beside them."""
+    found: dict[Path, tuple[int, int]] = {}
+    pending = [project / name for name in WATCHED]
+    while pending:
+        path = pending.pop()
+        try:
+            if path.is_dir():
+                pending += [each for each in path.iterdir() if not _is_ignored(each.name)]
+            else:
+                status = path.stat()
+                found[path.relative_to(project)] = (status.st_mtime_ns, status.st_size)
+        except OSError:
+            continue  # removed in the meantime
+    return found
+
+
+def _is_ignored(name: str) -> bool:
+    """Whether an editor or a tool gives this name to a file of its own, or to a folder of them."""
+    return (
+        name.startswith((".", "#"))
+        or name.endswith(("~", ".pyc", ".tmp"))
+        or (
+            name in ("__pycache__", "4913")  # the latter is vim's, which tries the folder with it
+        )
+    )
+
+
+def difference(before: Snapshot, after: Snapshot) -> set[Path]:
+    """Return the files that were changed, added or removed."""
+    return {path for path in before.keys() | after.keys() if before.get(path) != after.get(path)}
+
+
+def changes(
+    look: Callable[[], Snapshot], seen: Snapshot, sleep: Callable[[float], None] = time.sleep
+) -> Iterator[tuple[set[Path], Snapshot]]:
+    """Yield each set of files that changed since `seen`, with their new state, without end.
+
+    Files are yielded when they are at rest: two looks in a row found the same. What changes while
+    the caller handles one set is in the next one.
+    """
+    while True:
+        now = look()
+        if now == seen:
+            sleep(INTERVAL)
+            continue
+        while True:
+            sleep(INTERVAL)
+            again = look()
+            if again == now:
+                break
+            now = again
+        yield difference(seen, now), now
+        seen = now
+
+
+def watch_project(
+    project: Path,
+    instance: LocalFiles,
+    seen: Snapshot,
+    show: Callable[[str], None],
+    changed: Iterable[tuple[set[Path], Snapshot]] | None = None,
+) -> None:
+    """Update the instance's stack after each change of the project's files, until Ctrl-C.
+
+    `seen` is the state of the files that was deployed last. `show` gets one line for each update
+    or error. Raises ConsoleError if the instance ends.
+    """
+    putter: CodePutter | None = CodePutter(project, instance)
+    pending: set[Path] = set()  # changed, and not deployed because of an error
+    show(f"Watching {', '.join(WATCHED)} in {project} (Ctrl-C ends the watching).")
+    for files, _ in changed or changes(lambda: snapshot(project), seen):
+        pending |= files
+        what = name_files(pending)
+        try:
+            update = putter.put(pending) if putter is not None else None
+            if update is None:
+                putter = None  # until a deployment succeeds, each change needs one
+                show(f"{what}: deploying the stack")
+                update = deploy(project, instance)
+                putter = CodePutter(project, instance)
+            show(describe_update(what, update, age(project, files, time.time())))
+            pending = set()
+        except ConsoleError as error:
+            show(f"{what}: {error}")
+            running_record(instance)
+
+
+def name_files(files: Iterable[Path]) -> str:
+    """Return the names of files in short: the first one, and how many more there are."""
+    first, *others = sorted(str(file) for file in files)
+    return f"{first} and {len(others)} more" if others else first
+
+
+def describe_update(what: str, update: LocalUpdate, since_saved: float | None = None) -> str:
+    """Return a line about an update. `since_saved` are the seconds since its files were saved."""
+    changes_of_functions = (
+        ("added", update.added),
+        ("updated", update.updated),
+        ("removed", update.removed),
+    )
+    parts = [f"{verb} {_names(names)}" for verb, names in changes_of_functions if names]
+    took = f"{update.seconds:.1f} s"
+    if since_saved is not None:
+        took = f"{since_saved:.1f} s after it was saved"
+    return f"{what}: {'; '.join(parts) or 'no function changed'} ({took})"
+
+
+def _names(functions: Sequence[str]) -> str:
+    return ", ".join(functions) if len(functions) <= NAMED else f"{len(functions)} functions"
+
+
+def age(project: Path, files: Iterable[Path], now: float) -> float | None:
+    """Return the seconds since the newest of these files was written; None if all were removed.
+
+    `now` is in seconds since the epoch.
+    """
+    written = []
+    for file in files:
+        try:
+            written.append((project / file).stat().st_mtime)
+        except OSError:
+            continue
+    return max(now - max(written), 0.0) if written else None
