@@ -103,7 +103,7 @@ def own_ms_of_a_request() -> float:
 
 def concurrencies() -> list[int]:
     """Return the values that the template allows for `SchedulerConcurrency`."""
-    document = Template.read(ROOT / "template.yaml").document
+    document = Template.read(ROOT / "stacks" / "engine.yaml").document
     allowed = mapping_of(part(document, "Parameters")["SchedulerConcurrency"])["AllowedValues"]
     return [int(str(value)) for value in allowed] if isinstance(allowed, list) else []
 

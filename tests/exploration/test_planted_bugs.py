@@ -11,14 +11,14 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman.engine import attempts, compensation, effects, fan_out, machine, routing
+from roundsman.engine import attempts, compensation, effects, fan_out, machine, operator, routing
 from roundsman.engine import decision as building
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.due import with_due_entry
 from roundsman.engine.transitions import StepEvent
-from roundsman.model.events import Agents, Claimant, Decision, Event, Replied
+from roundsman.model.events import Agents, Claimant, Decision, Event, Replied, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import ProcessState
@@ -90,10 +90,20 @@ def no_lock_fence(patch: Patch) -> None:
         order: Json,
         agents: Agents,
         jitter: float,
+        next_plan: Plan | None = None,
     ) -> Decision:
         if isinstance(event, Replied):
             event = replace(event, lock=task.step(event.step).locked_by or event.lock)
-        return real(plan, task, event, now, order=order, agents=agents, jitter=jitter)
+        return real(
+            plan,
+            task,
+            event,
+            now,
+            order=order,
+            agents=agents,
+            jitter=jitter,
+            next_plan=next_plan,
+        )
 
     patch.setattr(scheduler, "decide", decide)
 
@@ -197,10 +207,14 @@ def a_refusal_is_taken_for_a_proof(patch: Patch) -> None:
 
 
 def a_fresh_key_is_given_without_a_proof(patch: Patch) -> None:
-    def has_failed(record: StepRecord) -> bool:
-        return record.process_state is ProcessState.ERROR
+    real = operator._perform_under_fresh_key
 
-    patch.setattr(StepRecord, "refused", property(has_failed))
+    def perform(context: DecisionContext, step: StepPlan, event: Resubmit) -> None:
+        record = context.decision.step(step.name)
+        context.decision.steps[step.name] = replace(record, effect=Effect.NONE)
+        real(context, step, event)
+
+    patch.setattr(operator, "_perform_under_fresh_key", perform)
 
 
 def a_person_is_believed_about_what_is_to_come(patch: Patch) -> None:

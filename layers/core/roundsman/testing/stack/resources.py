@@ -117,7 +117,7 @@ def create_stack_on_moto(
     values = template.parameter_values(parameters)
     document = template.translate(parameters)
     known = {
-        name: resource
+        name: _named_function(mapping_of(resource))
         for name, resource in part(document, "Resources").items()
         if mapping_of(resource)["Type"] not in UNKNOWN_TO_MOTO
     }
@@ -132,6 +132,19 @@ def create_stack_on_moto(
             Capabilities=["CAPABILITY_IAM"],
         )
     return _describe(cloudformation, stack_name, template)
+
+
+def _named_function(resource: Document) -> Document:
+    """Return an event source mapping with its function's name in place of its ARN.
+
+    AWS lists the mappings of a function under both; moto only under the one in the template.
+    """
+    properties = mapping_of(resource.get("Properties"))
+    match properties.get("FunctionName"):
+        case {"Fn::GetAtt": [str() as function, "Arn"]}:
+            if resource["Type"] == "AWS::Lambda::EventSourceMapping":
+                return {**resource, "Properties": {**properties, "FunctionName": {"Ref": function}}}
+    return resource
 
 
 def _upload(document: Document) -> None:
