@@ -126,8 +126,8 @@ def schema_of(command: str) -> Schema:
     first = _Types(fixed, ())
     first.document(hint)
     types = _Types(fixed, [name for name, uses in first.uses.items() if uses > 1])
-    schema = {"$schema": DRAFT, "title": TITLES.get(command, f"roundsman {command} --json")}
-    schema |= types.document(hint)
+    title = TITLES.get(command, f"roundsman {command} --json")
+    schema = {"$schema": DRAFT, "title": title, **types.document(hint)}
     return {**schema, "$defs": types.defs} if types.defs else schema
 
 

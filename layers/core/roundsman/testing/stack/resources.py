@@ -140,11 +140,10 @@ def _named_function(resource: Document) -> Document:
     AWS lists the mappings of a function under both; moto only under the one in the template.
     """
     properties = mapping_of(resource.get("Properties"))
-    match properties.get("FunctionName"):
-        case {"Fn::GetAtt": [str() as function, "Arn"]}:
-            if resource["Type"] == "AWS::Lambda::EventSourceMapping":
-                return {**resource, "Properties": {**properties, "FunctionName": {"Ref": function}}}
-    return resource
+    found = mapping_of(properties.get("FunctionName")).get("Fn::GetAtt")
+    if resource["Type"] != "AWS::Lambda::EventSourceMapping" or not isinstance(found, list):
+        return resource
+    return {**resource, "Properties": {**properties, "FunctionName": {"Ref": found[0]}}}
 
 
 def _upload(document: Document) -> None:
