@@ -116,7 +116,7 @@ def create_stack_on_moto(
         )
     values = template.parameter_values(parameters)
     document = template.translate(parameters)
-    known = {
+    known: Document = {
         name: _named_function(mapping_of(resource))
         for name, resource in part(document, "Resources").items()
         if mapping_of(resource)["Type"] not in UNKNOWN_TO_MOTO
@@ -139,9 +139,12 @@ def _named_function(resource: Document) -> Document:
 
     AWS lists the mappings of a function under both; moto only under the one in the template.
     """
-    properties = mapping_of(resource.get("Properties"))
-    found = mapping_of(properties.get("FunctionName")).get("Fn::GetAtt")
-    if resource["Type"] != "AWS::Lambda::EventSourceMapping" or not isinstance(found, list):
+    if resource["Type"] != "AWS::Lambda::EventSourceMapping":
+        return resource
+    properties = part(resource, "Properties")
+    function = properties["FunctionName"]
+    found = function.get("Fn::GetAtt") if isinstance(function, dict) else None
+    if not isinstance(found, list):
         return resource
     return {**resource, "Properties": {**properties, "FunctionName": {"Ref": found[0]}}}
 
