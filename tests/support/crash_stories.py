@@ -10,6 +10,7 @@ from roundsman.model.workflow import Archive
 from roundsman.testing.world.services import FOR_EVER
 from tests.support.crash_story import (
     BESIDE,
+    CHECKED,
     DIAMOND,
     LINE,
     MINUTES,
@@ -288,6 +289,20 @@ PEOPLE = {
         stands=(),
         services=both(refused("ship"), lambda world: world.on("charge", UNDO).refuses()),
         acts=(runs, is_up("charge", UNDO), lambda world: world.operator.resubmit(ORDER_ID)),
+        before_end=("started", "failed"),
+        alerts=1,
+    ),
+    "resubmitted under another plan": Story(
+        workflow=workflow(held, paid, on_failure=Archive()),
+        end=C,
+        stands=("reserve", "check", "charge", "ship"),
+        services=refused("charge"),
+        acts=(
+            runs,
+            is_up("charge"),
+            lambda world: world.deploy(CHECKED),
+            lambda world: world.operator.resubmit(ORDER_ID, newest_plan=True),
+        ),
         before_end=("started", "failed"),
         alerts=1,
     ),

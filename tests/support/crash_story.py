@@ -70,6 +70,8 @@ patient = step("charge", reserve, retry=TWO_SECONDS, on_failure=Wait(MINUTES, 1,
 held = step("reserve", retry=TWO_SECONDS, compensation=FENCED)
 paid = step("charge", held, retry=TWO_SECONDS, compensation=FENCED)
 sent = step("ship", paid, retry=TWO_SECONDS, compensation=UNFENCED)
+checked = step("check", held, retry=TWO_SECONDS)
+"""A step that comes between two others in the next version of the workflow."""
 picked = step(
     "pick",
     held,
@@ -93,6 +95,12 @@ shared = step(
 LINE = workflow(reserve, charge, ship)
 PAIR = workflow(reserve, charge)
 DIAMOND = workflow(reserve, charge, pack, gift, confirm)
+CHECKED = workflow(
+    held,
+    checked,
+    step("charge", held, checked, retry=TWO_SECONDS, compensation=FENCED),
+    step("ship", "charge", retry=TWO_SECONDS),
+)
 UNDOABLE = workflow(held, paid, sent, on_failure=Undo())
 BESIDE = workflow(
     held,

@@ -15,7 +15,7 @@ from roundsman.ports import PlanStore
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion
 
 
-def answer(
+def answer_question(
     question: NewestPlanQuestion, workflows: Mapping[str, Workflow], plans: PlanStore
 ) -> NewestPlanAnswer:
     """Return the newest plan of a workflow, after it was stored.

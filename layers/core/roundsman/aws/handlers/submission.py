@@ -109,11 +109,11 @@ def batch_handler(
 def _answer(event: dict[str, object], events: EventReader, plans: PlanStore) -> dict[str, Json]:
     """Answer an operator who invoked the function. Raises InvalidMessage for any other event."""
     # Only an operator needs these modules: they must not make a cold start longer.
-    from roundsman.submission.newest_plan import answer
+    from roundsman.submission.newest_plan import answer_question
     from roundsman.wire.newest_plan import QUESTION, read_question
 
     question = read_question(cast("Json", event.get(QUESTION)))
-    found = answer(question, events.workflows, plans)
+    found = answer_question(question, events.workflows, plans)
     extra = {"reason": f"the newest plan of {question.workflow} is {found.plan}"}
     logger().info("newest plan", extra=extra)
     return found.document()

@@ -202,7 +202,7 @@ def judge_all(
     """
     at = now()
     loaded = stack.records.load_many(orders, at)
-    invalid = invalid_for_plan(stack, run, list(loaded.tasks))
+    invalid = invalid_for_plan(stack, run, list(loaded.tasks.values()))
     told: list[tuple[str, Eligible | NotFor]] = []
     for order in orders:
         task = loaded.tasks.get(order)
@@ -213,7 +213,7 @@ def judge_all(
     return told
 
 
-def invalid_for_plan(stack: DeployedStack, run: Run, orders: Sequence[str]) -> Mapping[str, str]:
+def invalid_for_plan(stack: DeployedStack, run: Run, tasks: Sequence[Task]) -> Mapping[str, str]:
     """Return why the inputs of some orders are not valid under the plan that the command names.
 
     Raises InspectorError, TryAgain or CallRefused if the submission function does not say it.
@@ -221,7 +221,7 @@ def invalid_for_plan(stack: DeployedStack, run: Run, orders: Sequence[str]) -> M
     plan = named_plan(stack, run.event)
     if plan is None or not newest_plan(stack, plan.workflow).checks_input:
         return {}
-    return dict(invalid_inputs(stack, plan.workflow, orders))
+    return dict(invalid_inputs(stack, plan.workflow, run.event, tasks))
 
 
 def judge_one(

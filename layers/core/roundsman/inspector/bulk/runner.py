@@ -183,7 +183,7 @@ class BulkRunner:
         run, progress = self.record.run, self.record.progress
         orders = self.bulks.orders(run, progress.reached, most)
         tasks = self.stack.records.load_many(orders, now())
-        invalid = invalid_for_plan(self.stack, run, list(tasks.tasks))
+        invalid = invalid_for_plan(self.stack, run, list(tasks.tasks.values()))
         to_send: list[InFlightOrder] = []
         refused: list[tuple[str, str]] = []
         eligible: list[Eligible] = []

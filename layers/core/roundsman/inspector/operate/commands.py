@@ -183,9 +183,9 @@ def _under_newest_plan(
             f"The newest plan of {task.workflow} was stored, but cannot be read. Check that the "
             "submission function and this command use the same stack."
         )
-    invalid = (
-        dict(invalid_inputs(stack, task.workflow, [task.task_id])) if found.checks_input else {}
-    )
+    invalid: dict[str, str] = {}
+    if found.checks_input:
+        invalid.update(invalid_inputs(stack, task.workflow, event, [task]))
     return event, plan_move(plan, task.plan, after), invalid.get(task.task_id)
 
 

@@ -6,6 +6,7 @@ valid under it, because only the deployed code has the workflows and their input
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from roundsman.aws.errors import aws_errors
@@ -13,10 +14,12 @@ from roundsman.errors import InvalidMessage, Problem
 from roundsman.inspector.documents.commands import PlanMoveDocument
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.corrections import corrected
 from roundsman.model.events import OperatorEvent, Resubmit
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.plan_differences import PlanDifference, differences
+from roundsman.model.task import Task
 from roundsman.wire.newest_plan import NewestPlanAnswer, NewestPlanQuestion, read_answer
 
 MOST_INPUTS = 20
@@ -85,16 +88,23 @@ def plan_move(before: Plan | None, own: str, after: Plan) -> PlanMove:
 
 
 def invalid_inputs(
-    stack: DeployedStack, workflow: str, orders: Sequence[str]
+    stack: DeployedStack, workflow: str, event: OperatorEvent, tasks: Sequence[Task]
 ) -> Iterator[tuple[str, str]]:
-    """Yield each of the orders whose input is not valid under the newest plan, and the reason.
+    """Yield each order whose input is not valid under the newest plan, and the reason.
 
-    An order that is not stored is left out. Raises what `newest_plan` raises.
+    The input is checked with the corrections of `tasks` and of the command. An order that is not
+    stored is left out. Raises what `newest_plan` raises.
     """
-    for first in range(0, len(orders), MOST_INPUTS):
-        part = orders[first : first + MOST_INPUTS]
-        rows = {order: stack.tasks.order(order) for order in part}
-        inputs = {order: row.content for order, row in rows.items() if row is not None}
+    changes = event.changes if isinstance(event, Resubmit) else ()
+    for first in range(0, len(tasks), MOST_INPUTS):
+        part = tasks[first : first + MOST_INPUTS]
+        inputs: dict[str, Json] = {}
+        for task in part:
+            row = stack.tasks.order(task.task_id)
+            if row is None:
+                continue
+            with suppress(ValueError):  # the engine refuses a correction that cannot be made
+                inputs[task.task_id] = corrected(task.input(row.content), [changes])
         found = _ask(stack, NewestPlanQuestion(workflow, inputs))
         for order, problems in found.problems.items():
             yield order, f"its input is not valid under the newest plan: {_words(problems)}"

@@ -53,13 +53,15 @@ def all_agents(workflows: Collection[Workflow], given: Iterable[Agent]) -> dict[
     for agent in agents.values():
         agent.check_functions(workflows)
     stand_ins: dict[str, Agent] = {}
-    bound: set[tuple[str, str]] = set()
+    bound: dict[tuple[str, str], Step] = {}  # workflows, and versions of one, may share a step
     for workflow in workflows:
         for step in workflow.steps:
             for name in step.agent_names():
-                if name not in agents and (name, step.name) not in bound:
-                    bound.add((name, step.name))  # workflows may share a step
-                    _bind(stand_ins.setdefault(name, Agent(name)), step)
+                found = bound.get((name, step.name))
+                if name not in agents and (found is None or found.compensation is None):
+                    bound[name, step.name] = step
+    for (name, _), step in bound.items():
+        _bind(stand_ins.setdefault(name, Agent(name)), step)
     return agents | stand_ins
 
 

@@ -43,14 +43,23 @@ class Application:
         self.workflows = {workflow.name: workflow for workflow in workflows}
         if len(self.workflows) < len(workflows):
             raise ValueError(f"two workflows have one name, of {', '.join(self.workflows)}")
-        self._events = {
-            name: EventReader({name: workflow, **self.workflows})
-            for name, workflow in self.workflows.items()
-        }
+        self._events = self._readers()
         self._send = send
         self._clock = clock
         self._sent: dict[str, Callable[[], NewOrder | CancelAsked]] = {}
         self._numbers = count(1)
+
+    def deploy(self, workflows: Collection[Workflow]) -> None:
+        """Replace the workflows with these names, and add the others."""
+        self.workflows.update({workflow.name: workflow for workflow in workflows})
+        self._events = self._readers()
+
+    def _readers(self) -> dict[str, EventReader]:
+        """The reader of events for each workflow as the first."""
+        return {
+            name: EventReader({name: workflow, **self.workflows})
+            for name, workflow in self.workflows.items()
+        }
 
     def submit(
         self,

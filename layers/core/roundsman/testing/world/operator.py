@@ -37,11 +37,14 @@ class Operator:
         task: Callable[[str], Task],
         ledger: Ledger,
         checked: Callable[[str, Correction], Correction],
+        newest_plan: Callable[[str, Correction], str],
     ) -> None:
         """`send` puts the text of a command into the scheduler's queue.
 
         `checked` checks changes of an order's input by its type, and adds computed fields.
+        `newest_plan` stores the newest plan of an order's workflow and returns its hash.
         """
+        self._newest_plan = newest_plan
         self._send = send
         self._checked = checked
         self._task = task
@@ -66,20 +69,23 @@ class Operator:
         removes: Sequence[str] = (),
         used: bool = False,
         not_done: Sequence[str] = (),
+        newest_plan: bool = False,
         seen: int | None = None,
     ) -> None:
         """Continue a task that ended in a failure: the given steps, or all that failed.
 
         `fresh_key` gives the steps a fresh key. `again` restarts a task that is Undone or
         Cancelled. `sets` (by path, such as `lines[0].sku`) and `removes` correct the input; with
-        `used`, also what a finished step has used. `not_done` are steps that did not happen.
+        `used`, also what a finished step has used. `not_done` are steps that did not happen. With
+        `newest_plan`, the task continues under the version of its workflow that was deployed last.
 
-        Raises InvalidInput if the corrected input is not valid, and ValueError for a text that is
-        not a path.
+        Raises InvalidInput if the input is not valid, after its correction and for the plan, and
+        ValueError for a text that is not a path.
         """
         changes = changes_of(sets or {}, removes)
         if changes:
             changes = self._checked(order_id, changes)
+        plan = self._newest_plan(order_id, changes) if newest_plan else None
         self.ask(
             order_id,
             Resubmit(
@@ -90,6 +96,7 @@ class Operator:
                 changes=changes,
                 used=used,
                 not_done=tuple(not_done),
+                plan=plan,
             ),
         )
 

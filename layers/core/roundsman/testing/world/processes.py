@@ -136,7 +136,7 @@ class Processes:
         self.groups = MemoryGroups()
         self.watch.groups = self.groups.groups
         self._leases = MemoryLeases()
-        self._agents = agents
+        self.agents = agents
         self._chance = chance
         self._clock = clock
         self._interval = interval
@@ -281,7 +281,7 @@ class Processes:
         if plan is None:
             raise TryAgain(f"{request.task_id}: the world has no plan of it")
         visit = RequestRun(
-            agent=self._agents[agent],
+            agent=self.agents[agent],
             request=request,
             plan=plan,
             services=self.services,

@@ -18,8 +18,14 @@ from random import Random
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
 from roundsman.engine.new_task import ProcessingOptions
-from roundsman.errors import CallRefused, PermanentError, TransientError, TryAgain
-from roundsman.model.corrections import Correction, changes_json, read_changes
+from roundsman.errors import (
+    CallRefused,
+    InvalidInput,
+    PermanentError,
+    TransientError,
+    TryAgain,
+)
+from roundsman.model.corrections import Correction, changes_json, corrected, read_changes
 from roundsman.model.events import HistoryRow
 from roundsman.model.holds import BREAKER, OPERATOR, Hold
 from roundsman.model.instants import milliseconds
@@ -27,6 +33,7 @@ from roundsman.model.json import Json, canonical_json, parse_json
 from roundsman.model.task import PERFORM, Task
 from roundsman.model.workflow import Workflow
 from roundsman.submission.corrections import checked_changes
+from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
@@ -49,6 +56,7 @@ from roundsman.testing.world.queues import (
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
 from roundsman.wire.messages import TASK_ID
+from roundsman.wire.newest_plan import NewestPlanQuestion
 
 MORNING = 1_800_000_000_000
 """The start of every world, in epoch ms: 2027-01-15T08:00:00Z."""
@@ -105,6 +113,7 @@ class World:
         self.services = RandomServices(self.chance, mishaps)
         self.trace = Trace(self.now)
         self.queues = WorldQueues(self.clock)
+        self._versions, self._agents = list(workflows), {agent.name: agent for agent in agents}
         known = all_agents(workflows, agents)
         self.post = WorldOutbox(self._post, known)
         self.events = 0
@@ -121,7 +130,11 @@ class World:
         self.processes.watch.on_reopened = self.post.reopened
         self.post.on_alert = self.processes.watch.on_alert
         self.operator = Operator(
-            self._send_command, self.task, self.services.ledger, self._checked_changes
+            self._send_command,
+            self.task,
+            self.services.ledger,
+            self._checked_changes,
+            self._newest_plan,
         )
         self._supervisors = supervisors
         self._ticked_at = self.now
@@ -174,6 +187,20 @@ class World:
     def cancel(self, order_id: str, *, undo: bool = True, reason: str = "") -> None:
         """Cancel an order, as the application that sent it does."""
         self._application.cancel(CancelAsked(order_id, undo, reason))
+
+    def deploy(self, *workflows: Workflow, agents: Iterable[Agent] = ()) -> None:
+        """Deploy new versions of workflows, or further ones, and of agents.
+
+        Later orders run the new versions; a task keeps its plan, unless an operator resubmits it
+        with `newest_plan`. Agents keep the functions of the steps of earlier versions. Raises
+        DefinitionError if a given agent lacks a function for one of its steps, and ValueError if
+        no step uses it.
+        """
+        self._agents |= {agent.name: agent for agent in agents}
+        self._versions = [*workflows, *self._versions]
+        self._application.deploy(workflows)
+        known = all_agents(self._versions, self._agents.values())
+        self.post.agents = self.processes.agents = known
 
     def answer(
         self,
@@ -382,6 +409,19 @@ class World:
 
     def _send_command(self, body: str) -> None:
         self._post(COMMANDS, body)
+
+    def _newest_plan(self, order_id: str, changes: Correction) -> str:
+        """The hash of the newest plan of the order's workflow, as the deployed stack answers it."""
+        task = self.task(order_id)
+        row = self.processes.store.order(order_id)
+        content = corrected(task.input(None if row is None else row.content), [changes])
+        question = NewestPlanQuestion(task.workflow, {order_id: content})
+        found = answer_question(question, self.workflows, self.processes.plans)
+        if found.problems:
+            raise InvalidInput(found.problems[order_id])
+        if found.plan is None:
+            raise ValueError(f"this world has no workflow {task.workflow!r}")
+        return found.plan
 
     def _checked_changes(self, order_id: str, changes: Correction) -> Correction:
         task = self.task(order_id)

@@ -1,0 +1,145 @@
+"""An order that failed continues under the version of its workflow that repairs it."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import TypedDict
+
+import pytest
+
+from roundsman.agents.agent import Agent
+from roundsman.agents.request import StepRequest
+from roundsman.errors import InvalidInput, PermanentError
+from roundsman.model.json import Json
+from roundsman.model.plan import plan_of
+from roundsman.model.states import TaskState
+from roundsman.model.workflow import Archive, Retry, Step, Undo, Workflow
+from roundsman.testing import World
+from tests.world.shop import FENCED, a_step, a_workflow
+
+ONCE = Retry(max_attempts=1)
+reserve = a_step("reserve", compensation=FENCED)
+charge = a_step("charge", compensation=FENCED, retry=ONCE)
+ship = a_step("ship", compensation=FENCED)
+
+
+def in_line(*steps: Step, **changes: object) -> Workflow:
+    """The steps, each after the one before it."""
+    names = [(), *((step.name,) for step in steps)]
+    line = [replace(step, after=after) for step, after in zip(steps, names, strict=False)]
+    found = a_workflow(*line, on_failure=Archive())
+    return replace(found, **changes)  # type: ignore[arg-type]  # fields of a workflow
+
+
+check = a_step("check", agent="checker", compensation=FENCED)
+OLD = in_line(reserve, charge, ship)
+NEW = in_line(reserve, check, charge, ship)
+
+
+def failed(world: World, order: dict[str, Json] | None = None) -> str:
+    world.on("charge").refuses("Unchecked", times=1)
+    order_id = world.submit(order or {})
+    world.run()
+    assert world.task(order_id).state is TaskState.ARCHIVED
+    return order_id
+
+
+def test_an_order_continues_under_the_version_that_was_deployed_last() -> None:
+    world = World(OLD)
+    order = failed(world)
+    world.deploy(NEW)
+    world.operator.resubmit(order, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["reserve", "check", "charge", "ship"]
+    assert world.task(order).plan == plan_of(NEW).hash
+    old, new = plan_of(OLD).hash[:12], plan_of(NEW).hash[:12]
+    rows = [row.reason for row in world.history(order) if row.kind == "resubmit"]
+    assert rows == [f"resubmit by operator; its plan changes from {old} to {new}"]
+
+
+def test_what_follows_is_undone_in_the_order_of_the_new_version() -> None:
+    world = World(OLD)
+    order = failed(world)
+    world.deploy(replace(NEW, on_failure=Undo()))
+    world.on("ship").refuses("NoCarrier")
+    world.operator.resubmit(order, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    assert world.standing(order) == []
+    undone = [row.step for row in world.history(order) if row.kind == "undone"]
+    assert undone == ["ship", "charge", "check", "reserve"]
+
+
+def test_without_being_asked_an_order_keeps_its_plan_and_new_orders_get_the_new_one() -> None:
+    world = World(OLD)
+    order = failed(world)
+    world.deploy(NEW)
+    world.operator.resubmit(order)
+    other = world.submit({})
+    world.run()
+    assert world.standing(order) == ["reserve", "charge", "ship"]
+    assert world.standing(other) == ["reserve", "check", "charge", "ship"]
+
+
+def test_an_undone_order_begins_again_under_the_new_version() -> None:
+    world = World(replace(OLD, on_failure=Undo()))
+    world.on("charge").refuses("Unchecked", times=1)
+    order = world.submit({})
+    world.run()
+    assert world.task(order).state is TaskState.UNDONE
+    world.deploy(in_line(check, charge))
+    world.operator.resubmit(order, again=True, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED
+    assert world.standing(order) == ["check", "charge"]
+
+
+def test_a_version_in_which_a_finished_step_is_another_is_refused() -> None:
+    world = World(OLD)
+    order = failed(world)
+    world.deploy(in_line(replace(reserve, agent="other"), charge, ship))
+    world.operator.resubmit(order, newest_plan=True)
+    world.run()
+    assert world.task(order).state is TaskState.ARCHIVED
+    (said,) = [row.reason for row in world.history(order) if row.kind == "refused"]
+    assert "reserve is done, but in that plan its first agent is other" in said
+
+
+class Checked(TypedDict):
+    """An order of a shop that checks customers."""
+
+    customer: str
+
+
+def test_an_input_that_the_new_version_does_not_accept_is_refused_unless_it_is_corrected() -> None:
+    world = World(OLD)
+    order = failed(world, {"total": "1.00"})
+    world.deploy(replace(NEW, input=Checked))
+    with pytest.raises(InvalidInput, match="customer"):
+        world.operator.resubmit(order, newest_plan=True)
+    world.run(for_=timedelta(minutes=5))  # no copy of a request may act any more
+    world.operator.resubmit(order, newest_plan=True, sets={"customer": "c-1"}, used=True)
+    world.run()
+    assert world.task(order).state is TaskState.COMPLETED, world.history(order)
+    assert world.task(order).plan == plan_of(NEW).hash
+
+
+def test_an_agent_of_a_new_version_performs_its_steps() -> None:
+    seen: list[str] = []
+    checker = Agent("checker")
+
+    @checker.performs(check)
+    def perform(request: StepRequest) -> Json:
+        seen.append(request.step)
+        return None
+
+    @checker.compensates(check)
+    def undo(_: StepRequest) -> None:
+        raise PermanentError("Never", "not undone here")
+
+    world = World(OLD)
+    order = failed(world)
+    world.deploy(NEW, agents=[checker])
+    world.operator.resubmit(order, newest_plan=True)
+    world.run()
+    assert seen == ["check"]
