@@ -28,7 +28,7 @@ from tests.moto.orders import order
 IN_AN_HOUR = MORNING + 3_600_000
 
 
-def waits_for_approval(operator: Operator) -> str:
+def waits_for_approval(operator: Operator, remind_every: int | None = None) -> str:
     """An order whose charge waits for an answer from outside; the token of its callback."""
     world = operator.world
     world.submit(order("ord-1"))
@@ -51,6 +51,7 @@ def waits_for_approval(operator: Operator) -> str:
         agent="payment",
         finished_at=world.clock(),
         until=IN_AN_HOUR,
+        remind_every=remind_every,
     )
     world.send("PaymentReplyQueue", waiting.body())
     world.run()
@@ -127,18 +128,57 @@ def test_a_step_that_waits_for_a_callback_can_be_resolved(operator: Operator) ->
     assert operator.world.task("ord-1").step("charge_card").result == "ch_8"
 
 
-def test_a_failure_of_an_attempt_that_is_over_is_not_sent(operator: Operator) -> None:
+def asked_again(operator: Operator, **changes: object) -> str:
+    """A later attempt waits; the token of the first one."""
     token = waits_for_approval(operator)
     task = operator.world.task("ord-1")
     record = replace(task.step("charge_card"), locked_by="another.7")
-    steps = {**task.steps, "charge_card": record}
+    steps = {**task.steps, "charge_card": replace(record, **changes)}  # type: ignore[arg-type]
     operator.world.store.save(
         replace(task, version=task.version + 1, steps=steps), seen=task.version
     )
-    refused = operator.types("answer", token, "--failed", "Refused")
+    return token
+
+
+@pytest.mark.parametrize(
+    ("answer", "state"),
+    [(("--result", '{"chargeId": "ch_7"}'), "Completed"), (("--failed", "Refused"), "Undone")],
+)
+def test_an_answer_by_the_token_of_an_earlier_attempt_counts_be_it_yes_or_no(
+    operator: Operator, answer: tuple[str, ...], state: str
+) -> None:
+    result = operator.types("answer", asked_again(operator), *answer, "--json")
+    told = document(result)
+    assert (told["outcome"], told["state"]) == ("done", state), result.output
+
+
+@pytest.mark.parametrize("answer", [("--result", "{}"), ("--failed", "Refused")])
+def test_an_answer_by_an_earlier_token_to_an_order_that_ends_and_does_not_wait_is_not_sent(
+    operator: Operator, answer: tuple[str, ...]
+) -> None:
+    token = asked_again(operator, waiting=False)
+    operator.asks("cancel", "ord-1", "--no-wait")
+    operator.world.run()
+    refused = operator.types("answer", token, *answer)
     assert refused.exit_code == 1
-    assert "its attempt has ended" in refused.stderr
+    assert "its attempt has ended, and so does the task" in refused.stderr
     assert operator.world.waiting("PaymentReplyQueue") == 0
+
+
+def test_show_why_and_timeline_say_when_the_next_reminder_is_due(operator: Operator) -> None:
+    waits_for_approval(operator, remind_every=20 * 60_000)
+    operator.world.pass_time(21 * 60)
+    said = "until 2027-01-15T09:00:00Z; reminded once, next at 2027-01-15T08:4"
+    assert said in operator.types("show", "ord-1").stdout
+    assert "reminded once, next at 2027-01-15T08:4" in operator.types("why", "ord-1").stdout
+    timeline = operator.types("timeline", "ord-1").stdout
+    assert "charge_card: reminder 1 sent; the next at" in timeline
+    (step,) = [
+        s
+        for s in document(operator.types("show", "ord-1", "--json"))["steps"]
+        if s["name"] == "charge_card"
+    ]
+    assert step["reminders"] == 1
 
 
 def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) -> None:

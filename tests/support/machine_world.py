@@ -183,6 +183,7 @@ class World:
         operation: str | None = None,
         claimant: Claimant | None = None,
         until: int | None = None,
+        remind_every: int | None = None,
         outcome_unknown: bool = False,
         effect: Effect | None = None,
         callback: bool = False,
@@ -202,6 +203,7 @@ class World:
                 error=error,
                 retry_after=retry_after,
                 until=until,
+                remind_every=remind_every,
                 outcome_unknown=outcome_unknown,
                 effect=effect,
                 callback=callback,
@@ -254,9 +256,17 @@ class World:
     def shows_progress(self, name: str, lock: str | None = None) -> Decision:
         return self.reply(name, Outcome.PROGRESS, lock=lock)
 
-    def waits_for_callback(self, name: str, seconds: float, lock: str | None = None) -> Decision:
+    def waits_for_callback(
+        self,
+        name: str,
+        seconds: float,
+        lock: str | None = None,
+        *,
+        remind_every: float | None = None,
+    ) -> Decision:
         until = self.now + round(seconds * SECOND)
-        return self.reply(name, Outcome.WAITING, until=until, lock=lock)
+        every = None if remind_every is None else round(remind_every * SECOND)
+        return self.reply(name, Outcome.WAITING, until=until, lock=lock, remind_every=every)
 
     # --- agents ------------------------------------------------------------------------------
 

@@ -235,7 +235,7 @@ def test_an_operator_asks_and_the_history_says_what_was_refused() -> None:
     ("said", "why"),
     [
         (lambda world: world.on("chrage"), "has a step 'chrage'; there are reserve, charge, mail"),
-        (lambda world: world.on("charge", "do"), "must be perform, undo or probe, not 'do'"),
+        (lambda world: world.on("charge", "do"), "undo, probe or remind, not 'do'"),
         (lambda world: world.on("mail", "undo"), "'mail' has no compensation: it is never undone"),
         (lambda world: world.on("mail[0]"), "'mail' has no for_each, so there is no 'mail[0]'"),
         (lambda world: world.submit(workflow="shoop"), "no workflow 'shoop'; it has shop"),

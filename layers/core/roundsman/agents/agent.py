@@ -42,7 +42,7 @@ from roundsman.errors import DefinitionError
 from roundsman.model.checks import check_name, check_type
 from roundsman.model.events import Outcome
 from roundsman.model.instants import SECOND, format_duration, milliseconds
-from roundsman.model.task import PERFORM, step_of
+from roundsman.model.task import PERFORM, StepError, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.ports import Clock
 from roundsman.wire.messages import AgentRequest, Reply
@@ -55,6 +55,7 @@ __all__ = [
     "LambdaContext",
     "NoReply",
     "Perform",
+    "Reminded",
     "StepRequest",
 ]
 
@@ -71,6 +72,8 @@ CUT_SHORT = 4
 """An attempt that starts with less than 3/4 of its step's time was cut short by its queue."""
 
 NO_HANDLER = "NoHandler"
+TOO_LATE = "TooLate"
+REMIND = "remind"
 UNGUARDED = NoGuard()
 
 F = TypeVar("F", bound=Perform)
@@ -84,7 +87,15 @@ class NoReply:
     """For the log."""
 
 
-Answer: TypeAlias = Reply | NoReply
+@dataclass(frozen=True, slots=True)
+class Reminded:
+    """The request was a reminder, to which no reply is sent, whatever became of it."""
+
+    error: StepError | None = None
+    """Why the function to remind was not called or has failed; None if it returned."""
+
+
+Answer: TypeAlias = Reply | NoReply | Reminded
 
 
 def answer_again(request: AgentRequest, answer: Callable[[AgentRequest], Answer]) -> Answer:
@@ -165,9 +176,19 @@ class Agent:
         """
         return self._binder(step, "probe")
 
+    def reminds(self, step: Step) -> Callable[[F], F]:
+        """Bind the function that reminds the outside system or person of the step's callback.
+
+        It is called each `Callback.remind_every` while the step waits. What it returns is ignored.
+        An error is only logged: the step waits on, and the next reminder comes at its time. Raises
+        DefinitionError if it cannot be bound.
+        """
+        return self._binder(step, REMIND)
+
     @property
     def bound(self) -> frozenset[tuple[str, str]]:
-        """The functions that are bound: the name of the step, and `perform`, `undo` or `probe`."""
+        """The functions that are bound: the name of the step, and `perform`, `undo`, `probe` or
+        `remind`."""
         return frozenset(self._functions)
 
     def missing_functions(self, workflows: Iterable[Workflow] = ()) -> list[str]:
@@ -205,7 +226,8 @@ class Agent:
     def called_by(self, call: Callable[[str, Perform, StepRequest], object]) -> "Agent":
         """Return a copy of the agent that calls `call` instead of each bound function. For tests.
 
-        It gets the operation ("perform", "undo" or "probe"), the bound function and the request.
+        It gets the operation ("perform", "undo", "probe" or "remind"), the bound function and the
+        request.
         """
         agent = Agent(self.name)
         agent._steps = self._steps
@@ -270,6 +292,8 @@ class Agent:
     ) -> Answer:
         """Make the attempt and return its reply, or NoReply if `complete_by` has passed.
 
+        For a reminder, call the function to remind and return Reminded.
+
         - `function_ends_at`: when the Lambda function times out (epoch ms).
         - `report`: called with each unexpected exception. Its text may contain order contents, so
           it is not part of the reply.
@@ -280,9 +304,11 @@ class Agent:
 
         Exceptions that end the process (SystemExit, KeyboardInterrupt) are not caught.
         """
+        means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
+        if request.reminder is not None:
+            return self._reminded(request, function_ends_at, means)
         if late := _late(request, clock()):
             return NoReply(f"the request was read {late} after complete-by; not attempted")
-        means = _Means(clock, report, guard, say, sleep, jitter, call_notes)
         ended = self._ended(request, function_ends_at, means)
         if late := _late(request, now := clock()):
             return NoReply(f"the attempt ended {late} after complete-by")
@@ -362,11 +388,46 @@ class Agent:
             note=note,
             probe=self._functions.get((name, "probe")),
             fences_late_performs=compensation is not None and compensation.fences_late_performs,
+            reminds=(name, REMIND) in self._functions,
         ).make()
         over = means.clock() >= ends_at
         if over and ended.outcome is Outcome.TRANSIENT and _was_cut_short(request, within, now):
             return _cut_off(ended)
         return ended
+
+    def _reminded(self, request: AgentRequest, function_ends_at: int, means: "_Means") -> Reminded:
+        """Call the function to remind, as an attempt is made: up to three tries, by the guard."""
+        function = self._functions.get((step_of(request.step), REMIND))
+        if function is None:
+            why = f"the code of the {self.name} agent has no function to remind of {request.step}"
+            return Reminded(StepError(NO_HANDLER, why))
+        now = means.clock()
+        ends_at = attempt_ends_at(request, now, function_ends_at, self.time_of(request))
+        if now >= ends_at or not isinstance(request.input, Mapping):
+            why = "the wait has ended or the next reminder is due; not reminded"
+            return Reminded(StepError(TOO_LATE, why))
+
+        def call(asked: StepRequest) -> None:
+            function(asked)
+
+        ended = Attempt(
+            request=step_request(
+                request,
+                request.input,
+                callback_token=callback_token(request, self.name),
+                ends_at=ends_at,
+                clock=means.clock,
+                show_progress=lambda _: None,
+            ),
+            function=call,
+            agent=self.name,
+            guard=means.guard,
+            report=means.report,
+            sleep=means.sleep,
+            jitter=means.jitter,
+            note=CallNote(notes=NO_NOTES, request=request, ends_at=ends_at, clock=means.clock),
+        ).make()
+        return Reminded(ended.error)
 
     def _progress(self, request: AgentRequest, step: Step, means: "_Means") -> Heartbeat:
         def sign(now: int, note: str) -> Reply:
@@ -395,6 +456,7 @@ class Agent:
             error=ended.error,
             retry_after=ended.retry_after,
             until=ended.until,
+            remind_every=ended.remind_every,
             outcome_unknown=ended.outcome_unknown,
             effect=ended.effect,
         )

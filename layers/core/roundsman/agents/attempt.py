@@ -44,6 +44,7 @@ DEPLOYED_WITHIN = MINUTE  # about as long as a deployment of the missing code ta
 
 PROBE_UNCLEAR = "ProbeUnclear"
 CALLBACK_IN_UNDO = "CallbackInUndo"
+NO_REMINDER = "NoReminder"
 
 Report: TypeAlias = Callable[[Exception], None]
 Sleep: TypeAlias = Callable[[float], None]
@@ -76,6 +77,8 @@ class Attempt:
     """Finds out whether the step's perform took effect; None if the author bound no probe."""
     fences_late_performs: bool = False
     """As in the step's Compensation."""
+    reminds: bool = False
+    """Whether the author bound a reminder function."""
     _tries: int = field(default=0, init=False)
     _calls: int = field(default=0, init=False)
     _took: int = field(default=0, init=False)
@@ -133,7 +136,16 @@ class Attempt:
         if self.request.operation == "undo":
             message = "the undo function returned a Callback, but an undo cannot wait for one"
             return transient(CALLBACK_IN_UNDO, message, DEPLOYED_WITHIN)
-        return waiting(self.request.clock() + milliseconds(value.within))
+        if value.remind_every is None:
+            return waiting(self.request.clock() + milliseconds(value.within))
+        if not self.reminds:
+            message = (
+                "the function returned Callback(remind_every=...), but the agent has no function "
+                "to remind; bind one with @agent.reminds(step)"
+            )
+            return transient(NO_REMINDER, message, DEPLOYED_WITHIN)
+        until = self.request.clock() + milliseconds(value.within)
+        return waiting(until, milliseconds(value.remind_every))
 
     def _call(self, function: Perform) -> object:
         request = self.request

@@ -9,6 +9,13 @@ Days later, the other side sends this text to the agent's reply queue:
 
     succeeded_reply(token, {"approvedBy": "j.doe"})
 
+With `Callback(within=..., remind_every=...)` the agent's reminder function is called from time to
+time while the step waits:
+
+    @payment.reminds(approve)
+    def remind(request: StepRequest) -> None:
+        send_reminder(request.task_id, token=request.callback_token, number=request.reminder)
+
 A token identifies one attempt at one effect. It is not a secret, can be decoded by anyone, and
 authorizes nothing: access is controlled by the permission to send to the reply queue.
 """
@@ -34,24 +41,43 @@ from roundsman.wire.fields import Fields
 from roundsman.wire.messages import OPERATIONS, AgentRequest, Reply, read_object, read_task_id
 
 SHORTEST = timedelta(seconds=1)
+MOST_REMINDERS = 1_000  # each is a row of the task's history
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Callback:
     """Returned by a perform function whose result will be sent later.
 
-    Raises TypeError if `within` is not a timedelta, and ValueError if it is less than 1 s or more
-    than 365 days.
+    Raises TypeError if `within` or `remind_every` is not a timedelta, and ValueError if it is out
+    of range.
     """
 
     within: timedelta
-    """The time in which the result must arrive; after it, the attempt is overdue."""
+    """The time in which the result must arrive, from 1 s to 365 days; after it, the attempt is
+    overdue."""
+    remind_every: timedelta | None = None
+    """The time between two calls of the function marked `@agent.reminds(step)`: at least 1 s, less
+    than `within`, and at most 1,000 times in it. None: no reminders."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.within, timedelta):
             raise TypeError(f"within must be a timedelta, not {self.within!r}")
         if not SHORTEST <= self.within <= LONGEST_WAIT:
             raise ValueError(f"within must be from 1 s to 365 days, not {self.within}")
+        every = self.remind_every
+        if every is None:
+            return
+        if not isinstance(every, timedelta):
+            raise TypeError(f"remind_every must be a timedelta, not {every!r}")
+        if not SHORTEST <= every < self.within:
+            raise ValueError(
+                f"remind_every must be from 1 s to less than within ({self.within}), not {every}"
+            )
+        if self.within > MOST_REMINDERS * every:
+            raise ValueError(
+                f"remind_every is {every}, which is more than {MOST_REMINDERS:,} reminders within "
+                f"{self.within}; make it longer"
+            )
 
 
 def callback_token(asked: AgentRequest, agent: str) -> str:

@@ -28,6 +28,7 @@ class AttemptResult:
     error: StepError | None = None
     retry_after: int | None = None
     until: int | None = None
+    remind_every: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
 
@@ -81,9 +82,12 @@ def wait_of(asked: object) -> int | None:
     return milliseconds(min(max(asked, timedelta(0)), LONGEST_WAIT))
 
 
-def waiting(until: int) -> AttemptResult:
-    """The attempt waits for a callback until `until` (epoch ms)."""
-    return AttemptResult(outcome=Outcome.WAITING, until=until)
+def waiting(until: int, remind_every: int | None = None) -> AttemptResult:
+    """The attempt waits for a callback until `until` (epoch ms).
+
+    A reminder is sent each `remind_every` ms, or never.
+    """
+    return AttemptResult(outcome=Outcome.WAITING, until=until, remind_every=remind_every)
 
 
 def progress(note: object) -> AttemptResult:

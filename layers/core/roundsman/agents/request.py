@@ -43,6 +43,10 @@ class StepRequest:
     """The item of a `for_each` step; None for other steps."""
     index: int | None = None
     """The index of the item; None for other steps."""
+    reminder: int | None = None
+    """The number of this reminder, from 1, if the function is to remind of a callback; None if it
+    is to perform or to undo. A reminder has an `idempotency_key` of its own, and the
+    `callback_token` of the attempt that waits."""
     callback_token: str = field(repr=False)
     """Identifies this attempt in a later reply, if the function returns a Callback (see
     `roundsman.agents.callbacks`)."""
@@ -98,7 +102,7 @@ def step_request(
         workflow=asked.workflow,
         step=asked.step,
         operation=asked.operation,
-        idempotency_key=asked.idempotency_key,
+        idempotency_key=_effect_key(asked),
         perform_key=asked.perform_key or _perform_key(asked.idempotency_key),
         attempt=asked.attempt,
         complete_by=asked.complete_by,
@@ -107,11 +111,19 @@ def step_request(
         results=asked.results,
         item=asked.item,
         index=place[1] if place else None,
+        reminder=asked.reminder,
         callback_token=callback_token,
         ends_at=ends_at,
         clock=clock,
         show_progress=show_progress,
     )
+
+
+def _effect_key(asked: AgentRequest) -> str:
+    """The key of what the function does now: each reminder is an effect of its own."""
+    if asked.reminder is None:
+        return asked.idempotency_key
+    return f"{asked.idempotency_key}/reminder/{asked.reminder}"
 
 
 def _perform_key(key: str) -> str:

@@ -10,6 +10,7 @@ from roundsman.engine.agent_holds import can_resume, park
 from roundsman.engine.compensation import begin_undo
 from roundsman.engine.decision import DecisionContext
 from roundsman.engine.on_failure import give_up
+from roundsman.engine.reminders import first_reminder
 from roundsman.engine.request_deadlines import ends_at, patience_behind, time_of
 from roundsman.engine.routing import (
     agent_now,
@@ -105,14 +106,16 @@ def _record_reroute(
 
 
 def send_own_claims_again(context: DecisionContext, claimant: Claimant) -> None:
-    """Send the requests again that an earlier delivery of this message claimed.
+    """Send the requests and reminders again that an earlier delivery of this message caused.
 
-    That delivery may have ended between the claim and the send.
+    That delivery may have ended between the write and the send.
     """
     for name, record in context.decision.steps.items():
-        if record.under_way and claimant.made(record.locked_by) and not record.waiting:
+        token = record.reminded_by if record.waiting else record.locked_by
+        if record.under_way and claimant.made(token):
+            what = "reminder" if record.waiting else "request"
             context.decision.action(SendRequest(name))
-            context.decision.note(f"{name}: its request is sent again")
+            context.decision.note(f"{name}: its {what} is sent again")
 
 
 def failed(context: DecisionContext, step: StepPlan, reply: Replied) -> None:
@@ -174,6 +177,7 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
         return
     until = context.now if reply.until is None else reply.until
     by = min(until, context.decision.task.complete_by)
+    every, remind_at = first_reminder(context, reply)
     context.decision.move(
         step.name,
         StepEvent.WAITS_FOR_CALLBACK,
@@ -182,9 +186,13 @@ def waits_for_callback(context: DecisionContext, step: StepPlan, reply: Replied)
         heartbeat_by=None,
         heard_at=context.now,
         waiting=True,
+        remind_every=every,
+        remind_at=remind_at,
         uncounted_timeouts=0,
     )
     context.decision.action(InspectAt(by))
+    if remind_at is not None:
+        context.decision.action(InspectAt(remind_at))
     context.decision.note(f"{step.name}: waits for its callback until {clock_time(by)}")
 
 

@@ -83,6 +83,10 @@ class StepChanges(TypedDict, total=False):
     heartbeat_by: int | None
     heard_at: int | None
     waiting: bool
+    remind_every: int
+    remind_at: int | None
+    reminders: int
+    reminded_by: str | None
     uncounted_timeouts: int
     uncounted_calls: int
     tried: tuple[str, ...]
@@ -117,9 +121,15 @@ KEEPS_UNCOUNTED_CALLS = frozenset(
 """Events that do not reset `uncounted_calls`."""
 
 KEEPS_HEARTBEAT = frozenset(
-    {StepEvent.PROGRESSED, StepEvent.WAITS_FOR_CALLBACK, StepEvent.EXTENDED}
+    {
+        StepEvent.PROGRESSED,
+        StepEvent.WAITS_FOR_CALLBACK,
+        StepEvent.REMINDER_DUE,
+        StepEvent.EXTENDED,
+    }
 )
-"""Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`."""
+"""Events within an attempt. Any other event clears `heartbeat_by`, `heard_at` and `waiting`, and
+ends the reminders."""
 
 
 class DecisionBuilder:
@@ -178,6 +188,9 @@ class DecisionBuilder:
             changes.setdefault("heartbeat_by", None)
             changes.setdefault("heard_at", None)
             changes.setdefault("waiting", False)
+            changes.setdefault("remind_every", 0)
+            changes.setdefault("remind_at", None)
+            changes.setdefault("reminded_by", None)
         self.steps[name] = replace(record, process_state=transition.to, **changes)
 
     def stale(self, name: str) -> str:
@@ -237,7 +250,7 @@ class DecisionBuilder:
         """Begin a new round of the step: its next effects have new idempotency keys."""
         record = self.steps[name]
         newest = len(self.task.corrections)
-        self.steps[name] = replace(record, round=record.round + 1, corrections=newest)
+        self.steps[name] = replace(record, round=record.round + 1, corrections=newest, reminders=0)
 
     def begin_anew(self, name: str) -> None:
         """Reset the step as if it had never started, but keep its round: used keys stay used."""

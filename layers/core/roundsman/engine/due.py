@@ -39,6 +39,12 @@ def shard_of(task_id: str, shards: int) -> int:
 def due(task: Task, now: int) -> int:
     """The earliest time (epoch ms) at which something about an open task may be overdue."""
     instants = [record.overdue_at for record in task.steps.values() if record.under_way]
+    if task.ending is None:
+        instants += [
+            at if at > now else now + START_WITHIN  # the supervisor has asked for a Start
+            for record in task.steps.values()
+            if (at := record.remind_at) is not None
+        ]
     waiting = _WAITING_STATES if task.ending is None else _WAITING_STATES_WHEN_ENDING
     instants += [
         _waiting(record, now)

@@ -21,6 +21,7 @@ from roundsman.engine.compensation import begin_undos, ready_to_undo, undone
 from roundsman.engine.decision import DecisionBuilder, DecisionContext
 from roundsman.engine.on_failure import end_if_overdue
 from roundsman.engine.operator import operate
+from roundsman.engine.reminders import due_reminders, send_due_reminders
 from roundsman.engine.steps import (
     claim_ready,
     late_success,
@@ -180,8 +181,9 @@ def _start(context: DecisionContext, event: Start) -> None:
 
 
 def _claim_all_ready(context: DecisionContext, claimant: Claimant) -> None:
-    """Send the requests again that this message claimed before, and claim every ready step."""
+    """Send again what this message caused before, remind of what waits, and claim what is ready."""
     send_own_claims_again(context, claimant)
+    send_due_reminders(context, claimant)
     claim_ready(context, claimant)
     begin_undos(context)
     for step in ready_to_undo(context):
@@ -202,9 +204,8 @@ def _replied(context: DecisionContext, event: Replied) -> None:
     record = decision.step(step.name)
     timely = operation_of(record) == event.operation
     current = timely and record.under_way and record.locked_by == event.lock
-    counts = current or (
-        timely and _accepts_earlier_outcome(context, step) and _counts_for_any_attempt(event)
-    )
+    accepts = _accepts_earlier_outcome(context, step) or (record.waiting and event.callback)
+    counts = current or (timely and accepts and _counts_for_any_attempt(event))
     if record.waiting and counts and event.callback:
         decision.stop_waiting(step.name)
     if event.outcome is Outcome.SUCCEEDED and counts:
@@ -226,8 +227,9 @@ def _replied(context: DecisionContext, event: Replied) -> None:
 def _counts_for_any_attempt(event: Replied) -> bool:
     """Whether the reply counts for any attempt under its key, and not only for its own.
 
-    A success does. A permanent failure does if an outside system sent it with a callback token. Any
-    other failure of an agent is about its own attempt only.
+    A success does. A permanent failure does if an outside system sent it with a callback token: a
+    Yes and a No to any token of one wait are treated alike. Any other failure is about its own
+    attempt only.
     """
     says_no = event.callback and event.outcome is Outcome.PERMANENT
     return event.outcome is Outcome.SUCCEEDED or says_no
@@ -289,6 +291,8 @@ def _waits_to_start(context: DecisionContext, state: ProcessState) -> bool:
 
 
 def _ask_for_start(context: DecisionContext) -> None:
-    """Ask for a Start if a step can be claimed; only the scheduler claims."""
-    if ready_to_perform(context) or ready_to_undo(context):
+    """Ask for a Start if a step can be claimed or reminded of; only the scheduler does that."""
+    for step in due_reminders(context):
+        context.decision.note(f"{step.name}: its reminder is due")
+    if ready_to_perform(context) or ready_to_undo(context) or due_reminders(context):
         context.decision.action(StartTask())

@@ -19,7 +19,9 @@ from roundsman.wire.messages import AgentRequest
 
 
 def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> AgentRequest:
-    """The request of the step's current claim. Raises ValueError if the step is not claimed.
+    """The request of the step's current claim, or the last reminder of a claim that waits.
+
+    Raises ValueError if the step is not claimed.
 
     `order` is the content of the order row. `now` (epoch ms) is the time of sending.
     """
@@ -41,7 +43,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         idempotency_key=idempotency_key(task.task_id, step, operation, record),
         perform_key=perform_key if undoes else None,
         attempt=record.failure_count + 1,
-        complete_by=ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
+        complete_by=_ends_at(plan.steps[step], record, record.complete_by, task.complete_by),
         heartbeat_by=record.heartbeat_by,
         outcome_unknown=record.outcome_unknown,
         input=_fields_read(plan.steps[step], order),
@@ -49,6 +51,7 @@ def request_for(plan: Plan, task: Task, step: str, order: Json, now: int) -> Age
         results=_results_for(plan, task, step),
         sent_at=now,
         within=_within(plan.steps[step], record),
+        reminder=record.reminders if record.waiting else None,
         tenant=task.tenant,
     )
 
@@ -58,6 +61,13 @@ def _fields_read(step: StepPlan, order: Json) -> Json:
     if step.reads is None or not isinstance(order, Mapping):
         return order
     return {name: order[name] for name in ("orderId", *step.reads) if name in order}
+
+
+def _ends_at(step: StepPlan, record: StepRecord, by: int, task_ends_at: int) -> int:
+    """When the request loses its right to act; a reminder when the wait ends or the next is due."""
+    if record.waiting:
+        return by if record.remind_at is None else min(by, record.remind_at)
+    return ends_at(step, record, by, task_ends_at)
 
 
 def _within(step: StepPlan, record: StepRecord) -> int | None:

@@ -31,6 +31,7 @@ class StepEvent(StrEnum):
     RETRY_DUE = "next attempt due"
     PROGRESSED = "progress shown"
     WAITS_FOR_CALLBACK = "waits for a callback"
+    REMINDER_DUE = "reminder due"
     SUCCEEDED = "succeeded"
     FAILED = "failed, attempts left"
     OVERDUE = "overdue, attempts left"
@@ -81,6 +82,7 @@ STEPS: Mapping[tuple[P, StepEvent], Move | Stay] = {
     (P.PENDING, StepEvent.STALE): Stay("no attempt is under way"),
     (P.PROCESSING, StepEvent.PROGRESSED): Move(P.PROCESSING),
     (P.PROCESSING, StepEvent.WAITS_FOR_CALLBACK): Move(P.PROCESSING),
+    (P.PROCESSING, StepEvent.REMINDER_DUE): Move(P.PROCESSING),
     (P.PROCESSING, StepEvent.HELD): Move(P.PENDING),
     (P.PROCESSING, StepEvent.SUCCEEDED): Move(P.PROCESSED),
     (P.PROCESSING, StepEvent.FAILED): Move(P.PENDING),

@@ -85,6 +85,7 @@ class Replied:
     error: StepError | None = None
     retry_after: int | None = None
     until: int | None = None
+    remind_every: int | None = None
     outcome_unknown: bool = False
     effect: Effect | None = None
     callback: bool = False
@@ -226,7 +227,8 @@ Agents: TypeAlias = Mapping[str, AgentView]
 
 @dataclass(frozen=True, slots=True)
 class SendRequest:
-    """Send the request of the step's current claim to its agent."""
+    """Send the request of the step's current claim to its agent; if the claim waits for a callback,
+    send its last reminder."""
 
     step: str
 

@@ -101,6 +101,15 @@ class StepRecord:
     """When the agent last reported on the current attempt (progress, or waiting for a callback)."""
     waiting: bool = False
     """The attempt waits for a callback."""
+    remind_every: int = 0
+    """While the attempt waits for a callback: the time in ms between two reminders; 0 for none."""
+    remind_at: int | None = None
+    """When the next reminder is due; None if no reminders are sent."""
+    reminders: int = 0
+    """The number of reminders that were sent under the current idempotency key, in all attempts."""
+    reminded_by: str | None = None
+    """The token of the last reminder. It identifies the message that caused it, as `locked_by` does
+    for a claim, so that a redelivery of that message sends it again."""
     uncounted_timeouts: int = 0
     """Timeouts in a row that were attributed to a backlog and not counted as attempts."""
     uncounted_calls: int = 0

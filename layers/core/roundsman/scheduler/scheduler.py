@@ -83,7 +83,10 @@ class Handled:
 
 
 def _claimed_before(task: Task, claimant: Claimant) -> bool:
-    return any(r.under_way and claimant.made(r.locked_by) for r in task.steps.values())
+    return any(
+        r.under_way and (claimant.made(r.locked_by) or claimant.made(r.reminded_by))
+        for r in task.steps.values()
+    )
 
 
 def _needs_order(plan: Plan, event: Event) -> bool:
@@ -287,7 +290,10 @@ class Scheduler:
         try:
             requests = self._send_requests(plan, decision) if plan else ()
         except UnknownAgent as unknown:
-            return self._unsendable(unknown, plan, decision, claimant)
+            handled = self._unsendable(unknown, plan, decision, claimant)
+            if handled is not None:
+                return handled
+            requests = ()
         delivered = send_owed(
             decision.task,
             plan,
@@ -316,20 +322,25 @@ class Scheduler:
 
     def _unsendable(
         self, unknown: UnknownAgent, plan: Plan | None, decision: Decision, claimant: Claimant
-    ) -> Handled:
+    ) -> Handled | None:
         """End the attempt with a transient failure: the stack has no queue for the plan's agent.
 
         Code and plan are of different versions, as with a step that has no handler, and a
-        deployment may add the agent.
+        deployment may add the agent. Returns None if only reminders could not be sent: they are
+        given up, and the steps wait on.
         """
         task = decision.task
-        name = next(
+        names = [
             command.step
             for command in decision.actions
             if isinstance(command, SendRequest)
             and plan is not None
             and agent_of(plan, task, command.step) == unknown.agent
-        )
+            and not task.step(command.step).waiting
+        ]
+        if not names:
+            return None
+        name = names[0]
         record = task.step(name)
         operation = operation_of(record)
         event = Replied(

@@ -73,6 +73,9 @@ class AgentRequest:
     """The item that the request is for; None if the step is not an item of a fan-out."""
     within: int | None = None
     """How long the attempt may take in ms, if a person gave it more time than the step has."""
+    reminder: int | None = None
+    """The number of this reminder, from 1, if the request asks the agent to remind of the callback
+    that the attempt waits for; the agent sends no reply then. None if it asks for the attempt."""
     tenant: str | None = field(default=None, compare=False)
     """The message group of the SQS message; not part of the body."""
     read_before: bool = field(default=False, compare=False)
@@ -120,6 +123,8 @@ class Reply:
     """The wait before the next attempt in ms; None if the agent requests none."""
     until: int | None = None
     """Until when a `waiting` step waits for its callback; required in a `waiting` reply."""
+    remind_every: int | None = None
+    """The time in ms between two reminders of a `waiting` step; None for no reminders."""
     outcome_unknown: bool = False
     """In a `held` reply: the service was called before the agent gave the step back, so the effect
     may have happened."""
@@ -153,6 +158,7 @@ class Reply:
             error=self.error,
             retry_after=self.retry_after,
             until=self.until,
+            remind_every=self.remind_every,
             outcome_unknown=self.outcome_unknown,
             effect=self.effect,
             callback=self.callback,
@@ -314,6 +320,7 @@ REQUEST: "MessageTable[AgentRequest]" = FieldTable(
     Field("heartbeatBy", "heartbeat_by", OPTIONAL_NUMBER, None),
     Field("item", "item", ANY, None),
     Field("within", "within", OPTIONAL_NUMBER, None),
+    Field("reminder", "reminder", OPTIONAL_NUMBER, None),
 )
 REPLY_ERROR: "MessageTable[ReplyError]" = FieldTable(
     ReplyError,
@@ -333,6 +340,7 @@ REPLY: "MessageTable[Reply]" = FieldTable(
     Field("finishedAt", "finished_at", NUMBER),
     Field("result", "result", ANY, None, always=True),  # only in a `succeeded` reply
     Field("until", "until", OPTIONAL_NUMBER, None),
+    Field("remindEvery", "remind_every", OPTIONAL_NUMBER, None),
     Field("outcomeUnknown", "outcome_unknown", FLAG, default=False),
     Field("effect", "effect", Kind(any_of(Effect), _read_effect), None),
     Field("callback", "callback", FLAG, default=False),

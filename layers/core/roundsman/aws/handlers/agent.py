@@ -16,6 +16,7 @@ from roundsman.agents.agent import (
     Handler,
     LambdaContext,
     NoReply,
+    Reminded,
     answer_again,
     attempt_ends_at,
 )
@@ -275,6 +276,9 @@ def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> 
     if ended_at > request.complete_by:
         extra["lateness_ms"] = ended_at - request.complete_by
     measure("RequestQueuedMs", queued)
+    if isinstance(answer, Reminded):
+        _log_reminder(request, answer, extra)
+        return
     measure("StepAttemptMs", took)
     if isinstance(answer, NoReply):
         count("SilencedReplies")
@@ -287,3 +291,14 @@ def _log(request: AgentRequest, answer: Answer, read_at: int, ended_at: int) -> 
         if answer.error.type == NO_HANDLER:
             count("StepsWithoutHandler")
     logger().info("attempted", extra=extra)
+
+
+def _log_reminder(request: AgentRequest, answer: Reminded, extra: dict[str, object]) -> None:
+    extra["reminder"] = request.reminder
+    if answer.error is None:
+        logger().info("reminded", extra=extra)
+        return
+    count("RemindersFailed")
+    if answer.error.type == NO_HANDLER:
+        count("StepsWithoutHandler")
+    logger().warning("not reminded", extra={**extra, "error_type": answer.error.type})

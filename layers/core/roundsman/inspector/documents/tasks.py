@@ -77,6 +77,10 @@ class StepDocument(TypedDict):
     """When the agent last reported progress."""
     waiting: bool
     """Whether the step waits for a callback."""
+    reminders: Count
+    """How often the outside system was reminded of the callback, in all attempts."""
+    remindAt: Instant | None
+    """When the next reminder is due; null without reminders."""
     spared: Count
     """The number of time-outs in a row that are not counted: the agent's queue was behind."""
     inVain: Count

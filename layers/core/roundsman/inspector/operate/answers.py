@@ -19,7 +19,6 @@ from roundsman.inspector.operate.commands import CommandOutcome
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.stack import DeployedStack
 from roundsman.inspector.sanitize import inert
-from roundsman.model.events import Outcome
 from roundsman.model.json import Json
 from roundsman.model.states import ProcessState
 from roundsman.model.task import StepRecord, Task, idempotency_key, operation_of
@@ -106,8 +105,8 @@ def _stale(task: Task, record: StepRecord, reply: Reply) -> str | None:
         return f"no step waits for it; the step is {record.process_state}"
     if key != reply.idempotency_key:
         return "the step has begun again since, under another key"
-    if record.locked_by != reply.lock and reply.outcome is not Outcome.SUCCEEDED:
-        return "its attempt has ended"
+    if task.ending is not None and record.locked_by != reply.lock and not record.waiting:
+        return "its attempt has ended, and so does the task"
     return None
 
 

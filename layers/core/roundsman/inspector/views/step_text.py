@@ -39,7 +39,7 @@ def _facts(
     if record.held_since is not None:
         yield _held(record, step, holds, at)
     if record.waiting and record.complete_by is not None:
-        yield f"waits for a callback until {second(record.complete_by)}"
+        yield f"waits for a callback until {second(record.complete_by)}{reminder_words(record)}"
     elif record.under_way and record.heard_at is not None:
         yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
@@ -84,6 +84,20 @@ def _again(record: StepRecord) -> str:
     if record.heartbeat_by is None:
         return ""
     return f"; overdue without a heartbeat by {clock_time(record.heartbeat_by)}"
+
+
+def reminder_words(record: StepRecord) -> str:
+    """Return how often a step that waits was reminded of, and when the next reminder is due.
+
+    The text follows a sentence; it is empty if the step has no reminders.
+    """
+    if record.remind_at is None:
+        return ""
+    times = "once" if record.reminders == 1 else f"{record.reminders} times"
+    said = f"reminded {times}" if record.reminders else "not reminded yet"
+    if record.complete_by is not None and record.remind_at >= record.complete_by:
+        return f"; {said}"
+    return f"; {said}, next at {second(record.remind_at)}"
 
 
 def agent_words(record: StepRecord, step: StepPlan | None) -> str:

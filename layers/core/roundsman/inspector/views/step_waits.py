@@ -6,6 +6,7 @@ from typing import get_args
 
 from roundsman.inspector.documents.tasks import StepCase
 from roundsman.inspector.views.agents import hold_words
+from roundsman.inspector.views.step_text import reminder_words
 from roundsman.inspector.views.task_view import second, step_names
 from roundsman.model.events import Agents
 from roundsman.model.holds import OPERATOR, Hold
@@ -79,7 +80,7 @@ class _View:
             f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
         )
         if record.waiting:
-            what = f"a callback for {name} (agent {agent}){until}"
+            what = f"a callback for {name} (agent {agent}){until}{self._reminders(record)}"
             answer = "roundsman answer TOKEN --result '...'"
             return StepWait("callback", name, agent, what, tuple(evidence), answer)
         if self._unread(record, agent):
@@ -93,6 +94,9 @@ class _View:
         case: StepCase = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
+
+    def _reminders(self, record: StepRecord) -> str:
+        return "" if self.task.ending is not None else reminder_words(record)
 
     def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
         undoes = operation_of(record) == UNDO

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from roundsman.inspector.documents.tasks import TimelineDocument
-from roundsman.inspector.views.step_text import agent_words
+from roundsman.inspector.views.step_text import agent_words, reminder_words
 from roundsman.inspector.views.task_view import step_names
 from roundsman.model.events import HistoryRow
 from roundsman.model.instants import iso
@@ -111,9 +111,8 @@ def _of_step(
         said = f"{name}: {what} {agent}"
         yield Happening(record.started_at, STARTED, said, name, _attempt(record))
     if record.under_way and record.heard_at is not None:
-        said = (
-            f"{name}: {'waits for a callback' if record.waiting else 'the agent reported progress'}"
-        )
+        waits = f"waits for a callback{reminder_words(record)}"
+        said = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
         yield Happening(record.heard_at, HEARD, said, name, _attempt(record))
     if record.finished_at is not None and not _is_told(name, record.finished_at, history):
         what, said = _finish(record)

@@ -122,6 +122,8 @@ def _step_document(name: str, task: Task, plan: Plan | None) -> StepDocument:
         "heartbeatBy": _iso(record.heartbeat_by),
         "heardAt": _iso(record.heard_at),
         "waiting": record.waiting,
+        "reminders": record.reminders,
+        "remindAt": _iso(record.remind_at),
         "spared": record.uncounted_timeouts,
         "inVain": record.uncounted_calls,
         "tried": list(record.tried),

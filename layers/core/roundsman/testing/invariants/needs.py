@@ -46,6 +46,9 @@ def needs(task: Task, now: int, plan: Plan | None = None) -> Iterator[Need]:
         if record.under_way:
             if record.overdue_at is not None:
                 yield Need(f"{name} is overdue", record.overdue_at)
+            if record.remind_at is not None and task.ending is None:
+                at = record.remind_at if record.remind_at > now else now + SOON
+                yield Need(f"{name} is to be reminded of", at)
         elif _is_to_go_on(task, record) and (record.not_before or 0) > now:
             yield Need(f"{name} waits until then", record.not_before or 0)
     if plan is not None:

@@ -12,14 +12,14 @@ from roundsman.agents.guard import CallHeld
 from roundsman.agents.request import Perform, StepRequest
 from roundsman.errors import PermanentError
 from roundsman.model.holds import Hold, describe_hold, in_force
-from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.instants import MINUTE, SECOND, milliseconds
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import PERFORM, step_of
 from roundsman.model.workflow import Step, Workflow
 from roundsman.testing.faults import Crash
 from roundsman.testing.ledger import EffectKey
-from roundsman.testing.world.services import PROBE, CallEnd, ScriptedServices
+from roundsman.testing.world.services import PROBE, REMIND, CallEnd, ScriptedServices
 from roundsman.wire.messages import AgentRequest
 
 if TYPE_CHECKING:
@@ -73,7 +73,11 @@ def _bind(agent: Agent, step: Step) -> None:
     def undo(_request: StepRequest) -> None:
         return None
 
+    def remind(_request: StepRequest) -> None:
+        return None
+
     agent.performs(step)(perform)
+    agent.reminds(step)(remind)
     if step.compensation is not None:
         agent.compensates(step)(undo)
 
@@ -99,6 +103,8 @@ class RequestRun:
     """The time that this visit has taken so far, in ms."""
     answers_in: int | None = None
     """The delay (ms) of the callback's answer; None if no answer is planned."""
+    asked_until: int | None = None
+    """When the answer of the callback is overdue (epoch ms); None if no callback was returned."""
     unforeseen: Exception | None = None
     """The unexpected exception of the agent's function, if there was one."""
 
@@ -153,13 +159,17 @@ class RequestRun:
         """Call the agent's function, and end the call as the script of the service says."""
         end = self.services.end_of(self.request.step, operation)
         self.spent += end.takes
-        if end.waits is not None:
+        if end.waits is not None and operation != REMIND:
             return self._hand_on(end)
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
+        if operation == REMIND:
+            self.services.reminders.append(request)
         value = function(request)
-        if not (operation == PROBE or isinstance(value, Callback)):
+        if isinstance(value, Callback):
+            self._note_asked(value)
+        elif operation not in (PROBE, REMIND):
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
@@ -172,7 +182,14 @@ class RequestRun:
         if end.done:
             self.leave_effect()
         self.answers_in = end.answers_in
-        return Callback(within=timedelta(milliseconds=end.waits or 0))
+        every = None if end.reminds is None else timedelta(milliseconds=end.reminds)
+        asked = Callback(within=timedelta(milliseconds=end.waits or 0), remind_every=every)
+        self._note_asked(asked)
+        return asked
+
+    def _note_asked(self, asked: Callback) -> None:
+        if self.request.operation == PERFORM:
+            self.asked_until = self.clock() + milliseconds(asked.within)
 
     def _check_holds(self) -> None:
         for hold in in_force(self.holds(), self.clock()):
@@ -202,7 +219,7 @@ class RequestRun:
         return compensation is not None and compensation.fences_late_performs
 
     def _lose(self, end: CallEnd) -> None:
-        if end.lands_in is None or self.request.operation != PERFORM:
+        if end.lands_in is None or self.request.operation != PERFORM or self.request.reminder:
             return
         left = self.request.complete_by - self.clock()
         after = end.lands_in if self.fenced else max(0, min(end.lands_in, left))

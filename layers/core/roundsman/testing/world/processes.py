@@ -12,7 +12,7 @@ from itertools import count
 from random import Random
 from traceback import format_exception
 
-from roundsman.agents.agent import Agent
+from roundsman.agents.agent import Agent, Reminded
 from roundsman.agents.callbacks import callback_token, succeeded_reply
 from roundsman.engine.due import START_WITHIN
 from roundsman.errors import CallRefused, InvalidMessage, TryAgain
@@ -21,6 +21,7 @@ from roundsman.model.failure import Group
 from roundsman.model.holds import Hold
 from roundsman.model.instants import MINUTE
 from roundsman.model.json import sha256
+from roundsman.model.task import step_of
 from roundsman.ports import Clock
 from roundsman.scheduler.scheduler import Handled, Scheduler
 from roundsman.submission.submission import CancelAsked, NewOrder, Submission, Submitted
@@ -95,8 +96,6 @@ class CallbackRequest:
     """When the attempt is overdue without an answer, in epoch ms."""
     effect: EffectKey
     """The effect that the outside system performs with a successful answer."""
-    fenced: bool
-    """Whether the outside system rejects a perform whose key an undo has spent."""
 
 
 class Processes:
@@ -303,14 +302,17 @@ class Processes:
             )
         finally:
             self.watch.touched(request.task_id)
+            token = callback_token(request, agent)
+            if visit.asked_until is not None:
+                self._note_asked(visit, token, visit.asked_until)
+        if isinstance(answer, Reminded):
+            why = f": {answer.error.type}: {answer.error.message}" if answer.error else ""
+            return f"{agent}: reminder {request.reminder} of {request.step}{why}"
         if not isinstance(answer, Reply):
             return f"{agent} says nothing of {request.step}: {answer.reason}"
-        if answer.outcome is Outcome.WAITING:
-            token = callback_token(request, agent)
-            self._note_asked(visit, token, answer.until or 0)
-            if visit.answers_in is not None:
-                body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
-                post.post(REPLIES, body, visit.spent + visit.answers_in, "")
+        if answer.outcome is Outcome.WAITING and visit.answers_in is not None:
+            body = succeeded_reply(token, {"called": "back"}, clock=visit.clock)
+            post.post(REPLIES, body, visit.spent + visit.answers_in, "")
         say(answer)
         why = f" ({answer.error.type}: {answer.error.message})" if answer.error else ""
         if visit.unforeseen is not None:
@@ -322,7 +324,7 @@ class Processes:
         request = visit.request
         asked = self.tokens.setdefault((request.task_id, request.step), [])
         if request.lock not in (other.lock for other in asked):
-            asked.append(CallbackRequest(request.lock, token, until, visit.effect, visit.fenced))
+            asked.append(CallbackRequest(request.lock, token, until, visit.effect))
 
     def _note_answer(self, reply: Reply) -> None:
         """Perform the effect of a callback that is answered with success.
@@ -330,10 +332,21 @@ class Processes:
         A test may put the answer into the queue itself, without performing the effect. An effect
         that was undone since then is not performed again.
         """
-        for asked in self.tokens.get((reply.task_id, reply.step), ()):
-            if reply.outcome is Outcome.SUCCEEDED and reply.lock == asked.lock:
-                self.services.ledger.perform(asked.effect, fenced=True)
-                self.watch.touched(reply.task_id)
+        if reply.callback and reply.outcome is Outcome.SUCCEEDED:
+            self.services.ledger.perform(effect_of(reply), fenced=True)
+            self.watch.touched(reply.task_id)
+
+    def is_fenced(self, reply: Reply) -> bool:
+        """Whether the outside system rejects a perform whose key an undo has spent.
+
+        Raises ValueError if the world has no such task or step.
+        """
+        task = self.watch.tasks.get(reply.task_id)
+        plan = None if task is None else self.plans.plan(task.plan)
+        if plan is None or step_of(reply.step) not in plan.steps:
+            raise ValueError(f"this world has no step {reply.step} of {reply.task_id}")
+        compensation = plan.steps[step_of(reply.step)].compensation
+        return compensation is not None and compensation.fences_late_performs
 
     def _note_read(self, agent: str, priority: str, request: AgentRequest) -> None:
         """Note the read mark. A note that cannot be written does not delay the request."""
@@ -362,6 +375,11 @@ class Processes:
         done = self.services.ledger.perform(effect, fenced=found["fenced"])
         self.watch.touched(effect.task_id)
         return f"{effect.key} is done late" if done else f"{effect.key} comes too late: spent"
+
+
+def effect_of(reply: Reply) -> EffectKey:
+    """The effect that the reply is about."""
+    return EffectKey(reply.task_id, reply.step, reply.idempotency_key)
 
 
 def _is_counted(group: Group) -> bool:

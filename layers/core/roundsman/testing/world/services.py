@@ -13,12 +13,14 @@ from collections import deque
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from roundsman.agents.request import StepRequest
 from roundsman.errors import PermanentError, TransientError
 from roundsman.model.instants import milliseconds
 from roundsman.model.task import PERFORM, UNDO
 from roundsman.testing.ledger import Ledger
 
 PROBE = "probe"
+REMIND = "remind"
 FOR_EVER = 1_000_000
 """As `times`: all further calls."""
 
@@ -40,6 +42,8 @@ class CallEnd:
     waits: int | None = None
     """The longest wait for a callback, in ms; None if the call does not wait for a callback. If the
     effect is not `done`, it happens when the outside system answers."""
+    reminds: int | None = None
+    """The time in ms between two reminders while the call waits; None for no reminders."""
     answers_in: int | None = None
     """The delay (ms) after which the callback is answered; None if it is not."""
 
@@ -129,7 +133,12 @@ class Script:
         return self.add(CallEnd(takes=milliseconds(time)), times)
 
     def waits(
-        self, within: timedelta, answers_in: timedelta | None = None, times: int = 1
+        self,
+        within: timedelta,
+        answers_in: timedelta | None = None,
+        times: int = 1,
+        *,
+        remind_every: timedelta | None = None,
     ) -> "Script":
         """The call has its effect, and the agent's function returns a Callback.
 
@@ -137,14 +146,18 @@ class Script:
         test does with `World.answer`.
         """
         later = None if answers_in is None else milliseconds(answers_in)
-        return self.add(CallEnd(waits=milliseconds(within), answers_in=later), times)
+        every = None if remind_every is None else milliseconds(remind_every)
+        return self.add(CallEnd(waits=milliseconds(within), reminds=every, answers_in=later), times)
 
-    def asks(self, within: timedelta, times: int = 1) -> "Script":
+    def asks(
+        self, within: timedelta, times: int = 1, *, remind_every: timedelta | None = None
+    ) -> "Script":
         """The agent's function returns a Callback without an effect yet, as for an approval.
 
         The effect happens when the test answers with a result, by `World.answer`.
         """
-        return self.add(CallEnd(done=False, waits=milliseconds(within)), times)
+        every = None if remind_every is None else milliseconds(remind_every)
+        return self.add(CallEnd(done=False, waits=milliseconds(within), reminds=every), times)
 
 
 class _Endless(deque[CallEnd]):
@@ -164,11 +177,13 @@ class ScriptedServices:
     ledger: Ledger = field(default_factory=Ledger)
     scripts: dict[tuple[str, str], Script] = field(default_factory=dict)
     """By step and operation."""
+    reminders: list[StepRequest] = field(default_factory=list)
+    """The requests with which functions to remind were called."""
 
     def script(self, step: str, operation: str = PERFORM) -> Script:
         """The script of an operation of a step. Raises ValueError if there is no such operation."""
-        if operation not in (PERFORM, UNDO, PROBE):
-            raise ValueError(f"operation must be perform, undo or probe, not {operation!r}")
+        if operation not in (PERFORM, UNDO, PROBE, REMIND):
+            raise ValueError(f"operation must be perform, undo, probe or remind, not {operation!r}")
         return self.scripts.setdefault((step, operation), Script())
 
     def end_of(self, step: str, operation: str) -> CallEnd:

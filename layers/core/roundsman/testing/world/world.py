@@ -17,6 +17,7 @@ from random import Random
 
 from roundsman.agents.agent import Agent
 from roundsman.agents.callbacks import failed_reply, succeeded_reply
+from roundsman.agents.request import StepRequest
 from roundsman.engine.new_task import ProcessingOptions
 from roundsman.errors import (
     CallRefused,
@@ -42,7 +43,7 @@ from roundsman.testing.world.application import Application
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
 from roundsman.testing.world.outbox import Status, WorldOutbox
-from roundsman.testing.world.processes import Processes, check_settings
+from roundsman.testing.world.processes import Processes, check_settings, effect_of
 from roundsman.testing.world.queues import (
     COMMANDS,
     EFFECTS,
@@ -55,7 +56,7 @@ from roundsman.testing.world.queues import (
 )
 from roundsman.testing.world.services import Script
 from roundsman.testing.world.trace import InvariantBroken, Trace
-from roundsman.wire.messages import TASK_ID
+from roundsman.wire.messages import TASK_ID, read_reply
 from roundsman.wire.newest_plan import NewestPlanQuestion
 
 MORNING = 1_800_000_000_000
@@ -153,8 +154,8 @@ class World:
     def on(self, step: str, operation: str = PERFORM) -> Script:
         """The script that says how the next calls of a step end.
 
-        `operation` is `perform`, `undo` or `probe`. `pick[1]` is the step of one item of a fan-out.
-        Raises ValueError if there is no such step or operation.
+        `operation` is `perform`, `undo`, `probe` or `remind`. `pick[1]` is the step of one item of
+        a fan-out. Raises ValueError if there is no such step or operation.
         """
         self._application.check_step(step, operation)
         return self.services.script(step, operation)
@@ -225,14 +226,38 @@ class World:
             raise ValueError(f"{step} of {order_id} has returned no Callback so far")
         if asked is not None and not 1 <= asked <= len(tokens):
             raise ValueError(f"{step} of {order_id} has asked {len(tokens)} times, not {asked}")
-        one = tokens[-1 if asked is None else asked - 1]
-        if error is None and not self.services.ledger.perform(one.effect, fenced=one.fenced):
+        self.answer_token(tokens[-1 if asked is None else asked - 1].token, result, error=error)
+
+    def answer_token(
+        self,
+        token: str,
+        result: Json = None,
+        *,
+        error: PermanentError | TransientError | None = None,
+    ) -> None:
+        """Answer a callback by its token, like `answer`.
+
+        The token is that of any request for the step, or of a reminder: `request.callback_token`.
+
+        Raises InvalidToken, and ValueError if the world has no such step or the result is not JSON.
+        """
+        body = succeeded_reply(token, result, clock=self.clock)
+        reply = read_reply(body)
+        fenced = self.processes.is_fenced(reply)
+        if error is None and not self.services.ledger.perform(effect_of(reply), fenced=fenced):
             error = PermanentError("KeyUndone", "an undo has spent this key")
         if error is not None:
-            self._post(REPLIES, failed_reply(one.token, error, clock=self.clock))
-            return
-        self.processes.watch.touched(order_id)
-        self._post(REPLIES, succeeded_reply(one.token, result, clock=self.clock))
+            body = failed_reply(token, error, clock=self.clock)
+        self.processes.watch.touched(reply.task_id)
+        self._post(REPLIES, body)
+
+    def reminders(self, order_id: str, step: str) -> list[StepRequest]:
+        """The requests with which the function to remind of a step was called, in their order.
+
+        A call is repeated with the same number if it failed or its process died.
+        """
+        found = self.services.reminders
+        return [r for r in found if (r.task_id, r.step) == (order_id, step)]
 
     def waits_for_answer(self, order_id: str, step: str) -> bool:
         """Whether an attempt of the step has returned a Callback so far."""
