@@ -159,6 +159,16 @@ def test_a_callback_waits_for_somebody_outside() -> None:
     assert found.next == "roundsman answer TOKEN --result '...'"
 
 
+def test_a_callback_that_is_reminded_of_says_how_often_and_when_again() -> None:
+    record = replace(AT_AGENT, waiting=True, complete_by=AT + 3_600_000, reminders=2)
+    task = active(replace(record, remind_at=AT + 600_000))
+    said = "until 2027-01-15T09:00:00Z (in 1 h); reminded 2 times"
+    assert f"{said}, next at 2027-01-15T08:10:00Z" in told(task).sentence
+    ending = told(replace(task, ending=ENDING)).sentence
+    assert said in ending
+    assert "next at" not in ending
+
+
 def test_an_undo_at_its_agent_says_what_it_is_undone_for() -> None:
     record = replace(AT_AGENT, process_state=ProcessState.UNDOING)
     task = replace(active(record), state=TaskState.UNDOING, ending=ENDING)

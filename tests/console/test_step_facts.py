@@ -61,6 +61,20 @@ def test_that_a_step_is_held_is_no_error_of_its_row() -> None:
     [
         (replace(WORKING, waiting=True), "waits for a callback until 2027-01-15T08:30:00Z"),
         (
+            replace(WORKING, waiting=True, remind_at=AT + 60_000),
+            "waits for a callback until 2027-01-15T08:30:00Z; not reminded yet, next at "
+            "2027-01-15T08:01:00Z",
+        ),
+        (
+            replace(WORKING, waiting=True, remind_at=AT + 60_000, reminders=1),
+            "waits for a callback until 2027-01-15T08:30:00Z; reminded once, next at "
+            "2027-01-15T08:01:00Z",
+        ),
+        (
+            replace(WORKING, waiting=True, remind_at=AT + 1_800_000, reminders=2),
+            "waits for a callback until 2027-01-15T08:30:00Z; reminded 2 times",
+        ),
+        (
             replace(WORKING, heard_at=AT - 12_000, heartbeat_by=AT + 8_000),
             "last heartbeat 12 s ago; overdue without a heartbeat by 08:00:08",
         ),

@@ -85,7 +85,8 @@ def long_and_called_back() -> World:
     world = World(plan(SLOW))
     world.start()
     world.shows_progress("a")
-    world.waits_for_callback("a", 300)
+    world.waits_for_callback("a", 300, remind_every=100)
+    world.wait(100).start()
     world.succeeds("a")
     return world
 

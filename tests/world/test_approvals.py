@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from functools import partial
 
 import pytest
 
@@ -31,9 +32,10 @@ def numbers(world: World) -> list[int | None]:
     return [request.reminder for request in world.reminders("ord-1", "approve")]
 
 
-def reminded(times: int, **asked: timedelta) -> World:
-    world = asking(**asked)
-    return world.run(until=lambda: len(numbers(world)) == times)
+def reminded(times: int, *, within: timedelta = DAY) -> World:
+    world = asking(within=within)
+    world.run(until=lambda: len(numbers(world)) == times)
+    return world
 
 
 def test_reminders_come_at_their_times_and_count_as_no_failure() -> None:
@@ -41,7 +43,7 @@ def test_reminders_come_at_their_times_and_count_as_no_failure() -> None:
     asked_at = world.now
     instants = []
     for times in (1, 2):
-        world.run(until=lambda times=times: len(numbers(world)) == times)
+        world.run(until=partial(lambda wanted: len(numbers(world)) == wanted, times))
         instants.append(world.now - asked_at)
     assert numbers(world) == [1, 2]
     for number, at in enumerate(instants, 1):

@@ -28,18 +28,19 @@ def step_facts(task: Task, plan: Plan | None, holds: Sequence[Hold], at: int) ->
     names: dict[str, list[str]] = {}
     for name in step_names(task, plan):
         step = plan.steps.get(name) if plan else None
-        for fact in _facts(task.step(name), step, holds, at):
+        for fact in _facts(task, task.step(name), step, holds, at):
             names.setdefault(fact, []).append(name)
     return [f"{span(found)}: {fact}" for fact, found in names.items()]
 
 
 def _facts(
-    record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
+    task: Task, record: StepRecord, step: StepPlan | None, holds: Sequence[Hold], at: int
 ) -> Iterator[str]:
     if record.held_since is not None:
         yield _held(record, step, holds, at)
     if record.waiting and record.complete_by is not None:
-        yield f"waits for a callback until {second(record.complete_by)}{reminder_words(record)}"
+        until = second(record.complete_by)
+        yield f"waits for a callback until {until}{reminder_words(task, record)}"
     elif record.under_way and record.heard_at is not None:
         yield f"last heartbeat {format_duration(max(0, at - record.heard_at))} ago{_again(record)}"
     elif record.under_way and record.heartbeat_by is not None:
@@ -86,16 +87,17 @@ def _again(record: StepRecord) -> str:
     return f"; overdue without a heartbeat by {clock_time(record.heartbeat_by)}"
 
 
-def reminder_words(record: StepRecord) -> str:
+def reminder_words(task: Task, record: StepRecord) -> str:
     """Return how often a step that waits was reminded of, and when the next reminder is due.
 
-    The text follows a sentence; it is empty if the step has no reminders.
+    The text follows a sentence; it is empty if the step has no reminders. None is sent at or after
+    the end of the wait, or for a task that is to end.
     """
-    if record.remind_at is None:
+    if record.remind_at is None or record.complete_by is None:
         return ""
     times = "once" if record.reminders == 1 else f"{record.reminders} times"
     said = f"reminded {times}" if record.reminders else "not reminded yet"
-    if record.complete_by is not None and record.remind_at >= record.complete_by:
+    if task.ending is not None or record.remind_at >= record.complete_by:
         return f"; {said}"
     return f"; {said}, next at {second(record.remind_at)}"
 

@@ -80,7 +80,8 @@ class _View:
             f", until {second(by)} (in {format_duration(by - self.at)})" if by is not None else ""
         )
         if record.waiting:
-            what = f"a callback for {name} (agent {agent}){until}{self._reminders(record)}"
+            what = f"a callback for {name} (agent {agent}){until}"
+            what += reminder_words(self.task, record)
             answer = "roundsman answer TOKEN --result '...'"
             return StepWait("callback", name, agent, what, tuple(evidence), answer)
         if self._unread(record, agent):
@@ -94,9 +95,6 @@ class _View:
         case: StepCase = "undoing" if operation_of(record) == UNDO else "at_agent"
         what = f"{self._answer(name, record, step)}{sent}{until}"
         return StepWait(case, name, agent, what, (*evidence, *self._heard(record)))
-
-    def _reminders(self, record: StepRecord) -> str:
-        return "" if self.task.ending is not None else reminder_words(record)
 
     def _answer(self, name: str, record: StepRecord, step: StepPlan | None) -> str:
         undoes = operation_of(record) == UNDO

@@ -111,7 +111,7 @@ def _of_step(
         said = f"{name}: {what} {agent}"
         yield Happening(record.started_at, STARTED, said, name, _attempt(record))
     if record.under_way and record.heard_at is not None:
-        waits = f"waits for a callback{reminder_words(record)}"
+        waits = f"waits for a callback{reminder_words(task, record)}"
         said = f"{name}: {waits if record.waiting else 'the agent reported progress'}"
         yield Happening(record.heard_at, HEARD, said, name, _attempt(record))
     if record.finished_at is not None and not _is_told(name, record.finished_at, history):
