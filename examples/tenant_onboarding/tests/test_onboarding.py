@@ -39,6 +39,28 @@ def test_a_business_is_onboarded_when_an_officer_approves(world: World, event: E
     assert world.task(order_id).step("approve_tenant").result == {"approvedBy": "officer-7"}
 
 
+def test_the_officer_is_reminded_each_day_and_no_reminder_is_a_failure(
+    world: World, event: Event
+) -> None:
+    order_id = at_the_officer(world, event)
+    world.run(for_=timedelta(days=3))
+    assert [each.reminder for each in world.reminders(order_id, "approve_tenant")] == [1, 2, 3]
+    assert world.task(order_id).step("approve_tenant").failure_count == 0
+    world.answer(order_id, "approve_tenant")
+    world.run()
+    assert world.task(order_id).state is TaskState.COMPLETED
+    assert len(world.reminders(order_id, "approve_tenant")) == 3
+
+
+def test_a_reminder_that_cannot_be_sent_changes_nothing(world: World, event: Event) -> None:
+    world.on("approve_tenant", "remind").is_down()
+    order_id = at_the_officer(world, event)
+    world.run(for_=timedelta(days=3))
+    world.answer(order_id, "approve_tenant")
+    world.run()
+    assert world.task(order_id).state is TaskState.COMPLETED
+
+
 def test_a_declined_tenant_is_undone(world: World, event: Event) -> None:
     order_id = at_the_officer(world, event)
     world.answer(order_id, "approve_tenant", error=DECLINED)

@@ -1,4 +1,4 @@
-"""The compliance agent: asks an officer to approve a tenant."""
+"""The compliance agent: asks an officer to approve a tenant, and reminds of it each day."""
 
 from datetime import timedelta
 from functools import cache
@@ -29,7 +29,19 @@ def ask(request: StepRequest) -> Callback:
         vatNumber=tenant.vatNumber,
         callbackToken=request.callback_token,
     )
-    return Callback(within=TIME_TO_DECIDE)
+    return Callback(within=TIME_TO_DECIDE, remind_every=timedelta(days=1))
+
+
+@compliance.reminds(approve_tenant)
+def remind(request: StepRequest) -> None:
+    """Remind the officer of the review. Each reminder has a key of its own."""
+    create(
+        service(),
+        "compliance",
+        request,
+        reminder=request.reminder,
+        callbackToken=request.callback_token,
+    )
 
 
 @compliance.compensates(approve_tenant)
