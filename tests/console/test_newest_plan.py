@@ -117,7 +117,7 @@ def test_a_plan_in_which_a_finished_step_is_another_is_refused_with_what_differs
     result = failed.asks("resubmit", "ord-1", "--plan", "newest")
     assert result.exit_code == 1
     assert "charge_card: compensation: " in result.stdout
-    assert "charge_card is done, but in that plan its compensation is removed" in result.stderr
+    assert "charge_card is done, but in that plan it has no compensation" in result.stderr
     assert failed.world.task("ord-1").state == "Archived"
     assert [row.kind for row in failed.world.store.history("ord-1")][-1] != "refused"
 

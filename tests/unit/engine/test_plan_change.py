@@ -113,8 +113,8 @@ def changed(**changes: object) -> Plan:
         (changed(when="input.a"), "its condition (when) is another"),
         (changed(for_each="input.a"), "its list of items (for_each) is another"),
         (changed(reads=("total",)), "its list of fields of the input (reads) is another"),
-        (changed(compensation=None), "its compensation is removed"),
-        (changed(compensation=UNFENCED), "its compensation does not fence late performs"),
+        (changed(compensation=None), "it has no compensation"),
+        (changed(compensation=UNFENCED), "it has a compensation that does not fence late performs"),
     ],
 )
 def test_a_finished_step_must_be_the_same(under: Plan, reason: str) -> None:
@@ -138,7 +138,10 @@ def test_a_finished_step_may_have_other_times_and_limits() -> None:
 
 @pytest.mark.parametrize(
     ("before", "after", "reason"),
-    [(None, FENCED, "is new"), (UNFENCED, FENCED, "fences late performs")],
+    [
+        (None, UNFENCED, "a compensation that does not fence late performs"),
+        (UNFENCED, FENCED, "a compensation that fences late performs"),
+    ],
 )
 def test_a_compensation_that_comes_later_is_refused(
     before: Compensation | None, after: Compensation, reason: str
@@ -147,7 +150,7 @@ def test_a_compensation_that_comes_later_is_refused(
     a = step("a", compensation=after)
     b = step("b", "a", compensation=before, retry=ONCE)
     found = why_not(world, plan(a, b, step("c", "b")))
-    assert found == [f"a is done, but in that plan its compensation {reason}"]
+    assert found == [f"a is done, but in that plan it has {reason}"]
 
 
 def test_every_reason_is_said_at_once() -> None:
@@ -155,7 +158,7 @@ def test_every_reason_is_said_at_once() -> None:
     found = why_not(archived(), plan(a))
     assert found == [
         "a is done, but in that plan its first agent is other, not worker",
-        "a is done, but in that plan its compensation is removed",
+        "a is done, but in that plan it has no compensation",
         "b was sent to its agent, and that plan does not have it",
     ]
 
@@ -244,20 +247,76 @@ def test_the_last_step_that_failed_may_be_gone_and_the_task_is_complete() -> Non
     assert states(world.task) == {"a": P.PROCESSED}
 
 
-def test_a_step_whose_agents_were_tried_keeps_them() -> None:
-    a = step("a", agents=("one", "two"), compensation=FENCED, retry=ONCE)
-    world = World(plan(a))
-    world.start()
-    world.is_refused("a", effect=Effect.NONE)
-    world.resubmit()
+def sent_to_two_agents() -> World:
+    """`a` failed at `two` and was undone there; `three` refused it, without effect."""
+    a = step("a", agents=("one", "two", "three"), compensation=FENCED, retry=ONCE)
+    world = World(plan(a)).hold("one", HOUR)
     world.start()
     world.fails("a")
-    while world.task_state() is not TaskState.ARCHIVED:
-        world.start()
-        world.fails("a") if world.state("a") is P.PROCESSING else world.succeeds("a")
-    found = why_not(world, plan(step("a", agents=("one", "three"), compensation=FENCED)))
-    assert "a was sent to two, but in that plan it has no such agent" in found
-    assert len(found) == 1
+    world.start()
+    world.succeeds("a")
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    record = world.record("a")
+    assert (record.tried, record.agent, record.effect) == (("two",), "three", Effect.NONE)
+    return world
+
+
+def test_a_step_whose_agents_were_tried_stays_and_keeps_them() -> None:
+    world = sent_to_two_agents()
+    for agents, missing in ((("one", "three"), "two"), (("one", "two"), "three")):
+        found = why_not(world, plan(step("a", agents=agents, compensation=FENCED)))
+        assert found == [f"a was sent to {missing}, but in that plan it has no such agent"]
+    assert why_not(world, plan(step("b"))) == [
+        "a was sent to its agent, and that plan does not have it"
+    ]
+    agents = ("one", "four", "three", "two")
+    world.resubmit(under=plan(step("a", agents=agents, compensation=FENCED)))
+
+
+def test_a_refused_step_that_means_the_same_keeps_its_key() -> None:
+    world = World(plan(step("a", retry=ONCE)))
+    world.start()
+    world.is_refused("a", effect=Effect.NONE)
+    world.resubmit(under=plan(step("a")))
+    world.start()
+    request = request_for(world.plan, world.task, "a", None, world.now)
+    assert request.idempotency_key == "ord-1/a/perform"
+
+
+def held_beside_a_failure() -> World:
+    """`a` waits for its agent, which is on hold, and `b` failed."""
+    world = World(plan(step("a", agent="held"), step("b", retry=ONCE))).hold("held", HOUR)
+    world.start()
+    world.is_refused("b")
+    assert world.record("a").held_since is not None
+    assert world.task_state() is TaskState.ARCHIVED
+    return world
+
+
+def test_a_step_that_only_waited_for_its_agent_may_be_gone() -> None:
+    world = held_beside_a_failure()
+    world.resubmit(under=plan(step("b")))
+    assert set(world.task.steps) == {"b"}
+
+
+def test_a_step_that_waited_for_its_agent_waits_for_a_new_step_instead() -> None:
+    world = held_beside_a_failure()
+    world.resubmit(under=plan(step("x"), step("a", "x", agent="held"), step("b")))
+    record = world.record("a")
+    assert (record.held_since, record.complete_by, record.not_before) == (None, None, None)
+    assert requests_in(world.start()) == ["x", "b"]
+
+
+def test_a_step_that_may_begin_still_waits_for_its_time() -> None:
+    a, b = step("a"), step("b", retry=ONCE)
+    world = World(plan(a, b))
+    world.start()
+    world.fails("a", retry_after=10 * MINUTE)
+    waits = world.record("a").not_before
+    world.is_refused("b")
+    world.resubmit(under=plan(replace(a, retry=Retry(max_attempts=9)), b))
+    assert world.record("a").not_before == waits
 
 
 # --- The order of the steps --------------------------------------------------------------------
@@ -363,6 +422,34 @@ def test_a_fan_out_keeps_its_items_and_those_that_are_done() -> None:
     assert world.state("pick[1]") in (P.SKIPPED, P.UNDOING), "the new plan tolerates it"
 
 
+def test_a_fan_out_with_one_finished_item_keeps_the_others_too() -> None:
+    world = picking_failed(Effect.NONE)
+    world.resubmit(under=plan(pick(tolerate=0.5), step("ship", "pick")))
+    assert dict(world.task.fan_outs) == {"pick": 2}
+    assert world.record("pick[0]").result == {"n": 0}
+    world.start()
+    request = request_for(world.plan, world.task, "pick[1]", world.order, world.now)
+    assert request.idempotency_key == "ord-1/pick[1]/perform"
+
+
+def test_a_plan_that_is_expanded_already_is_compared_as_it_is_stored() -> None:
+    world = picking_failed()
+    world.plan = world.plan.expanded(world.task.fan_outs)
+    world.resubmit(under=plan(pick(tolerate=0.5), step("ship", "pick")))
+    assert requests_in(world.start()) == ["pick[1]"]
+
+
+def test_a_finished_step_does_not_come_after_a_fan_out_that_is_partly_done() -> None:
+    world = World(plan(pick(retry=ONCE), step("a")), order=lines(2))
+    world.start()
+    world.succeeds("a")
+    world.succeeds("pick[0]")
+    world.is_refused("pick[1]")
+    assert why_not(world, plan(pick(retry=ONCE), step("a", "pick"))) == [
+        "a is done, but in that plan it comes after pick, which is not"
+    ]
+
+
 def test_a_fan_out_with_a_finished_item_keeps_its_list_and_its_place() -> None:
     world = picking_failed()
     again = pick(retry=ONCE)
@@ -387,6 +474,18 @@ def test_a_fan_out_without_effect_gets_its_list_anew() -> None:
     world.resubmit(under=plan(pick(tolerate=0.5), step("ship", "pick")))
     assert dict(world.task.fan_outs) == {}
     assert requests_in(world.start()) == ["pick[0]", "pick[1]", "pick[2]"]
+    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
+    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+
+
+def test_another_fan_out_keeps_its_items() -> None:
+    first = replace(pick(retry=ONCE), name="first")
+    world = World(plan(first, pick(retry=ONCE)), order=lines(1))
+    world.start()
+    world.succeeds("first[0]")
+    world.is_refused("pick[0]", effect=Effect.NONE)
+    world.resubmit(under=plan(first, pick(tolerate=0.5)))
+    assert dict(world.task.fan_outs) == {"first": 1}
 
 
 def test_a_fan_out_without_effect_may_become_one_step() -> None:
@@ -579,6 +678,21 @@ def test_an_undo_waits_for_requests_of_the_old_plan() -> None:
     assert world.record("a").not_before == acts_until + 5 * SECOND
 
 
+def test_undos_that_failed_keep_their_times() -> None:
+    a = step("a", compensation=FENCED)
+    b = step("b", "a", compensation=FENCED)
+    world = World(plan(a, b, on_failure=Undo()))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    for name in ("b", "a"):
+        world.start()
+        world.is_refused(name)
+    world.resubmit(under=plan(a, b, step("c", "b"), on_failure=Undo()))
+    assert [world.state(name) for name in "ab"] == [P.UNDOING, P.UNDOING]
+    assert [world.record(name).complete_by for name in "ab"] == [world.now + 30 * SECOND] * 2
+
+
 # --- Undone and cancelled tasks ----------------------------------------------------------------
 
 
@@ -620,3 +734,25 @@ def test_an_undone_fan_out_begins_anew_as_one_step() -> None:
     assert set(world.task.steps) <= {"pick"}
     assert dict(world.task.fan_outs) == {}
     assert requests_in(world.start()) == ["pick"]
+
+
+def test_an_undone_fan_out_begins_anew_under_new_keys() -> None:
+    world = World(plan(pick(retry=ONCE), on_failure=Undo()), order=lines(1))
+    world.start()
+    world.is_refused("pick[0]")
+    assert world.task_state() is TaskState.UNDONE
+    world.resubmit(again=True, under=plan(pick(tolerate=0.5)))
+    assert requests_in(world.start()) == ["pick[0]"]
+    request = request_for(world.plan, world.task, "pick[0]", world.order, world.now)
+    assert request.idempotency_key == "ord-1/pick[0]/perform/2"
+
+
+def test_a_task_that_begins_anew_is_before_its_point_of_no_return_again() -> None:
+    a = step("a")
+    world = World(plan(a, step("b", "a"), point_of_no_return=a))
+    world.start()
+    world.succeeds("a")
+    world.is_refused("b")
+    world.cancel(undo=False)
+    world.resubmit(again=True, under=plan(a, step("b", "a")))
+    assert requests_in(world.start()) == ["a"]

@@ -14,12 +14,10 @@ from roundsman.errors import Refused
 from roundsman.model.plan import Plan, StepPlan
 from roundsman.model.states import DONE, ProcessState
 from roundsman.model.task import (
-    PERFORM,
     UNTOUCHED,
     Effect,
     StepRecord,
     item_place,
-    operation_of,
     step_of,
 )
 from roundsman.model.workflow import MOST_STEPS
@@ -66,7 +64,7 @@ def fit_times(context: DecisionContext) -> None:
     """
     steps, ends_at = context.decision.steps, context.decision.task.complete_by
     for name, record in steps.items():
-        if record.complete_by is not None and operation_of(record) == PERFORM:
+        if record.complete_by is not None:
             steps[name] = replace(record, complete_by=min(record.complete_by, ends_at))
     for step in context.plan.steps.values():
         record = steps.get(step.name, UNTOUCHED)
@@ -115,8 +113,6 @@ class _PlanChange:
 
     def _is_done(self, name: str) -> bool:
         """Whether the step is done under the old plan."""
-        if name not in self.old.steps:
-            return False
         instances = self.context.plan.instances(name)
         step = self.context.decision.step
         return all(step(instance).process_state in DONE for instance in instances)
@@ -132,12 +128,10 @@ class _PlanChange:
         for name in self.old.steps:
             records = self._records(name)
             if anew or all(map(_is_free, records.values())):
-                self._reset(name, records, anew=anew)
-        for name in list(decision.steps):
+                self._reset(name, records)
+        for name, record in decision.steps.items():
             # A request that was sent under the old plan ends as the old plan says.
-            acts_until = decision.acts_until(name)
-            if acts_until is not None:
-                decision.steps[name] = replace(decision.steps[name], acts_until=acts_until)
+            decision.steps[name] = replace(record, acts_until=decision.acts_until(name))
         task, old, new = decision.task, self.old, self.new
         more = new.complete_within - old.complete_within
         # An order that asked for less time than its workflow gives keeps its own limit.
@@ -150,7 +144,7 @@ class _PlanChange:
             priority=new.priority if task.priority == old.priority else task.priority,
         )
 
-    def _reset(self, name: str, records: dict[str, StepRecord], *, anew: bool) -> None:
+    def _reset(self, name: str, records: dict[str, StepRecord]) -> None:
         """Remove what the new plan does not have, and begin a step anew that it has otherwise."""
         decision = self.context.decision
         old, new = self.old.steps[name], self.new.steps.get(name)
@@ -158,11 +152,10 @@ class _PlanChange:
             is_item = item_place(record) is not None
             if new is None or (is_item and new.for_each is None):
                 del decision.steps[record]
-            elif not anew and (name in decision.task.fan_outs or list(_meaning(old, new))):
+            elif is_item or list(_meaning(old, new)):
                 decision.begin_anew(record)
-        if name in decision.task.fan_outs:
-            rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}
-            decision.task = replace(decision.task, fan_outs=rest)
+        rest = {step: count for step, count in decision.task.fan_outs.items() if step != name}
+        decision.task = replace(decision.task, fan_outs=rest)
 
 
 def _is_free(record: StepRecord) -> bool:
@@ -182,7 +175,7 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
     """Why a step of which something has happened is not the same step in the new plan."""
     name, happened = old.name, _what_happened(kept)
     for what in _meaning(old, new):
-        yield f"{name} {happened}, but in that plan its {what}"
+        yield f"{name} {happened}, but in that plan {what}"
     for agent in dict.fromkeys(agent for record in kept for agent in (*record.tried, record.agent)):
         if agent is not None and agent not in new.agents:
             yield f"{name} was sent to {agent}, but in that plan it has no such agent"
@@ -191,23 +184,24 @@ def _different(old: StepPlan, new: StepPlan, kept: list[StepRecord]) -> Iterator
 def _meaning(old: StepPlan, new: StepPlan) -> Iterator[str]:
     """In what the two differ that decides about keys, items and undo; empty if in nothing."""
     if old.agent != new.agent:
-        yield f"first agent is {new.agent}, not {old.agent}"
+        yield f"its first agent is {new.agent}, not {old.agent}"
     if old.when != new.when:
-        yield "condition (when) is another"
+        yield "its condition (when) is another"
     if old.for_each != new.for_each:
-        yield "list of items (for_each) is another"
+        yield "its list of items (for_each) is another"
     if old.reads != new.reads:
-        yield "list of fields of the input (reads) is another"
-    if (old.compensation is None) != (new.compensation is None):
-        yield "compensation is removed" if old.compensation else "compensation is new"
-    elif old.compensation and new.compensation:
-        fences = new.compensation.fences_late_performs
-        if fences is not old.compensation.fences_late_performs:
-            yield (
-                "compensation fences late performs"
-                if fences
-                else ("compensation does not fence late performs")
-            )
+        yield "its list of fields of the input (reads) is another"
+    undo = _undo_words(new)
+    if undo != _undo_words(old):
+        yield f"it has {undo}"
+
+
+def _undo_words(step: StepPlan) -> str:
+    """What decides how and when the step is undone, in words."""
+    if step.compensation is None:
+        return "no compensation"
+    fences = "fences" if step.compensation.fences_late_performs else "does not fence"
+    return f"a compensation that {fences} late performs"
 
 
 def _too_many_steps(context: DecisionContext) -> list[str]:
