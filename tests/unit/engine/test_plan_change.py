@@ -270,8 +270,8 @@ def test_a_step_whose_agents_were_tried_stays_and_keeps_them() -> None:
     assert why_not(world, plan(step("b"))) == [
         "a was sent to its agent, and that plan does not have it"
     ]
-    agents = ("one", "four", "three", "two")
-    world.resubmit(under=plan(step("a", agents=agents, compensation=FENCED)))
+    more = step("a", agents=("one", "four", "three", "two"), compensation=FENCED)
+    world.resubmit(under=plan(more))
 
 
 def test_a_refused_step_that_means_the_same_keeps_its_key() -> None:

@@ -1,9 +1,15 @@
 """The differences between two plans, in words."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 from datetime import timedelta
 
-from roundsman.model.plan_differences import PlanDifference, differences
+from roundsman.model.plan import Plan, StepPlan
+from roundsman.model.plan_differences import (
+    PlanDifference,
+    differences,
+    step_fields,
+    workflow_fields,
+)
 from roundsman.model.workflow import Archive, Compensation, Priority, Retry, Undo, Wait
 from tests.support.machine_world import plan, step
 
@@ -67,6 +73,15 @@ def test_every_field_of_a_step_is_compared() -> None:
         "a: tolerate: 0, now 0.25",
         "a: reads: all, now lines, total",
     ]
+
+
+def test_no_field_of_a_plan_is_forgotten() -> None:
+    made = plan(step("a"))
+    of_step = {each.name for each in fields(StepPlan)} - {"name", "item_of", "index"}
+    assert set(step_fields(made.steps["a"])) == of_step
+    of_plan = {each.name for each in fields(Plan)}
+    of_plan -= {"workflow", "steps", "text", "stored", "fan_outs"}
+    assert set(workflow_fields(made)) == of_plan
 
 
 def test_a_compensation_that_fences_says_so() -> None:

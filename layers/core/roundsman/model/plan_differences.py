@@ -42,7 +42,7 @@ def differences(before: Plan, after: Plan) -> tuple[PlanDifference, ...]:
 
 
 def _of_workflow(old: Plan, new: Plan) -> Iterator[PlanDifference]:
-    for name, before, after in _changed(_workflow_fields(old), _workflow_fields(new)):
+    for name, before, after in _changed(workflow_fields(old), workflow_fields(new)):
         yield PlanDifference("changed", None, f"the workflow: {name}: {before}, now {after}")
 
 
@@ -55,7 +55,7 @@ def _of_steps(old: Plan, new: Plan) -> Iterator[PlanDifference]:
             place = f" after {', '.join(step.after)}" if step.after else " at the beginning"
             yield PlanDifference("added", name, f"{name} is added{place}, at {step.agent}")
             continue
-        for field, before, after in _changed(_fields(old.steps[name]), _fields(step)):
+        for field, before, after in _changed(step_fields(old.steps[name]), step_fields(step)):
             yield PlanDifference("changed", name, f"{name}: {field}: {before}, now {after}")
 
 
@@ -63,7 +63,8 @@ def _changed(old: dict[str, str], new: dict[str, str]) -> Iterator[tuple[str, st
     return ((name, old[name], new[name]) for name in old if old[name] != new[name])
 
 
-def _workflow_fields(plan: Plan) -> dict[str, str]:
+def workflow_fields(plan: Plan) -> dict[str, str]:
+    """Return the fields of a plan that are compared, in words."""
     return {
         "complete_within": _seconds(plan.complete_within),
         "on_failure": _strategy(plan.on_failure),
@@ -73,7 +74,8 @@ def _workflow_fields(plan: Plan) -> dict[str, str]:
     }
 
 
-def _fields(step: StepPlan) -> dict[str, str]:
+def step_fields(step: StepPlan) -> dict[str, str]:
+    """Return the fields of a step that are compared, in words."""
     heartbeat = step.heartbeat_within
     return {
         "agents": ", ".join(step.agents),
