@@ -1,10 +1,27 @@
 """The wheel of the package, built from the sources."""
 
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 PROJECT = Path(__file__).parents[2]
+
+
+PARTS = ("pyproject.toml", "README.md", "LICENSE", "stacks", "requirements", "console", "layers")
+"""All that the wheel is built from."""
+
+
+def copy_sources(folder: Path) -> Path:
+    """Copy what the wheel is built from into a new folder, where a test may change it."""
+    folder.mkdir()
+    for part in PARTS:
+        if (PROJECT / part).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(PROJECT / part, folder / part, ignore=ignored)
+        else:
+            shutil.copy(PROJECT / part, folder)
+    return folder
 
 
 def build_wheel(folder: Path, sources: Path = PROJECT) -> Path:
