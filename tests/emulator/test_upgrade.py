@@ -1,13 +1,13 @@
 """An application is upgraded to the next release while its tasks are in flight.
 
-The previous release is this one, and the next one is made of it: another version, another setting
-in both nested templates, and another log entry in the layer. Both are installed from their wheels.
+The previous release is this one, and the next one is made of it: another version, other settings in
+both nested templates, and another log entry in the layer. Both are installed from their wheels.
 """
 
 import json
 import sysconfig
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -28,6 +28,7 @@ from tests.support.wheels import build_wheel, copy_sources
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_lambda import LambdaClient
+    from mypy_boto3_lambda.type_defs import FunctionConfigurationResponseTypeDef
 
 pytestmark = [pytest.mark.stack, pytest.mark.verify]
 
@@ -35,6 +36,7 @@ AGENTS = ("stock", "payment")
 RELEASES = Path("console") / "roundsman_console" / "project" / "releases.json"
 HERE = str(json.loads((PROJECT / RELEASES).read_text())[-1]["version"])
 NEXT = "99.0.0"
+NEXT_MEMORY = 320
 DECIDED = "decided by the next release"
 DOWN = [f"down-{n}" for n in range(5)]
 IN_FLIGHT = {"undoing": "Undone", "called": "Completed", "scheduled": "Completed"} | dict.fromkeys(
@@ -77,9 +79,10 @@ def next_release(folder: Path) -> Path:
     releases = json.loads((sources / RELEASES).read_text())
     releases.append({"version": NEXT, "direct_from": HERE})
     (sources / RELEASES).write_text(json.dumps(releases))
-    for name in ("engine.yaml", "agent.yaml"):
-        variable = "        POWERTOOLS_METRICS_NAMESPACE: Roundsman\n"
-        replace(sources / "stacks" / name, variable, f"{variable}        STACKS_OF: {NEXT}\n")
+    variable = "        POWERTOOLS_METRICS_NAMESPACE: Roundsman\n"
+    replace(sources / "stacks/agent.yaml", variable, f"{variable}        STACKS_OF: {NEXT}\n")
+    memory = "    Description: Memory of the scheduler function, in MB\n    Default: "
+    replace(sources / "stacks/engine.yaml", f"{memory}256\n", f"{memory}{NEXT_MEMORY}\n")
     handler = sources / "layers/core/roundsman/aws/handlers/scheduler.py"
     replace(handler, '"decided"', f'"{DECIDED}"')
     return build_wheel(folder / "dist", sources)
@@ -111,14 +114,13 @@ class Local:
         found = dynamodb.scan(TableName=self.record.outputs["TasksTableName"], ConsistentRead=True)
         return {item["TaskId"]["S"]: item["State"]["S"] for item in found["Items"]}
 
-    def variables(self, function: str) -> Mapping[str, str]:
-        """The environment variables of a function, by the name of its output."""
+    def settings(self, function: str) -> "FunctionConfigurationResponseTypeDef":
+        """The settings of a function, by the name of its output."""
         functions: LambdaClient = emulator_session(self.record).client(
             "lambda", endpoint_url=self.record.endpoint
         )
         name = self.record.outputs[f"{function}FunctionName"]
-        found = functions.get_function_configuration(FunctionName=name)
-        return found["Environment"]["Variables"]
+        return functions.get_function_configuration(FunctionName=name)
 
     def wait_for(self, true: Callable[[dict[str, str]], bool]) -> None:
         """Wait until this is so of the states."""
@@ -161,14 +163,16 @@ def test_tasks_in_flight_survive_an_upgrade_to_the_next_release(
     install(terminal, following)
     said = terminal.run("roundsman upgrade --yes")
     assert f"+        STACKS_OF: {NEXT}" in said
+    assert f"+    Default: {NEXT_MEMORY}" in said
     assert f"From release {HERE} to {NEXT}; releases from {HERE} on may be skipped." in said
     assert [path.name for path in (terminal.folder / "vendor").iterdir()] == [following.name]
     assert f"=={NEXT}\n" in (terminal.folder / "requirements.txt").read_text()
     terminal.run("roundsman check")
     assert not set(local.states().values()) & ENDED
     terminal.run(f"roundsman local deploy --port {port}")
-    for function in ("Submission", "Scheduler", "Supervisor", "Stock", "Payment"):
-        assert local.variables(function)["STACKS_OF"] == NEXT
+    for agent in ("Stock", "Payment"):
+        assert local.settings(agent)["Environment"]["Variables"]["STACKS_OF"] == NEXT
+    assert local.settings("Scheduler")["MemorySize"] == NEXT_MEMORY
 
     services.application.set_faults({"rules": []})
     order(terminal, "new")
