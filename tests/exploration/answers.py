@@ -17,6 +17,7 @@ class Answer(NamedTuple):
     outcome_unknown: bool = False
     callback: bool = False
     error: str = "Failed"
+    reminds: bool = False
 
     @property
     def tells_of_an_effect(self) -> bool:
@@ -37,6 +38,7 @@ ANSWERS = {
     "held after a call": Answer(Outcome.HELD, outcome_unknown=True),
     "progress": Answer(Outcome.PROGRESS),
     "waiting": Answer(Outcome.WAITING),
+    "waiting, with reminders": Answer(Outcome.WAITING, reminds=True),
     "yes": Answer(Outcome.SUCCEEDED, callback=True),
     "no": Answer(Outcome.PERMANENT, callback=True),
 }
@@ -74,6 +76,7 @@ ENDINGS = {
     "done, and given back": Ending("held after a call", acts=True),
     "shows progress": Ending("progress", goes_on=True),
     "asks outside": Ending("waiting", asks=True),
+    "asks outside, and reminds": Ending("waiting, with reminders", asks=True),
     "fenced": Ending("permanent"),
     # Of somebody outside, who has a token:
     "yes": Ending("yes", acts=True),

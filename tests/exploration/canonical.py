@@ -135,7 +135,8 @@ class Records:
     def names(self, number: int) -> Iterable[str]:
         """The nonces that the record holds, in the order of its steps."""
         records = self.tasks[number].steps.values()
-        return [name_of(record.locked_by) for record in records if record.locked_by]
+        tokens = (token for r in records for token in (r.locked_by, r.reminded_by) if token)
+        return list(dict.fromkeys(map(name_of, tokens)))
 
     def instants(self, number: int) -> set[int]:
         """The instants ahead at which the record begins to be something else to a decision."""
@@ -145,6 +146,7 @@ class Records:
             found.add(task.complete_by)
         for name, record in task.steps.items():
             found |= {record.complete_by or 0, record.not_before or 0, record.heartbeat_by or 0}
+            found.add(record.remind_at or 0)
             if record.held_since is not None:
                 found.add(record.held_since + NOTICED)
             if self.is_bounded(name):
@@ -182,6 +184,10 @@ class Records:
             # Only whether the attempt was ever heard of is asked.
             heard_at=None if record.heard_at is None else T0,
             waiting=record.waiting,
+            remind_every=record.remind_every,
+            remind_at=over(record.remind_at, now),
+            # Which number a reminder has is for people and for services.
+            reminded_by=_lock(record.reminded_by, names),
             # Only whether the hold began so long ago that its end would be known.
             held_since=over(record.held_since, now, NOTICED),
             # No backlog is known here, and no story is so long that calls in vain would count.
@@ -240,6 +246,7 @@ def moved(task: Task, by: int) -> Task:
             not_before=at(record.not_before),
             acts_until=at(record.acts_until),
             heartbeat_by=at(record.heartbeat_by),
+            remind_at=at(record.remind_at),
             held_since=at(record.held_since),
         )
         for name, record in task.steps.items()
@@ -263,12 +270,13 @@ def _lock(token: str | None, names: dict[str, str]) -> str | None:
 
 
 def _with_locks(task: Task, rename: Callable[[str], str]) -> Task:
+    def renamed(token: str | None) -> str | None:
+        return token_of(rename(name_of(token)), token) if token else token
+
     steps = {
         name: replace(
-            record, locked_by=token_of(rename(name_of(record.locked_by)), record.locked_by)
+            record, locked_by=renamed(record.locked_by), reminded_by=renamed(record.reminded_by)
         )
-        if record.locked_by
-        else record
         for name, record in task.steps.items()
     }
     return replace(task, steps=steps)
@@ -319,6 +327,9 @@ def _key(task: Task) -> Key:
                 record.heartbeat_by,
                 record.heard_at,
                 record.waiting,
+                record.remind_every,
+                record.remind_at,
+                record.reminded_by,
                 record.held_since,
             )
             for name, record in task.steps.items()

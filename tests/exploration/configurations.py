@@ -146,6 +146,7 @@ REPAIRED = Configuration(
 )
 FOR_GOOD = replace(REPAIRED, plan=plan(uncompensated, on_failure=Archive()))
 ASKS = Configuration(plan=plan(briefly), endings=("asks outside",), undo_endings=("done",))
+REMINDS = replace(ASKS, endings=("asks outside, and reminds",))
 BEATS = Configuration(
     plan=plan(beats),
     endings=("shows progress", "done"),
@@ -196,6 +197,7 @@ SMALL: dict[str, Configuration] = {
         extended(briefly), repeats=1, commands=asked("extend a")
     ),
     "a step that asks outside": repeated(ASKS),
+    "a step that asks outside, and reminds": repeated(REMINDS),
     "a step whose plan is not found": repeated(LOSES_PLAN),
     "a step for two items": replace(ITEMS, copies=1),
     "a step after one for two items": repeated(THEN_ANOTHER),
@@ -278,6 +280,12 @@ VERIFY: dict[str, Configuration] = {
         extended(briefly), copies=1, commands=asked("extend", "extend a")
     ),
     "a step that asks outside, twice": repeated(replace(ASKS, plan=plan(one))),
+    "a step that asks outside and reminds, a crash, and is cancelled": replace(
+        REMINDS, crashes=1, commands=asked("cancel")
+    ),
+    "a step that asks outside and reminds, its agent held": replace(
+        REMINDS, held=("worker",), holds=1
+    ),
     "a step that asks outside, resubmitted": replace(
         ASKS, plan=plan(briefly, on_failure=Archive()), copies=1, commands=asked("resubmit")
     ),

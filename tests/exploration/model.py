@@ -10,6 +10,7 @@ The engine is real (`shells`), the world around it is modelled here:
   an answer that it failed, or refused for good. Where the service does not fence late performs, it
   lands before complete-by and the skew of clocks are over, which is all that the design asks for;
 - where somebody outside is asked, who has the token may answer at any time, Yes or No, or never;
+  a reminder of that is sent, and its agent does not reply;
 - an agent is held, and takes work again, at any time, and a plan cannot be read;
 - a person says what is true when it is heard: that an effect stands, or that none does;
 - a process dies after any call that had an effect, while the budget lasts;
@@ -244,7 +245,9 @@ class TaskModel:
         rest = _without_locks_given_anew(rest, ran)
         ended = self.records.tasks[ran.record].ended
         told = rest.told if ended and not ran.ends_anew else frozenset[str]()
-        sent = tuple(self._mail(request, ran.now) for request in ran.requests)
+        # Of a reminder nothing comes: its agent does not reply.
+        asked = [request for request in ran.requests if request.reminder is None]
+        sent = tuple(self._mail(request, ran.now) for request in asked)
         after = rest._replace(
             record=ran.record,
             mail=rest.mail + sent,

@@ -116,14 +116,15 @@ def is_called_without_effect(record: StepRecord) -> bool:
 
 
 def could_go_on(plan: Plan, task: Task, now: int) -> Iterator[int]:
-    """The instants at which each step can be claimed, or what is under way is overdue.
+    """The instants at which a step can be claimed or reminded of, or what is under way is overdue.
 
     By the plan and the states of the steps alone: not by what the record says of looking at it.
     """
     for name in plan.steps:
         record = task.step(name)
         if record.under_way:
-            ends = (record.complete_by, record.heartbeat_by)
+            reminds = record.remind_at if task.ending is None else None
+            ends = (record.complete_by, record.heartbeat_by, reminds)
             yield max(now, min(at for at in ends if at is not None))
         elif _is_ready(plan, task, name):
             yield max(now, record.not_before or 0)

@@ -14,7 +14,7 @@ from roundsman.engine.decision import STATUSES
 from roundsman.errors import RoundsmanError, TryAgain
 from roundsman.model.events import Agents, AgentView, HistoryRow, OperatorEvent, Outcome
 from roundsman.model.failure import Group
-from roundsman.model.instants import MINUTE, iso
+from roundsman.model.instants import MINUTE, SECOND, iso
 from roundsman.model.json import Json, parse_json
 from roundsman.model.task import StepError, StepRecord, Task
 from roundsman.ports import OrderRow, Saved, Superseded
@@ -32,6 +32,7 @@ from tests.exploration.state import Mail, Read
 TASK_ID = "ord-1"
 ORDER: Json = {"orderId": TASK_ID, "items": [1, 2]}
 JITTER = 0.5
+REMIND_EVERY = 30 * SECOND
 HELD_FOR_NOW = 5 * MINUTE
 """How long an agent that is held says that it will be. It may come back at any time, or never."""
 
@@ -417,6 +418,7 @@ def _reply(job: Mail) -> Reply:
         finished_at=T0,
         error=StepError(answer.error, "") if failed else None,
         until=job.until if answer.outcome is Outcome.WAITING else None,
+        remind_every=REMIND_EVERY if answer.reminds else None,
         outcome_unknown=answer.outcome_unknown,
         effect=answer.effect,
         callback=answer.callback,

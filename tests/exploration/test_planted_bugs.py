@@ -11,7 +11,16 @@ from typing import TypeAlias
 
 import pytest
 
-from roundsman.engine import attempts, compensation, effects, fan_out, machine, operator, routing
+from roundsman.engine import (
+    attempts,
+    compensation,
+    due,
+    effects,
+    fan_out,
+    machine,
+    operator,
+    routing,
+)
 from roundsman.engine import decision as building
 from roundsman.engine import steps as ready_steps
 from roundsman.engine.compensation import begin_undo, undone
@@ -36,6 +45,7 @@ from tests.exploration.configurations import (
     HELD,
     ITEMS,
     LOSES_PLAN,
+    REMINDS,
     SEVERAL,
     THEN_ANOTHER,
     TOLD_TO_RUN,
@@ -229,6 +239,17 @@ def nobody_looks_at_a_step_that_waits_for_its_callback(patch: Patch) -> None:
     patch.setattr(StepRecord, "overdue_at", property(overdue_at))
 
 
+def nobody_looks_when_a_reminder_is_due(patch: Patch) -> None:
+    real = due.due
+
+    def without_reminders(task: Task, now: int) -> int:
+        steps = {name: replace(r, remind_at=None) for name, r in task.steps.items()}
+        return real(replace(task, steps=steps), now)
+
+    patch.setattr(due, "due", without_reminders)
+    patch.setattr("roundsman.supervisor.supervisor.due", without_reminders)
+
+
 def a_heartbeat_is_not_missed(patch: Patch) -> None:
     patch.setattr(StepRecord, "overdue_at", property(lambda record: record.complete_by))
 
@@ -293,6 +314,7 @@ BUGS: list[tuple[Callable[[Patch], None], Configuration, int, str]] = [
     (a_fresh_key_is_given_without_a_proof, FRESH, 5, Invariant.ONCE.value),
     (a_person_is_believed_about_what_is_to_come, SAID, 5, Invariant.ONCE.value),
     (nobody_looks_at_a_step_that_waits_for_its_callback, ASKS, 3, Invariant.ENDS.value),
+    (nobody_looks_when_a_reminder_is_due, REMINDS, 5, WATCHED),
     (a_heartbeat_is_not_missed, BEATS, 3, LOOKED_AT),
     (a_task_without_its_plan_is_taken_for_undone, LOSES_PLAN, 5, UNDONE_WITHOUT_PLAN),
     (an_item_is_left_out_and_not_undone, ITEMS, 4, Invariant.UNDONE.value),

@@ -21,6 +21,7 @@ from tests.support.crash_story import (
     TWO_AGENTS,
     UNDOABLE,
     Story,
+    answers,
     asks,
     both,
     breaker_opens,
@@ -209,7 +210,14 @@ LONG_AND_SHARED = {
         end=C,
         stands=("reserve", "charge"),
         agents=worker(lambda request: Callback(within=5 * MINUTES)),
-        acts=(waits, passes(MINUTES), lambda world: world.answer(ORDER_ID, "charge", {"ok": True})),
+        acts=(waits, passes(MINUTES), answers("charge")),
+    ),
+    "a callback that its agent reminds of": Story(
+        workflow=SLOW,
+        end=C,
+        stands=("reserve", "charge"),
+        agents=worker(lambda request: Callback(within=5 * MINUTES, remind_every=MINUTES)),
+        acts=(waits, passes(1.5 * MINUTES), answers("charge")),
     ),
     "an agent that another one stands in for": Story(
         workflow=TWO_AGENTS,

@@ -122,6 +122,7 @@ def worker(charges: Callable[[StepRequest], object]) -> Callable[[], Sequence[Ag
             agent.compensates(each)(lambda request: None)
         agent.performs(held)(lambda request: {"done": request.step})
         agent.performs(slow)(charges)
+        agent.reminds(slow)(lambda request: None)
         return (agent,)
 
     return made
@@ -156,6 +157,11 @@ def is_taken(world: World) -> None:
 def waits(world: World) -> None:
     """Run until the step that an outside system answers was begun there."""
     world.run(until=lambda: world.waits_for_answer(ORDER_ID, "charge"))
+
+
+def answers(name: str) -> Act:
+    """Answer the step by the token of its last request."""
+    return lambda world: world.answer(ORDER_ID, name, {"ok": True})
 
 
 def runs(world: World) -> None:

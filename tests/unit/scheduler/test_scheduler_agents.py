@@ -1,5 +1,6 @@
 """A plan that names an agent which the stack has no queue for."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 from roundsman.engine.new_task import ProcessingOptions, new_task
@@ -7,11 +8,12 @@ from roundsman.model.events import Agents, AgentView
 from roundsman.model.instants import MINUTE
 from roundsman.model.plan import Plan, plan_of
 from roundsman.model.states import ProcessState, TaskState
+from roundsman.model.task import StepRecord
 from roundsman.model.workflow import Retry, Step, Workflow
 from roundsman.ports import OrderRow
 from roundsman.scheduler.scheduler import Handled, Scheduler, newly_held, outcome_of
 from roundsman.testing.memory import MemoryAgentBoard, MemoryGroups, MemoryPlans, MemoryStore
-from roundsman.testing.recording import RecordingOutbox, SentRequest
+from roundsman.testing.recording import RecordingOutbox, SentCommand, SentRequest
 from roundsman.wire.commands import START, Command
 
 NOW = 1_800_000_000_000
@@ -61,6 +63,46 @@ def test_a_step_whose_agent_has_no_queue_waits_for_one_and_says_so_and_its_neigh
     assert task.step("last").process_state is ProcessState.ERROR  # its only attempt is used up
     assert task.step("here").process_state is ProcessState.PROCESSING
     assert task.state is TaskState.ACTIVE
+
+
+def test_a_reminder_to_an_agent_without_a_queue_is_given_up_and_its_step_waits_on() -> None:
+    store, plans, outbox = MemoryStore(), MemoryPlans(), RecordingOutbox(agents={"known"})
+    ask = Step(name="ask", agent="removed", complete_within=timedelta(seconds=30))
+    plan = plan_of(Workflow(name="asking", steps=(ask,), complete_within=HOUR))
+    plans.put_plan(plan)
+    waits = StepRecord(
+        process_state=ProcessState.PROCESSING,
+        locked_by="s-1.1.2",
+        started_at=NOW,
+        complete_by=NOW + 30 * MINUTE,
+        waiting=True,
+        remind_every=10 * MINUTE,
+        remind_at=NOW,
+    )
+    task = new_task(plan, "ord-1", ProcessingOptions(), NOW, shards=1)
+    task = replace(task, state=TaskState.ACTIVE, steps={"ask": waits})
+    store.create(OrderRow("ord-1", {}, "hash", NOW), task)
+    scheduler = Scheduler(
+        tasks=store,
+        orders=store,
+        plans=plans,
+        board=MemoryAgentBoard(lambda: NOW),
+        groups=MemoryGroups(),
+        outbox=outbox,
+        clock=lambda: NOW,
+        jitter=lambda: 0.5,
+        instance="test",
+    )
+
+    handled = scheduler.command(Command(START, "ord-1"), "message-1")
+
+    assert handled.requests == ()
+    found = store.load("ord-1", NOW)
+    assert found is not None
+    record = found.step("ask")
+    assert (record.waiting, record.failure_count, record.reminders) == (True, 0, 1)
+    assert record.remind_at == NOW + 10 * MINUTE
+    assert SentCommand("inspect", "ord-1", 10 * MINUTE) in outbox.sent, "all else is sent"
 
 
 class Board:

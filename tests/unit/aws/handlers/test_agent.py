@@ -150,6 +150,30 @@ def test_outcomes_are_counted_and_the_counts_are_sent(
     }
 
 
+def test_a_reminder_is_logged_and_counted_and_not_answered(
+    world: World, capsys: pytest.CaptureFixture[str]
+) -> None:
+    ends = iter([None, PermanentError("NoSuchAddress")])
+
+    @world.agent.reminds(greet)
+    def remind(_: StepRequest) -> None:
+        if error := next(ends):
+            raise error
+
+    world.handle(request(reminder=1), request(reminder=2), request(step="other", reminder=1))
+    assert world.replies() == []
+    lines = written(capsys)
+    found = [(line["message"], line["reminder"]) for line in lines if "reminder" in line]
+    assert found == [("reminded", 1), ("not reminded", 2), ("not reminded", 1)]
+    assert [line["error_type"] for line in lines if line.get("message") == "not reminded"] == [
+        "NoSuchAddress",
+        "NoHandler",
+    ]
+    [sent] = [line for line in lines if "_aws" in line]
+    counted = {name: len(cast("list[float]", sent[name])) for name in sent if name[0].isupper()}
+    assert counted == {"RequestQueuedMs": 3, "RemindersFailed": 2, "StepsWithoutHandler": 1}
+
+
 class Closed:
     """A guard that lets nothing through, and counts how often it was asked to tell."""
 
