@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner, Result
 
+from roundsman.aws.outputs import with_agents
 from roundsman_console.cli import local as cli_local
 from roundsman_console.cli.local import local_app
 from roundsman_console.cli_errors import ConsoleError
@@ -130,6 +131,20 @@ def test_ctrl_c_ends_the_watching_and_leaves_the_stack(
     assert result.stderr == "Stopped; the local AWS keeps running.\n"
     assert is_healthy(running.record)
     assert local("deploy", "--watch", "--json").exit_code == 2
+
+
+def test_up_shows_the_outputs_of_the_stack_and_not_those_of_each_agent(
+    running: LocalAws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    agent = "gift_wrap,shop-Function,http://requests,http://urgent,http://replies,256"
+    outputs = with_agents({"GiftWrapAgent": agent, "EngineSettings": "A=1", "OrdersTableName": "o"})
+    running.record = replace(running.record, outputs=outputs)
+    monkeypatch.setattr(LocalAws, "up", lambda **_: running)
+    printed = local("up").stdout
+    assert "OrdersTableName" in printed
+    assert "GiftWrap" not in printed
+    assert "EngineSettings" not in printed
+    assert set(json.loads(local("up", "--json").stdout)["outputs"]) == set(outputs)
 
 
 def test_down_ends_the_only_one(running: LocalAws, project: Path) -> None:

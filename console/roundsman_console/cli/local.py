@@ -25,6 +25,7 @@ from roundsman_console.documents import (
     LocalUpDocument,
 )
 from roundsman_console.local import DEFAULT_PORT, DEFAULT_STACK, LocalAws
+from roundsman_console.local.deploy import without_agents
 from roundsman_console.local.emulator import is_healthy
 from roundsman_console.local.parameters import parse_assignments, parse_base_url
 from roundsman_console.local.process import NOTHING_IS_LEFT, stopped_by_signals, uninterrupted
@@ -312,7 +313,7 @@ def _outputs_table(local: LocalAws) -> Table:
     table = Table(title=f"{local.stack} on {local.endpoint} ({local.region})", title_justify="left")
     table.add_column("Output")
     table.add_column("Value", overflow="fold")
-    for name, value in sorted(local.outputs.items()):
+    for name, value in sorted(without_agents(local.outputs).items()):
         table.add_row(name, value)
     if local.services:
         table.add_section()

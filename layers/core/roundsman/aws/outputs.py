@@ -74,6 +74,13 @@ def with_agents(outputs: Mapping[str, str]) -> dict[str, str]:
     return found
 
 
+def agent_outputs(outputs: Mapping[str, str]) -> frozenset[str]:
+    """Return the names of the outputs that each agent has, and of the settings of the stacks."""
+    agents = [name.removesuffix(_AGENT) for name in outputs if name.endswith(_AGENT)]
+    found = {f"{agent}{each}" for agent in agents for each in (_AGENT, *_OF_AN_AGENT)}
+    return frozenset(found | {_SETTINGS})
+
+
 def nested_settings(outputs: Mapping[str, str]) -> dict[str, str]:
     """Return the settings of the nested stacks that the outputs tell, by name."""
     pairs = (each.partition("=") for each in outputs.get(_SETTINGS, "").split(",") if "=" in each)
