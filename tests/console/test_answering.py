@@ -197,6 +197,7 @@ def test_an_answer_that_nobody_takes_in_time_is_unconfirmed(operator: Operator) 
     [
         (("t", "--result", "1", "--failed", "x"), "Give either --result or --failed"),
         (("t",), "Give either --result or --failed"),
+        (("t", "--failed", "the limit is exceeded"), "write the sentence in --message."),
         (("t", "--result", "1", "--message", "x"), "--message requires --failed."),
         (("t", "--failed", " "), "--failed is empty."),
         (("t", "--result", "oops"), "--result is not JSON"),

@@ -68,3 +68,25 @@ def test_each_agent_that_lacks_a_function_is_named(
         "functions/agents/payment/app.py: agent 'payment': step 'shop_payment' of workflow 'shop' "
         "has no function; add one with @payment.performs(...)." in said
     )
+
+
+def test_an_error_without_a_type_is_found(shop: Path, check: Callable[[], tuple[int, str]]) -> None:
+    helper = shop / "functions/agents/stock/bank.py"
+    helper.write_text(
+        "import roundsman\n"
+        "from roundsman import PermanentError\n"
+        "typed = PermanentError('CardDeclined')\n"
+        "both = PermanentError('card declined', 'the bank said no')\n"
+        "named = PermanentError('card declined', message='the bank said no')\n"
+        "dynamic = PermanentError(typed.error_type)\n"
+        "made = PermanentError(f'{typed}Again')\n"
+        "wrong = PermanentError('the bank said no')\n"
+        "worse = roundsman.PermanentError(f'{typed} said no')\n"
+        "other = ValueError('the bank said no')\n"
+    )
+    code, said = check()
+    problem = (
+        "functions/agents/stock/bank.py:{}: PermanentError has a sentence in place of its type; "
+        'write PermanentError("CardDeclined", "the sentence") with a type of yours'
+    )
+    assert (code, said) == (1, f"{problem.format(8)} {problem.format(9)} 2 problems.")

@@ -159,6 +159,15 @@ def with_code(*names: str) -> Change:
     return change
 
 
+def with_source(text: str) -> Change:
+    """Give the application a module of an agent."""
+
+    def change(application: Application) -> Application:
+        return replace(application, sources={"functions/agents/warehouse/app.py": text})
+
+    return change
+
+
 def ref(name: str) -> Document:
     return {"Ref": name}
 
@@ -1403,6 +1412,14 @@ OF_CODE = (
             "an agent without a function that undoes",
             with_code("warehouse"),
             "step 'fetch' of workflow 'present' has a compensation but no function",
+        ),
+    ),
+    *_mutations(
+        code.typed_errors,
+        (
+            "a sentence in place of a type",
+            with_source("raise PermanentError('the shelf is empty')"),
+            "functions/agents/warehouse/app.py:1: PermanentError has a sentence in place of its",
         ),
     ),
 )

@@ -80,4 +80,11 @@ def _failure(result: str | None, failed: str | None, message: str) -> PermanentE
         return None
     if not failed.strip():
         raise ConsoleError("--failed is empty.", USAGE)
-    return PermanentError(failed.strip(), message)
+    error = PermanentError(failed.strip(), message)
+    if error.untyped:
+        raise ConsoleError(
+            "--failed takes the type of the error, such as CardDeclined; write the sentence in "
+            "--message.",
+            USAGE,
+        )
+    return error

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+UNTYPED = "PermanentError"
+"""The type of a permanent error whose author gave none."""
+
 
 class RoundsmanError(Exception):
     """The base class of all exceptions that Roundsman defines."""
@@ -45,9 +48,15 @@ class PermanentError(RoundsmanError):
 
     `error_type` is a short name that plans and alerts refer to, for example `CardDeclined`.
     `message` is for people. It must not contain secrets or order contents.
+
+    A sentence without a type is taken as the message of the type `PermanentError`, and `untyped` is
+    true. Tests refuse it; an exception here would make a permanent failure a transient one.
     """
 
     def __init__(self, error_type: str, message: str = "") -> None:
+        self.untyped = not message and len(str(error_type).split()) > 1
+        if self.untyped:
+            error_type, message = UNTYPED, str(error_type)
         super().__init__(f"{error_type}: {message}" if message else error_type)
         self.error_type = error_type
         self.message = message

@@ -2,7 +2,9 @@
 
 import json
 import math
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 
 import pytest
 
@@ -102,6 +104,61 @@ def test_a_result_that_is_not_json_fails_for_good(
     assert said.error.type == "ResultNotJson"
 
 
+HOW = ", which is not JSON; return text, finite numbers, true, false, None, lists, dicts"
+AT = datetime(2027, 1, 1, tzinfo=UTC)
+
+
+@dataclass
+class Charge:
+    charge_id: str
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [
+        (AT, "result is a datetime"),
+        (Charge("ch_1"), "result is a Charge"),
+        (OSError(), "result is an OSError"),
+        (math.nan, "result is nan"),
+        ({"price": -math.inf}, "result.price is -inf"),
+        ({"price": Decimal("19.90")}, "result.price is a Decimal"),
+        ({"items": [{"at": 1}, {"at": [], "when": AT}]}, "result.items[1].when is a datetime"),
+        ({"pair": (1, {2})}, "result.pair[1] is a set"),
+        ({"by": {"ann@example.com": AT}}, "result.by[key 1] is a datetime"),
+        ({"by": {1: "a", 2: AT}}, "result.by[key 2] is a datetime"),
+        ({"a" * 65: AT}, "result[key 1] is a datetime"),
+        ({"by": {(1, 2): 3}}, "result.by has a key that is a tuple"),
+        ({"by": {"a": 1, 2: 3}}, "result.by has keys of several types"),
+        ({"name": "half \ud800 a pair"}, "result.name is text with half of a surrogate pair"),
+        ({"half \ud800 a pair": 1}, "result has a key with half of a surrogate pair"),
+        (nested(21), "result is nested deeper than 20 levels"),
+        ({"a": nested(20)}, "result is nested deeper than 20 levels"),
+    ],
+)
+def test_the_place_and_the_type_of_what_is_not_json_are_named(
+    payment: Agent, clock: Clock, value: object, said: str
+) -> None:
+    payment.performs(charge_card)(returning(value))
+    error = reply(payment, clock).error
+    assert error is not None
+    assert (error.type, error.message) == ("ResultNotJson", said + HOW)
+
+
+def test_a_result_that_contains_itself_is_refused(payment: Agent, clock: Clock) -> None:
+    value: list[object] = []
+    value.append(value)
+    payment.performs(charge_card)(returning(value))
+    error = reply(payment, clock).error
+    assert error is not None
+    assert error.message == "result is nested deeper than 20 levels" + HOW
+
+
+@pytest.mark.parametrize("value", [nested(20), {1: "a", 2: "b"}, {None: 1}, (True, None, 1.5)])
+def test_what_json_can_say_is_a_result(payment: Agent, clock: Clock, value: object) -> None:
+    payment.performs(charge_card)(returning(value))
+    assert reply(payment, clock).outcome is Outcome.SUCCEEDED
+
+
 def test_a_result_of_32_kib_fits_and_one_byte_more_fails_for_good_with_the_sizes(
     payment: Agent, clock: Clock
 ) -> None:
@@ -167,6 +224,30 @@ def test_a_permanent_error_is_answered_with_its_type(payment: Agent, clock: Cloc
     assert said.outcome is Outcome.PERMANENT
     assert said.error is not None
     assert (said.error.type, said.error.message) == ("CardDeclined", "insufficient funds")
+
+
+def test_a_sentence_in_place_of_a_type_is_the_message_and_the_failure_is_permanent(
+    payment: Agent, clock: Clock
+) -> None:
+    payment.performs(charge_card)(raising(PermanentError("the bank said no")))
+    said = reply(payment, clock)
+    assert said.outcome is Outcome.PERMANENT
+    assert said.error is not None
+    assert (said.error.type, said.error.message) == ("PermanentError", "the bank said no")
+
+
+@pytest.mark.parametrize(
+    ("error", "untyped"),
+    [
+        (PermanentError("the bank said no"), True),
+        (PermanentError("CardDeclined"), False),
+        (PermanentError("CardDeclined", "the bank said no"), False),
+        (PermanentError("card declined", "the bank said no"), False),  # as a service may say it
+        (PermanentError(""), False),
+    ],
+)
+def test_an_error_knows_whether_its_type_is_missing(error: PermanentError, untyped: bool) -> None:
+    assert error.untyped is untyped
 
 
 @pytest.mark.parametrize(

@@ -169,7 +169,8 @@ def test_a_probe_that_asks_for_a_long_wait_gives_the_step_back(clock: Clock) -> 
         (
             Happened(object()),  # type: ignore[arg-type]  # the mistake that is meant
             "ResultNotJson",
-            "the probe of charge_card: the function returned a object that is not JSON",
+            "the probe of charge_card: result is an object, which is not JSON; return text, finite "
+            "numbers, true, false, None, lists, dicts",
         ),
     ],
     ids=["refused", "unexpected", "none", "bool", "not JSON"],

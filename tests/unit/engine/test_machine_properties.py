@@ -81,21 +81,27 @@ conditions = st.sampled_from(
 @st.composite
 def plans(draw: st.DrawFn) -> Plan:
     names = [f"s{number}" for number in range(draw(st.integers(1, MOST_STEPS)))]
-    steps = [
-        Step(
-            name=name,
-            agents=draw(st.sampled_from([("one",), ("other",), ("one", "other"), THREE])),
-            complete_within=draw(seconds(5, 60)),
-            heartbeat_within=draw(st.none() | seconds(1, 4)),
-            after=tuple(draw(st.sets(st.sampled_from(names[:number]))) if number else ()),
-            retry=draw(retries),
-            on_failure=draw(st.none() | strategies),
-            compensation=draw(compensations),
-            when=draw(conditions),
-            result_limit=50,
+    steps = []
+    for number, name in enumerate(names):
+        when, after = draw(conditions), set[str]()
+        if number:
+            after = draw(st.sets(st.sampled_from(names[:number])))
+        if when == "results.s0":  # only a step before this one may be read
+            when, after = (when, {"s0", *after}) if number else (None, after)
+        steps.append(
+            Step(
+                name=name,
+                agents=draw(st.sampled_from([("one",), ("other",), ("one", "other"), THREE])),
+                complete_within=draw(seconds(5, 60)),
+                heartbeat_within=draw(st.none() | seconds(1, 4)),
+                after=tuple(after),
+                retry=draw(retries),
+                on_failure=draw(st.none() | strategies),
+                compensation=draw(compensations),
+                when=when,
+                result_limit=50,
+            )
         )
-        for number, name in enumerate(names)
-    ]
     return plan_of(
         Workflow(
             name="story",

@@ -9,9 +9,11 @@ from typing import Annotated, Literal, NotRequired, Required, TypedDict
 import pytest
 
 from roundsman.errors import DefinitionError, InvalidInput, Problem
+from roundsman.model.expressions import NotThere, Shape, shape_of
 from roundsman.model.input_types import (
     LONGEST_TEXT,
     MOST_ITEMS,
+    InputShape,
     Items,
     Masked,
     Pattern,
@@ -20,7 +22,6 @@ from roundsman.model.input_types import (
     check_input,
     field_names,
     given_type,
-    has_path,
     masked_paths,
     read_fields,
     read_input,
@@ -450,20 +451,120 @@ def test_masked_fields_are_listed_by_their_paths() -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "there"),
+    "expression",
     [
-        ((), True),
-        (("text",), True),
-        (("text", "x"), False),
-        (("card", "kind"), True),
-        (("card", "cvc"), False),
-        (("nope",), False),
-        (("any", "thing"), True),
-        (("guests", "x"), True),
-        (("payer", "number"), True),
-        (("payer", "x"), False),
-        (("maybe", "x"), False),
+        "input",
+        "input.text",
+        "input.orderId",
+        "input.card.kind == 'visa'",
+        "input.payer.number",
+        "input.any.thing[0].at.all",
+        "input.bare[].anything",
+        "input.guests[0].name",
+        "input.guests[].passport",
+        "input.guests[?name == 'A'].passport | [0]",
+        "input.guests[1:].name",
+        "input.guests[*].[name, passport][]",
+        "input.prices.anything",
+        "input.prices.*",
+        "input.table.anything[0]",
+        "input.table.*[]",
+        "values(input.table)[].x",
+        "length(input.guests)",
+        "sort_by(input.guests, &name)[0].passport",
+        "max_by(input.guests, &passport).name",
+        "map(&name, input.guests)[]",
+        "reverse(input.guests)[].name",
+        "!(input.truth) || input.card.number",
+        "(input.card || input.payer).anything",
+        "{a: input.text}.b",
+        "results.quote[0].offers[].price",
+        "@.input.text",
+        "input.row[]",
+        "input.nothing",
     ],
 )
-def test_a_path_that_the_type_does_not_have_is_known(path: tuple[str, ...], there: bool) -> None:
-    assert has_path(Everything, path) is there
+def test_an_expression_may_read_what_the_type_has(expression: str) -> None:
+    assert isinstance(shape_of(expression, InputShape(Everything)), Shape)
+
+
+GUEST = "which the input type does not have; the fields of input.guests[] are name, passport"
+
+
+@pytest.mark.parametrize(
+    ("expression", "said"),
+    [
+        ("input.nope", "reads input.nope, which the input type does not have; the fields of input"),
+        ("@.input.nope", "reads input.nope,"),
+        ("[input.text, input.nope]", "reads input.nope,"),
+        ("{a: input.nope}", "reads input.nope,"),
+        ("input | nope", "reads input.nope,"),
+        ("input.text && input.nope", "reads input.nope,"),
+        ("input.truth || input.nope", "reads input.nope,"),
+        ("!(input.nope)", "reads input.nope,"),
+        ("input.nope > `1`", "reads input.nope,"),
+        ("length(input.nope)", "reads input.nope,"),
+        ("input.text.x", "reads input.text.x, which the input type does not have"),
+        ("input.choice.x", "reads input.choice.x, which the input type does not have"),
+        ("input.color.x", "reads input.color.x, which the input type does not have"),
+        ("input.nothing.x", "reads input.nothing.x, which the input type does not have"),
+        ("input.maybe.x", "reads input.maybe.x, which the input type does not have"),
+        (
+            "input.card.cvc",
+            "reads input.card.cvc, which the input type does not have; the fields of input.card "
+            "are number, kind",
+        ),
+        ("input.payer.x", "reads input.payer.x, which the input type does not have"),
+        ("input.card.orderId", "reads input.card.orderId,"),
+        (
+            "input.guests.name",
+            "reads input.guests.name, but input.guests is a list; write input.guests[].name",
+        ),
+        ("input.guests[].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[*].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[0].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[-2:].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[?nme].name", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[?name].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("input.guests[].[nme]", f"reads input.guests[].nme, {GUEST}"),
+        ("sort_by(input.guests, &nme)", f"reads input.guests[].nme, {GUEST}"),
+        ("sort_by(input.guests, &name)[].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("reverse(input.guests)[].nme", f"reads input.guests[].nme, {GUEST}"),
+        ("max_by(input.guests, &name).nme", f"reads input.guests[].nme, {GUEST}"),
+        ("map(&nme, input.guests)", f"reads input.guests[].nme, {GUEST}"),
+        ("input.card[]", "reads the items of input.card, which is not a list"),
+        ("input.text[0]", "reads the items of input.text, which is not a list"),
+        ("input.card[?number]", "reads the items of input.card, which is not a list"),
+        ("input.guests[].name.x", "reads input.guests[].name.x,"),
+        ("input.guests[*].name | x", "reads 'x' of a list; put [] after the list"),
+        ("map(&@, input.guests).x", "reads 'x' of a list; put [] after the list"),
+        ("!input.truth", "reads 'truth' of true or false, which has no fields; write !(a.b), "),
+        ("(input.text == 'a')[0]", "reads the items of true or false"),
+        ("@.nope", "reads 'nope', which does not exist; there are input and results"),
+    ],
+)
+def test_what_the_type_does_not_have_is_named(expression: str, said: str) -> None:
+    with pytest.raises(NotThere) as refused:
+        shape_of(expression, InputShape(Everything))
+    assert str(refused.value).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("expression", "is_list"),
+    [
+        ("input.guests", True),
+        ("input.guests[?name]", True),
+        ("input.guests[].name", True),
+        ("input.guests[1:]", True),
+        ("[input.text]", True),
+        ("input.table.x", None),
+        ("input.guests[0]", False),
+        ("input.text", False),
+        ("input.payer", False),
+        ("input.truth == `true`", False),
+        ("input.any", None),
+        ("results.quote", None),
+    ],
+)
+def test_whether_a_value_is_a_list_is_known(expression: str, is_list: bool | None) -> None:
+    assert shape_of(expression, InputShape(Everything)).is_list() is is_list

@@ -11,12 +11,15 @@ from roundsman import (
     Compensation,
     DefinitionError,
     Json,
+    PermanentError,
     Retry,
     Step,
     StepRequest,
     Undo,
     Workflow,
 )
+from roundsman.model.states import ProcessState
+from roundsman.model.task import UNTOUCHED
 from roundsman.testing import FOR_EVER, Fault, Faults, Mishaps, TaskState, World, crash_everywhere
 
 HALF_A_MINUTE = timedelta(seconds=30)
@@ -88,6 +91,44 @@ def test_an_exception_of_an_authors_function_is_in_the_trace_with_its_place() ->
     assert "KeyError: 'price'" in trace
     assert 'return request.input["price"]' in trace
     assert not any("price" in row.reason for row in world.history(order_id))
+
+
+def test_a_permanent_error_without_a_type_ends_the_test() -> None:
+    def refuses(_: StepRequest) -> Json:
+        raise PermanentError("no room is left")
+
+    world = World(TRIP, agents=[rates(refuses)])
+    world.submit({"bags": []})
+    with pytest.raises(
+        ValueError,
+        match=r"^quote: PermanentError\('no room is left'\) has a sentence in place of its type; "
+        r"write PermanentError\(\"CardDeclined\", 'no room is left'\) with a type of yours$",
+    ):
+        world.run()
+
+
+def test_a_step_that_a_workflow_does_not_have_is_refused_with_those_it_has() -> None:
+    world = World(TRIP)
+    order_id = world.submit({"bags": ["red"]})
+    world.run()
+    task = world.task(order_id)
+    assert task.step("greet").process_state is ProcessState.SKIPPED
+    assert task.step("pack[0]").process_state is ProcessState.PROCESSED
+    for name, said in (
+        ("boook", "workflow 'trip' has no step 'boook'; it has book, quote, greet, pack"),
+        ("book[0]", r"step 'book' has no for_each, so there is no 'book\[0\]'"),
+        ("pack[1]", r"step 'pack' has 1 items, so there is no 'pack\[1\]'"),
+    ):
+        with pytest.raises(ValueError, match=said):
+            task.step(name)
+
+
+def test_a_step_that_has_not_begun_is_untouched() -> None:
+    world = World(TRIP)
+    order_id = world.submit({"bags": ["red"]})
+    world.run(until=lambda: order_id in world.processes.watch.tasks)
+    assert world.task(order_id).step("pack[7]") == UNTOUCHED
+    assert world.task(order_id) == world.task(order_id)
 
 
 def test_an_order_is_what_json_makes_of_it_at_the_moment_it_is_sent() -> None:
@@ -178,6 +219,14 @@ MISTAKES: dict[str, tuple[Callable[[], object], str]] = {
     "a hold of no kind": (
         lambda: World(TRIP).hold("desk", HALF_A_MINUTE, kind="shut"),
         "kind operator or breaker, not 'shut'",
+    ),
+    "a sentence in place of a type": (
+        lambda: World(TRIP).on("book").refuses("no room is left"),
+        r"'no room is left' is not a type; write refuses\(\"CardDeclined\", 'no room is left'\)",
+    ),
+    "an answer without a type": (
+        lambda: World(TRIP).answer("ord-1", "book", error=PermanentError("no room is left")),
+        r"book: PermanentError\('no room is left'\) has a sentence in place of its type",
     ),
     "a release of nobody": (lambda: World(TRIP).release("dsk"), "no agent 'dsk'"),
 }

@@ -3,17 +3,24 @@
 An author's function may return or raise anything, and the reply must still be one that can be sent.
 """
 
+import re
 from dataclasses import dataclass
 from datetime import timedelta
+from math import isfinite
 
+from roundsman.errors import UNTYPED
 from roundsman.model.events import Outcome
 from roundsman.model.instants import milliseconds
-from roundsman.model.json import Json, canonical_json, parse_json
+from roundsman.model.json import Json, canonical_json, levels, parse_json
 from roundsman.model.task import Effect, StepError
 from roundsman.model.workflow import LARGEST_RESULT
 
 LONGEST_WAIT = timedelta(days=365)  # keeps instants representable as dates
 LONGEST_TYPE, LONGEST_MESSAGE = 100, 1_000  # characters; a record has 400 KB
+
+DEEPEST_RESULT = 20  # levels; replies and requests contain a result some levels deep
+
+_PLAIN_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")
 
 RESULT_NOT_JSON = "ResultNotJson"
 RESULT_TOO_LARGE = "ResultTooLarge"
@@ -42,13 +49,65 @@ def succeeded(result: object) -> AttemptResult:
         text = canonical_json(result)  # type: ignore[arg-type]  # raises if it is not JSON
         value = parse_json(text)  # as readers will see it: keys as strings, tuples as lists
         size = len(text.encode())  # raises for a lone surrogate, which cannot be sent
+        if levels(value) > DEEPEST_RESULT:
+            raise ValueError
     except (TypeError, ValueError, RecursionError):
-        found = type(result).__name__
-        return permanent(RESULT_NOT_JSON, f"the function returned a {found} that is not JSON")
+        return permanent(RESULT_NOT_JSON, _not_json(result))
     if size > LARGEST_RESULT:
         message = f"the result is {size} bytes of JSON; at most {LARGEST_RESULT} fit"
         return permanent(RESULT_TOO_LARGE, message)
     return AttemptResult(outcome=Outcome.SUCCEEDED, result=value)
+
+
+def _not_json(result: object) -> str:
+    """A sentence that names the first value of a result that cannot be in JSON, and its type.
+
+    It quotes no value. Of the keys, which may come from an order, it quotes only plain names.
+    """
+    found = _first_not_json(result, "result", 0) or f"result is {_a(result)}"
+    return (
+        f"{found}, which is not JSON; return text, finite numbers, true, false, None, lists, dicts"
+    )
+
+
+def _first_not_json(value: object, path: str, depth: int) -> str | None:
+    if isinstance(value, dict | list | tuple):
+        return _first_within(value, path, depth)
+    if isinstance(value, str):
+        return None if _is_text(value) else f"{path} is text with half of a surrogate pair"
+    if isinstance(value, float):
+        return None if isfinite(value) else f"{path} is {value}"
+    return None if value is None or isinstance(value, int) else f"{path} is {_a(value)}"
+
+
+def _first_within(
+    value: dict[object, object] | list[object] | tuple[object, ...], path: str, depth: int
+) -> str | None:
+    if depth >= DEEPEST_RESULT:
+        return f"result is nested deeper than {DEEPEST_RESULT} levels"
+    if isinstance(value, dict):
+        for place, (key, item) in enumerate(value.items(), 1):
+            if key is not None and not isinstance(key, str | int | float):
+                return f"{path} has a key that is {_a(key)}"
+            if not _is_text(str(key)):
+                return f"{path} has a key with half of a surrogate pair"
+            here = f"{path}.{key}" if _PLAIN_KEY.fullmatch(str(key)) else f"{path}[key {place}]"
+            if found := _first_not_json(item, here, depth + 1):
+                return found
+        return f"{path} has keys of several types" if len(set(map(type, value))) > 1 else None
+    found_in = (
+        _first_not_json(item, f"{path}[{place}]", depth + 1) for place, item in enumerate(value)
+    )
+    return next(filter(None, found_in), None)
+
+
+def _is_text(value: str) -> bool:
+    return sanitize(value) == value
+
+
+def _a(value: object) -> str:
+    name = type(value).__name__
+    return f"{'an' if name[:1] in 'AEIOUaeiou' else 'a'} {name}"
 
 
 def transient(error_type: object, message: object, retry_after: int | None = None) -> AttemptResult:
@@ -96,7 +155,7 @@ def progress(note: object) -> AttemptResult:
 
 
 def _step_error(error_type: object, message: object) -> StepError:
-    name = sanitize(error_type)[:LONGEST_TYPE] or "PermanentError"
+    name = sanitize(error_type)[:LONGEST_TYPE] or UNTYPED
     return StepError(name, sanitize(message)[:LONGEST_MESSAGE])
 
 

@@ -1,8 +1,9 @@
 """Evaluates a step's `when` and `for_each`: JMESPath expressions over the order and the results."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
-from functools import lru_cache
+from functools import lru_cache, reduce
 from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -45,6 +46,84 @@ JSON_TYPES: tuple[tuple[str, tuple[type, ...]], ...] = (
     ("an object", (dict,)),
 )
 
+# Functions whose value is the list that they are given, one of its items, or made of each item.
+SAME_LIST = frozenset({"reverse", "sort", "sort_by"})
+ONE_ITEM = frozenset({"max", "max_by", "min", "min_by"})
+BY_ITEM = frozenset({"map", "max_by", "min_by", "sort_by"})
+
+
+class NotThere(ValueError):
+    """An expression reads something that no order can have. The message completes "when ..."."""
+
+
+class Shape:
+    """What is known of a value that an expression reads. Of this one, nothing is."""
+
+    def field(self, _name: str) -> "Shape":
+        """The shape of a field of the value. Raises NotThere if it cannot have the field."""
+        return ANYTHING
+
+    def item(self) -> "Shape":
+        """The shape of the items of the value. Raises NotThere if it cannot be a list."""
+        return ANYTHING
+
+    def is_list(self) -> bool | None:
+        """Whether the value is a list; None if that is not known."""
+        return None
+
+
+ANYTHING = Shape()
+
+
+@dataclass(frozen=True)
+class _ListOf(Shape):
+    inner: Shape
+
+    def field(self, name: str) -> Shape:
+        raise NotThere(f"reads {name!r} of a list; put [] after the list, to read it of each item")
+
+    def item(self) -> Shape:
+        return self.inner
+
+    def is_list(self) -> bool:
+        return True
+
+
+class _Truth(Shape):
+    def field(self, name: str) -> Shape:
+        raise NotThere(
+            f"reads {name!r} of true or false, which has no fields; write !(a.b), since !a.b is "
+            "(!a).b"
+        )
+
+    def item(self) -> Shape:
+        raise NotThere("reads the items of true or false")
+
+    def is_list(self) -> bool:
+        return False
+
+
+class _Results(Shape):
+    def __init__(self) -> None:
+        self.read = set[str]()
+
+    def field(self, name: str) -> Shape:
+        self.read.add(name)
+        return ANYTHING
+
+
+@dataclass(frozen=True)
+class _Data(Shape):
+    """The whole data: the variables."""
+
+    order: Shape
+    results: Shape
+
+    def field(self, name: str) -> Shape:
+        if name not in VARIABLES:
+            raise NotThere(f"reads {name!r}, which does not exist; there are input and results")
+        return self.order if name == "input" else self.results
+
 
 class NotAList(ValueError):
     """A `for_each` expression returned a value that is not a list.
@@ -70,12 +149,10 @@ def compile_condition(where: str, expression: object) -> None:
         raise DefinitionError(f"{refused}: {first_line}") from error
     for problem in _misuses(parsed):
         raise DefinitionError(f"{refused}: {problem}")
-    for path in sorted(_paths_read(parsed)):
-        if path[0] not in VARIABLES:
-            raise DefinitionError(
-                f"{where} reads {path[0]!r}, which does not exist: {expression!r}; there are input "
-                "and results"
-            )
+    try:
+        shape_of(expression)
+    except NotThere as error:
+        raise DefinitionError(f"{where} {expression!r} {error}") from error
 
 
 def is_true(expression: str, order: Json, results: Mapping[str, Json]) -> bool:
@@ -162,11 +239,84 @@ def paths_read(expression: str) -> frozenset[tuple[str, ...]]:
     return frozenset(_paths_read(_compiled(expression).parsed))
 
 
+def shape_of(expression: str, order: Shape = ANYTHING) -> Shape:
+    """Return what is known of the expression's value, if this is known of the order.
+
+    Raises NotThere if the expression reads something that no order can have.
+    """
+    return _shape(_compiled(expression).parsed, _Data(order, ANYTHING))
+
+
 def steps_read(expression: str) -> frozenset[str]:
-    """Return the names of the steps whose results the expression reads, such as `results.quote`."""
-    return frozenset(
-        path[1] for path in paths_read(expression) if path[0] == "results" and len(path) > 1
-    )
+    """Return the names of the steps whose results the expression reads, such as `results.quote`.
+
+    Raises NotThere like `shape_of`.
+    """
+    results = _Results()
+    _shape(_compiled(expression).parsed, _Data(ANYTHING, results))
+    return frozenset(results.read)
+
+
+_LEAVES: Mapping[str, Callable[[Node, Shape], Shape]] = {
+    "field": lambda node, of: of.field(str(node["value"])),
+    "current": lambda _, of: of,
+    "identity": lambda _, of: of,
+    "index": lambda _, of: of.item(),
+    "slice": lambda _, of: _ListOf(of.item()),
+    "expref": lambda *_: ANYTHING,  # what it is evaluated over is known in a function only
+}
+_CHAINS = frozenset({"subexpression", "index_expression", "pipe"})
+_PROJECTIONS = frozenset({"projection", "value_projection", "filter_projection", "flatten"})
+_OTHERS: Mapping[str, Shape] = {
+    "multi_select_list": _ListOf(ANYTHING),
+    "not_expression": _Truth(),
+    "comparator": _Truth(),
+}
+
+
+def _shape(node: Node, of: Shape) -> Shape:
+    """The shape of a node's value, evaluated over a value of the shape `of`."""
+    kind = str(node.get("type"))
+    children = [child for child in _children(node) if isinstance(child, Mapping)]
+    if kind in _LEAVES:
+        return _LEAVES[kind](node, of)
+    if kind in _CHAINS:
+        return reduce(lambda shape, child: _shape(child, shape), children, of)
+    if kind in _PROJECTIONS:
+        return _projected(kind, children, of)
+    if kind == "function_expression":
+        return _function_shape(str(node["value"]), children, of)
+    for child in children:
+        _shape(child, of)
+    return _OTHERS.get(kind, ANYTHING)
+
+
+def _projected(kind: str, children: Sequence[Node], of: Shape) -> Shape:
+    """The shape of a list that is made of the items, or of the fields, of the first operand."""
+    first, *rest = children
+    left = _shape(first, of)
+    if kind == "flatten":
+        item = left.item()
+        nested = item.is_list()
+        return _ListOf(item if nested is False else item.item() if nested else ANYTHING)
+    item = ANYTHING if kind == "value_projection" else left.item()
+    for condition in rest[1:]:
+        _shape(condition, item)
+    return _ListOf(_shape(rest[0], item))
+
+
+def _function_shape(name: str, arguments: Sequence[Node], of: Shape) -> Shape:
+    plain = [_shape(each, of) for each in arguments if each.get("type") != "expref"]
+    inner = ANYTHING
+    for each in arguments:
+        if each.get("type") == "expref":
+            over = plain[0].item() if name in BY_ITEM and plain else ANYTHING
+            [inner] = (_shape(part, over) for part in _children(each) if isinstance(part, Mapping))
+    if name == "map":
+        return _ListOf(inner)
+    if plain and name in SAME_LIST:
+        return plain[0]
+    return plain[0].item() if plain and name in ONE_ITEM else ANYTHING
 
 
 def _paths_read(node: Node) -> Iterator[tuple[str, ...]]:

@@ -48,6 +48,7 @@ from typing import (
 
 from roundsman.errors import DefinitionError, InvalidInput, Problem
 from roundsman.model.checks import ENGINE_FIELDS, quoted_name
+from roundsman.model.expressions import ANYTHING, NotThere, Shape
 from roundsman.model.json import Json, canonical_json, parse_json
 
 LONGEST_TEXT = 10_000  # characters of a text without a limit of its own
@@ -256,20 +257,61 @@ def masked_paths(kind: type[object]) -> frozenset[str]:
     return frozenset(_masked(kind, "", ()))
 
 
-def has_path(kind: object, path: Sequence[str]) -> bool:
-    """Whether a value of the input type may have a value at the path of field names.
+@dataclass(frozen=True)
+class InputShape(Shape):
+    """What an input type tells of a value that an expression reads."""
 
-    True where the type does not tell: below `Json` or a list.
-    """
-    if not path:
-        return True
-    members = [_bare(member) for member in _members(_bare(kind))]
-    objects = [member for member in members if is_input_type(member)]
-    told = all(is_input_type(m) or m in (str, int, float, bool, type(None)) for m in members)
-    if not told:
-        return True
-    return any(
-        path[0] in hints and has_path(hints[path[0]], path[1:]) for hints in map(_hints, objects)
+    kind: object
+    path: str = "input"
+
+    def field(self, name: str) -> Shape:
+        """The shape of a field; a field of the engine is known too."""
+        members = self._members()
+        if self.path == "input" and name in ENGINE_FIELDS:
+            return ANYTHING
+        objects = [_hints(member) for member in members if is_input_type(member)]
+        found = [hints[name] for hints in objects if name in hints]
+        known = all(is_input_type(m) or _is_list(m) or _is_scalar(m) for m in members)
+        here = f"{self.path}.{name}"
+        if found or not known:
+            return InputShape(found[0], here) if len(found) == 1 and known else ANYTHING
+        if any(map(_is_list, members)):
+            raise NotThere(f"reads {here}, but {self.path} is a list; write {self.path}[].{name}")
+        fields = ", ".join(dict.fromkeys(name for hints in objects for name in hints))
+        more = f"; the fields of {self.path} are {fields}" if fields else ""
+        raise NotThere(f"reads {here}, which the input type does not have{more}")
+
+    def item(self) -> Shape:
+        """The shape of the items."""
+        members = self._members()
+        found = [get_args(member)[:1] or (object,) for member in members if _is_list(member)]
+        if not all(_is_list(m) or is_input_type(m) or _is_scalar(m) for m in members):
+            return ANYTHING
+        if not found:
+            raise NotThere(f"reads the items of {self.path}, which is not a list")
+        return InputShape(found[0][0], f"{self.path}[]") if len(found) == 1 else ANYTHING
+
+    def is_list(self) -> bool | None:
+        """Whether the type is a list; None if it may be one."""
+        members = self._members()
+        if any(map(_is_list, members)):
+            return True if all(map(_is_list, members)) else None
+        return False if all(is_input_type(m) or _is_scalar(m) for m in members) else None
+
+    def _members(self) -> list[object]:
+        members = [_bare(member) for member in _members(_bare(self.kind))]
+        return [member for member in members if member not in (None, type(None))] or members
+
+
+def _is_list(kind: object) -> bool:
+    return (get_origin(kind) or kind) in (list, tuple, _SEQUENCE)
+
+
+def _is_scalar(kind: object) -> bool:
+    return (
+        kind in (str, int, float, bool, None, type(None))
+        or get_origin(kind) is Literal
+        or (isinstance(kind, type) and issubclass(kind, Enum))
     )
 
 

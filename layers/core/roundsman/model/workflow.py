@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from roundsman.errors import DefinitionError
 from roundsman.model.checks import (
-    ENGINE_FIELDS,
     LONGEST_ERROR_TYPE,
     check_attempt_time,
     check_count,
@@ -23,7 +22,7 @@ from roundsman.model.checks import (
     check_tuple,
     check_type,
 )
-from roundsman.model.expressions import compile_condition, paths_read, steps_read
+from roundsman.model.expressions import NotThere, compile_condition, shape_of, steps_read
 
 if TYPE_CHECKING:
     from roundsman.model.input_types import InputFunction
@@ -237,6 +236,11 @@ class Step:
         """Return the names of the agents that can perform the step, in the order of preference."""
         return self.agents or (self.agent,)
 
+    def expressions(self) -> tuple[tuple[str, str], ...]:
+        """Return the name and the text of each expression that the step has."""
+        both = (("when", self.when), ("for_each", self.for_each))
+        return tuple((name, text) for name, text in both if text is not None)
+
     def after_names(self) -> tuple[str, ...]:
         """Return the names of the steps in `after`."""
         return tuple(step if isinstance(step, str) else step.name for step in self.after)
@@ -290,7 +294,12 @@ class Workflow:
 
     def _check_input(self, where: str) -> None:
         # Only an application with typed input loads the module.
-        from roundsman.model.input_types import check_input, has_path, stored_type
+        from roundsman.model.input_types import (
+            InputShape,
+            check_input,
+            field_names,
+            stored_type,
+        )
 
         check_input(f"{where}: input", self.input)
         kind = stored_type(self.input)
@@ -298,20 +307,19 @@ class Workflow:
             return
         for step in self.steps:
             for name in step.reads or ():
-                if not has_path(kind, (name,)):
+                if name not in field_names(kind):
                     raise DefinitionError(
                         f"{where}: reads of step {step.name!r} has {name!r}, which the input type "
                         "does not have"
                     )
-            for what, expression in (("when", step.when), ("for_each", step.for_each)):
-                for root, *path in sorted(paths_read(expression)) if expression else ():
-                    if root != "input" or (path and path[0] in ENGINE_FIELDS):
-                        continue
-                    if not has_path(kind, path):
-                        raise DefinitionError(
-                            f"{where}: {what} of step {step.name!r} reads "
-                            f"input.{'.'.join(path)}, which the input type does not have"
-                        )
+            for what, expression in step.expressions():
+                place = f"{where}: {what} of step {step.name!r}"
+                try:
+                    found = shape_of(expression, InputShape(kind))
+                except NotThere as error:
+                    raise DefinitionError(f"{place} {error}") from error
+                if what == "for_each" and found.is_list() is False:
+                    raise DefinitionError(f"{place} gives one value; it must give a list")
 
     def _check_steps(self, where: str) -> None:
         if isinstance(self.steps, list):  # the dataclass is frozen
@@ -356,20 +364,16 @@ class Workflow:
                 f"{where}: the steps form a cycle, so none can start first: {circle}"
             ) from error
         for step in self.steps:
-            if step.for_each is not None:
-                _check_read(where, step, steps_read(step.for_each), listed)
-            for name in sorted(steps_read(step.when) if step.when else ()):
-                if name not in listed:
-                    raise DefinitionError(
-                        f"{where}: when of step {step.name!r} reads the result of {name!r}, which "
-                        "no step is named"
-                    )
+            for what, expression in step.expressions():
+                place = f"{where}: {what} of step {step.name!r}"
+                _check_read(place, step, steps_read(expression), listed)
 
 
-def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:
-    """Check that `for_each` of a step reads only results of the steps before it.
+def _check_read(place: str, step: Step, read: frozenset[str], listed: Mapping[str, Step]) -> None:
+    """Check that an expression of a step reads only results of the steps before it.
 
-    The result of any other step may not exist yet when the list is evaluated.
+    The result of any other step may not exist yet when the expression is evaluated, once, at the
+    begin of the step: what follows would depend on which step is faster.
     """
     before: set[str] = set()
     ahead = [*step.after_names()]
@@ -381,7 +385,7 @@ def _check_read(where: str, step: Step, read: frozenset[str], listed: Mapping[st
     for name in sorted(read - before):
         missing = "which may come later; add it to after"
         raise DefinitionError(
-            f"{where}: for_each of step {step.name!r} reads the result of {name!r}, "
+            f"{place} reads the result of {name!r}, "
             f"{missing if name in listed else 'but no step has that name'}"
         )
 

@@ -25,6 +25,9 @@ class Application:
     """The agents as their code defines them, by name; None if the code was not read."""
     root: Document = field(default_factory=dict)
     """The template as it is written, with a block for each nested stack."""
+    sources: Mapping[str, str] = field(default_factory=dict)
+    """The text of each module of the agents, by its path in the project; empty if it was not read.
+    """
 
     @classmethod
     def read(

@@ -1,4 +1,7 @@
-"""Code: each agent has a function for what the steps of the workflows ask of it."""
+"""Code: each agent has its functions, and its errors have types."""
+
+import ast
+from collections.abc import Iterator
 
 from roundsman.testing.rules.application import Application, Rule
 
@@ -34,4 +37,33 @@ def known_agents(application: Application) -> list[str]:
     ]
 
 
-RULES: tuple[Rule, ...] = (bound_steps, known_agents)
+def typed_errors(application: Application) -> list[str]:
+    """Each `PermanentError` in the agents' code has a type before its sentence.
+
+    Without one, its type is `PermanentError`: no plan can name it in `not_on`, and failures of all
+    causes are one group. Found are sentences that the code contains as text.
+    """
+    return [
+        f"{where}:{call.lineno}: PermanentError has a sentence in place of its type; write "
+        f'PermanentError("CardDeclined", "the sentence") with a type of yours'
+        for where, source in application.sources.items()
+        for call in _calls(source, "PermanentError")
+        if len(call.args) == 1 and not call.keywords and _is_sentence(call.args[0])
+    ]
+
+
+def _calls(source: str, name: str) -> Iterator[ast.Call]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call):
+            called = node.func
+            if name in (getattr(called, "id", ""), getattr(called, "attr", "")):
+                yield node
+
+
+def _is_sentence(argument: ast.expr) -> bool:
+    parts = argument.values if isinstance(argument, ast.JoinedStr) else [argument]
+    texts = [part.value for part in parts if isinstance(part, ast.Constant)]
+    return any(isinstance(text, str) and " " in text for text in texts)
+
+
+RULES: tuple[Rule, ...] = (bound_steps, known_agents, typed_errors)

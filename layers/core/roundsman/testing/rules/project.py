@@ -1,6 +1,7 @@
 """Reads an application from its folder: its template, its workflows and its agents."""
 
 import sys
+from dataclasses import replace
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -36,7 +37,12 @@ def read_project(folder: Path) -> Application:
             problems.append(str(problem))
     if problems:
         raise ProjectProblem(" ".join(problems))
-    return Application.read(folder / "template.yaml", workflows, agents)
+    sources = {
+        path.relative_to(folder).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted((folder / AGENTS).rglob("*.py"))
+    }
+    application = Application.read(folder / "template.yaml", workflows, agents)
+    return replace(application, sources=sources)
 
 
 def _workflows() -> list[Workflow]:

@@ -25,6 +25,7 @@ from moto import mock_aws
 from roundsman.aws.dynamodb.control import DynamoPlans
 from roundsman.aws.dynamodb.tasks import DynamoStore
 from roundsman.model.instants import MINUTE, SECOND
+from roundsman.model.plan import Plan
 from roundsman.model.task import Task
 from roundsman.testing.stack.calls import AwsCall, AwsFault, InjectedFault, Killed
 from roundsman.testing.stack.driver import Driver
@@ -38,6 +39,7 @@ from roundsman.testing.stack.functions import layers_on_the_path
 from roundsman.testing.stack.resources import EventSource, StackOnMoto, create_stack_on_moto
 from roundsman.testing.stack.services import Services
 from roundsman.testing.stack.template import Template
+from roundsman.testing.tasks import checked
 
 if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
@@ -56,6 +58,7 @@ class Stack(Driver):
         self._services = services
         self._supervisor = stack.logical_id(stack.outputs["SupervisorFunctionName"])
         self._ticked_at = clock()
+        self._plans: dict[str, Plan | None] = {}
 
     @property
     def services(self) -> Services:
@@ -299,11 +302,16 @@ class Stack(Driver):
             raise AssertionError(f"messages are stuck: {stuck}")
 
     def task(self, task_id: str) -> Task:
-        """The task as the functions see it now. Raises AssertionError if there is none."""
+        """The task as the functions see it now. Raises AssertionError if there is none.
+
+        Its method `step` raises ValueError for a step that its workflow does not have.
+        """
         found = self.store.load(task_id, self.clock())
         if found is None:
             raise AssertionError(f"there is no task {task_id}")
-        return found
+        if found.plan not in self._plans:
+            self._plans[found.plan] = self.plans.plan(found.plan)
+        return checked(found, self._plans[found.plan])
 
     def item(self, task_id: str) -> dict[str, object]:
         """The stored item of the task as plain values, even if its retention is over."""

@@ -82,6 +82,19 @@ def _bind(agent: Agent, step: Step) -> None:
         agent.compensates(step)(undo)
 
 
+class UntypedError(ValueError):
+    """A PermanentError has a sentence in place of its type."""
+
+
+def check_typed(step: str, error: Exception | None) -> None:
+    """Raises UntypedError if the error is a PermanentError without a type."""
+    if isinstance(error, PermanentError) and error.untyped:
+        raise UntypedError(
+            f"{step}: PermanentError({error.message!r}) has a sentence in place of its type; write "
+            f'PermanentError("CardDeclined", {error.message!r}) with a type of yours'
+        )
+
+
 @dataclass
 class RequestRun:
     """One request while its agent handles it.
@@ -107,6 +120,8 @@ class RequestRun:
     """When the answer of the callback is overdue (epoch ms); None if no callback was returned."""
     unforeseen: Exception | None = None
     """The unexpected exception of the agent's function, if there was one."""
+    refusal: PermanentError | None = None
+    """The permanent error that the agent's function raised, if it did."""
 
     def clock(self) -> int:
         """The agent's clock (epoch ms): the world's, plus the time that this visit has taken."""
@@ -117,7 +132,11 @@ class RequestRun:
         self.spent += round(seconds * SECOND)
 
     def answer(self, *, redelivered: bool, say: "SendNow", jitter: Callable[[], float]) -> Answer:
-        """The agent's answer to the request. Raises Crash if its process dies before it replies."""
+        """The agent's answer to the request.
+
+        Raises Crash if its process dies before it replies, and UntypedError if its function raises
+        a PermanentError without a type.
+        """
 
         agent = self.agent.called_by(self._called)
 
@@ -134,7 +153,9 @@ class RequestRun:
                 call_notes=self.call_notes,
             )
 
-        return answer_again(self.request, attempt) if redelivered else attempt(self.request)
+        answer = answer_again(self.request, attempt) if redelivered else attempt(self.request)
+        check_typed(self.request.step, self.refusal)
+        return answer
 
     def _report(self, error: Exception) -> None:
         """Keep an unexpected exception for the trace. Its text does not go into the reply."""
@@ -164,12 +185,21 @@ class RequestRun:
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
+<<<<<<< HEAD
         if operation == REMIND:
             self.services.reminders.append(request)
         value = function(request)
         if isinstance(value, Callback):
             self._note_asked(value)
         elif operation not in (PROBE, REMIND):
+=======
+        try:
+            value = function(request)
+        except PermanentError as refusal:
+            self.refusal = refusal
+            raise
+        if not (operation == PROBE or isinstance(value, Callback)):
+>>>>>>> 68ffc6b (Expressions, results and errors of authors are refused with the place and what to write)
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")

@@ -96,8 +96,14 @@ class Script:
     def refuses(
         self, error: str = "Refused", message: str = "", *, times: int = FOR_EVER
     ) -> "Script":
-        """The call fails without effect, with PermanentError(error, message)."""
-        return self.add(CallEnd(done=False, error=PermanentError(error, message)), times)
+        """The call fails without effect, with PermanentError(error, message).
+
+        Raises ValueError if a sentence is given in place of the type.
+        """
+        refusal = PermanentError(error, message)
+        if refusal.untyped:
+            raise ValueError(f'{error!r} is not a type; write refuses("CardDeclined", {error!r})')
+        return self.add(CallEnd(done=False, error=refusal), times)
 
     def is_down(self) -> "Script":
         """Every further call fails without effect, with TransientError("503")."""

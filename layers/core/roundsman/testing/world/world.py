@@ -38,7 +38,8 @@ from roundsman.submission.newest_plan import answer_question
 from roundsman.submission.submission import CancelAsked
 from roundsman.testing.faults import Crash, Faults, Hit
 from roundsman.testing.invariants.rules import Broken, Invariant, of_open
-from roundsman.testing.world.agents import all_agents
+from roundsman.testing.tasks import checked
+from roundsman.testing.world.agents import UntypedError, all_agents, check_typed
 from roundsman.testing.world.application import Application
 from roundsman.testing.world.mishaps import NONE, Mishaps, RandomFaults, RandomServices, some_delay
 from roundsman.testing.world.operator import Operator
@@ -219,8 +220,9 @@ class World:
         the effect now. If it is fenced and an undo came first, it answers with an error.
 
         Raises ValueError if the step has not waited for a callback (`waits_for_answer`), or not
-        that often.
+        that often, or if `error` is a PermanentError without a type.
         """
+        check_typed(step, error)
         tokens = self.processes.tokens.get((order_id, step), [])
         if not tokens:
             raise ValueError(f"{step} of {order_id} has returned no Callback so far")
@@ -395,6 +397,8 @@ class World:
         except (TryAgain, CallRefused) as problem:
             self.trace.note(self.now, "  it comes again: {}", problem)
             return False
+        except UntypedError:
+            raise  # a mistake of the author, and not of the engine
         except Exception as problem:  # noqa: BLE001  # every other exception breaks HANDLED
             self._note_trouble(str(who), problem)
             return False
@@ -485,14 +489,16 @@ class World:
     def task(self, order_id: str) -> Task:
         """The record of the task; the last record if it was removed.
 
-        Raises LookupError if the order was never accepted. The message lists the rejected messages.
+        Its method `step` raises ValueError for a step that its workflow does not have. Raises
+        LookupError if the order was never accepted. The message lists the rejected messages.
         """
         if order_id not in self.processes.watch.tasks:
             aside = "".join(f"; put aside: {found}" for found in self.post.put_aside)
             waits = "; run() has it taken" if self.queues.waiting and not aside else ""
             name = order_id if TASK_ID.fullmatch(order_id) else repr(order_id)
             raise LookupError(f"{name} was never taken{aside}{waits}")
-        return self.processes.watch.tasks[order_id]
+        task = self.processes.watch.tasks[order_id]
+        return checked(task, self.processes.plans.plan(task.plan))
 
     def history(self, order_id: str) -> list[HistoryRow]:
         """The history rows of the task, oldest first."""
