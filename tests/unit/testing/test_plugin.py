@@ -16,8 +16,8 @@ ONE_TEST = "def test_it(roundsman_stack):\n    roundsman_stack.run()\n"
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> pytest.Pytester:
-    """A copy of this project's template, functions and layers, and no tests."""
-    for part in ("functions", "layers", "stacks"):
+    """A copy of this project's template, functions, layers and events, and no tests."""
+    for part in ("events", "functions", "layers", "stacks"):
         ignored = shutil.ignore_patterns("__pycache__", "testing", "requirements.txt")
         shutil.copytree(PROJECT / part, pytester.path / part, ignore=ignored)
     shutil.copy(PROJECT / "template.yaml", pytester.path)

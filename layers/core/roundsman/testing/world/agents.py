@@ -185,21 +185,16 @@ class RequestRun:
         if not end.done:
             self._lose(end)
             raise end.raised() or Crash("the call never ends")
-<<<<<<< HEAD
         if operation == REMIND:
             self.services.reminders.append(request)
-        value = function(request)
-        if isinstance(value, Callback):
-            self._note_asked(value)
-        elif operation not in (PROBE, REMIND):
-=======
         try:
             value = function(request)
         except PermanentError as refusal:
             self.refusal = refusal
             raise
-        if not (operation == PROBE or isinstance(value, Callback)):
->>>>>>> 68ffc6b (Expressions, results and errors of authors are refused with the place and what to write)
+        if isinstance(value, Callback):
+            self._note_asked(value)
+        elif operation not in (PROBE, REMIND):
             self.leave_effect()
         if end.dies:
             raise Crash("the agent dies with its answer")
