@@ -93,6 +93,17 @@ def test_resubmit_of_an_archived_order_completes_it_and_repeats_no_effect(
         assert entry_of(stack, "repaired", service, "perform")["calls"] == 1, service
 
 
+def test_the_deployed_submission_function_says_which_plan_is_the_newest(
+    stack: DeployedStack,
+) -> None:
+    with faults(stack, NO_MAIL):
+        stack.submit(order("newest-plan"))
+        stack.wait_for("its archive", is_in(stack, "Archived", "newest-plan"), PATIENCE)
+    asks(stack, "resubmit", "newest-plan", "--plan", "newest")
+    stack.wait_for("its end", is_in(stack, "Completed", "newest-plan"), PATIENCE)
+    assert effects_of(stack.services, "newest-plan") == ALL_EFFECTS
+
+
 def test_resolve_takes_a_persons_word_for_a_step_and_the_order_completes(
     stack: DeployedStack,
 ) -> None:
