@@ -6,12 +6,14 @@ An invalid argument raises ConsoleError with one sentence for the user.
 import getpass
 import re
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from roundsman.inspector.operate.commands import LONGEST_EXTENSION, LONGEST_NAME, LONGEST_REASON
+from roundsman.model.corrections import Correction, changes_of
 from roundsman.model.json import Json, parse_json
 from roundsman_console.cli_errors import USAGE, ConsoleError
 
@@ -63,6 +65,42 @@ def read_result(text: str | None) -> Json:
     except ValueError as error:
         hint = "" if source != "--result" else " A text value needs JSON quotes: '\"ch_1\"'."
         raise ConsoleError(f"{source} is not JSON: {error}.{hint}", USAGE) from error
+
+
+def read_input(file: str | None) -> Mapping[str, Json] | None:
+    """Return the JSON object in a file; `-` is the standard input. None if `file` is None.
+
+    Raises ConsoleError if the file cannot be read or is not a JSON object.
+    """
+    if file is None:
+        return None
+    try:
+        found = parse_json(_content(file, stdin=True))
+    except ValueError as error:
+        raise ConsoleError(f"{file} is not JSON: {error}.", USAGE) from error
+    if not isinstance(found, Mapping):
+        raise ConsoleError(f"{file} is not a JSON object.", USAGE)
+    return found
+
+
+def read_changes(sets: Sequence[str], removes: Sequence[str]) -> Correction:
+    """Return the changes of `path=value` and of paths to remove.
+
+    A value that is not JSON is a text. Raises ConsoleError for an invalid path or a missing value.
+    """
+    found = {}
+    for text in sets:
+        path, given, value = text.partition("=")
+        if not given:
+            raise ConsoleError(f"--set {path!r} has no value. Write it as path=value.", USAGE)
+        try:
+            found[path] = parse_json(value)
+        except ValueError:
+            found[path] = value
+    try:
+        return changes_of(found, removes)
+    except ValueError as error:
+        raise ConsoleError(f"{error}.", USAGE) from error
 
 
 def read_body(text: str | None) -> str | None:

@@ -59,6 +59,8 @@ PUBLIC = {
         "Diagnosis",
         "GroupNow",
         "Happening",
+        "InputChange",
+        "InputCorrection",
         "Inspector",
         "InspectorError",
         "Interrupted",

@@ -8,6 +8,7 @@ that becomes due.
 from dataclasses import replace
 from datetime import timedelta
 
+from roundsman.model.corrections import Change
 from roundsman.model.events import (
     Cancel,
     CommandSource,
@@ -81,6 +82,9 @@ def asked(*names: str) -> dict[str, OperatorEvent]:
         "cancel": Cancel(CommandSource("cancel", "ann")),
         "cancel --no-undo": Cancel(CommandSource("stop", "ann"), undo=False),
         "resubmit --fresh-key": Resubmit(CommandSource("fresh", "ann"), fresh_key=True),
+        "resubmit --set": Resubmit(
+            CommandSource("set", "ann"), changes=(Change(("items", 0), 3),), used=True
+        ),
         "resolve a did": Resolve(CommandSource("did", "ann"), "a", did=True),
         "resolve a did-not": Resolve(CommandSource("did-not", "ann"), "a", did=False),
         "extend": Extend(CommandSource("extend", "ann"), 30),
@@ -189,6 +193,7 @@ SMALL: dict[str, Configuration] = {
     "a step of two agents": repeated(SEVERAL),
     "a step of two agents, handed over": repeated(HANDED_OVER),
     "a step that a fresh key is asked for": repeated(REPAIRED, "resubmit --fresh-key"),
+    "a step whose input is corrected": repeated(REPAIRED, "resubmit --set"),
     "a step without undo that a fresh key is asked for": repeated(FOR_GOOD, "resubmit --fresh-key"),
     "a step that is said not to have happened": repeated(
         replace(FOR_GOOD, endings=("done", "answer lost", "refused")), "resolve a did-not"

@@ -4,7 +4,7 @@ Without --go, a bulk run is only a dry run. With --go, it is executed and its pr
 """
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import typer
@@ -24,13 +24,16 @@ from roundsman.inspector.operate.commands import (
     CommandSpec,
     send_command,
 )
+from roundsman.inspector.operate.corrections import corrects, known_workflows
 from roundsman.inspector.operate.newest_plan import newest_plan, under_newest_plan
 from roundsman.inspector.read.lookup import find_task
 from roundsman.inspector.read.selection import Selection
 from roundsman.inspector.read.stack import DeployedStack, find_stack
 from roundsman.inspector.sanitize import inert
 from roundsman.model.events import COMMAND_KINDS, CommandSource, OperatorEvent
+from roundsman.model.json import Json
 from roundsman.model.task import Task
+from roundsman_console.application import application_events
 from roundsman_console.arguments import read_name, read_reason
 from roundsman_console.cli._options import CommandOptions, ParsedOptions
 from roundsman_console.cli_errors import (
@@ -44,6 +47,7 @@ from roundsman_console.cli_errors import (
 )
 from roundsman_console.confirm import confirm
 from roundsman_console.render.bulk import print_run, print_tried, progress_words
+from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import print_plan_move
 
 CODES = {CommandOutcome.REFUSED: FAILED, CommandOutcome.UNCONFIRMED: UNCONFIRMED}
@@ -63,6 +67,8 @@ class Operation:
     """The same for a bulk run; its argument is the number of orders, for example `12 orders`."""
     again: bool = False
     """Whether undone or cancelled tasks begin again (`resubmit --again`)."""
+    input: Mapping[str, Json] | None = None
+    """The whole corrected input of one order (`resubmit --input`)."""
     newest_plan: bool = False
     """Whether the tasks continue under the newest plan (`resubmit --plan newest`)."""
     dry_run: bool = False
@@ -75,14 +81,16 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
     Raises typer.Exit with the exit code, unless that is 0.
     """
     if len(orders) == 1 and act.selection is None:
-        spec = CommandSpec(orders[0], deed.event, deed.steps, deed.question, deed.newest_plan)
+        spec = CommandSpec(
+            orders[0], deed.event, deed.steps, deed.question, deed.input, deed.newest_plan
+        )
         _carry_out(spec, act.manner, dry_run=deed.dry_run)
         return
     with sentences():
-        _check(orders, act, again=deed.again, dry_run=deed.dry_run)
+        _check(orders, act, deed)
         reason, by = read_reason(act.manner.reason), read_name(act.manner.by)
-        stack = find_stack(act.manner.stack)
         run = new_run(deed.event, by, reason, act.selected, act.terms, now())
+        stack = stack_for(act.manner.stack, run.event)
         quiet = act.manner.as_json
         with Console(stderr=True, quiet=quiet).status("Finding the orders") as status:
             chosen = choose(stack, act.selection or Selection(), orders, status.update)
@@ -109,6 +117,18 @@ def execute(deed: Operation, orders: Sequence[str], act: ParsedOptions) -> None:
         carry_on(stack, bulks, bulks.begin(run, chosen, me), clock, as_json=act.manner.as_json)
 
 
+def stack_for(name: str | None, event: OperatorEvent | None = None) -> DeployedStack:
+    """Return the stack, with the application's workflows if the command corrects inputs.
+
+    Raises InspectorError if these are not known.
+    """
+    if event is None or not corrects(event):
+        return find_stack(name)
+    stack = find_stack(name, application_events())
+    known_workflows(stack)
+    return stack
+
+
 def _under_newest_plan(stack: DeployedStack, event: OperatorEvent, order: str) -> OperatorEvent:
     """Return the command of a bulk run with the newest plan of the workflow of its first order."""
     workflow = find_task(stack, order)[0].workflow
@@ -119,15 +139,19 @@ def _carry_out(spec: CommandSpec, manner: CommandOptions, *, dry_run: bool) -> N
     """Send the command for one order, wait for its outcome and print it."""
     with sentences():
         reason, by = read_reason(manner.reason), read_name(manner.by)
+        event = spec.event(CommandSource("", by))
+        corrected = spec.input is not None or corrects(event)
+        stack = find_stack(manner.stack, application_events() if corrected else None)
         try:
             result = send_command(
-                find_stack(manner.stack),
+                stack,
                 spec,
                 by=by,
                 reason=reason,
                 wait=0 if manner.no_wait else manner.wait,
                 confirm=lambda question: confirm(question, yes=manner.yes),
                 show=None if manner.as_json else print_plan_move,
+                show_input=None if manner.as_json else print_changes,
                 dry_run=dry_run,
             )
         except Interrupted as interrupted:
@@ -152,9 +176,15 @@ def _print_result(told: CommandResult, *, as_json: bool) -> None:
         console.print(f"{told.order} {state}.")
 
 
-def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool, dry_run: bool) -> None:
-    if dry_run and act.go:
+def _check(orders: Sequence[str], act: ParsedOptions, deed: Operation) -> None:
+    if deed.dry_run and act.go:
         raise ConsoleError("Give --dry-run or --go, not both.", USAGE)
+    if deed.input is not None:
+        raise ConsoleError(
+            "--input replaces the whole input, so it works for one order only. For several orders "
+            "use --set and --remove.",
+            USAGE,
+        )
     if act.selection is None and not orders:
         raise ConsoleError("Give an order id, or a filter: --group or --state.", USAGE)
     if act.selection is not None and orders:
@@ -170,7 +200,7 @@ def _check(orders: Sequence[str], act: ParsedOptions, *, again: bool, dry_run: b
         try:
             check_bounded(act.selection)
         except UnboundedSelection as error:
-            hint = "--state Undone" if again else "--state Archived"
+            hint = "--state Undone" if deed.again else "--state Archived"
             raise ConsoleError(
                 f"To select many orders, give --group or --state: {hint}.", USAGE
             ) from error

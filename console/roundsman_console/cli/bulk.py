@@ -18,7 +18,7 @@ from roundsman.inspector.read.stack import find_stack
 from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
 from roundsman_console.arguments import StackOption, read_name, read_reason
-from roundsman_console.cli._act import carry_on, tell
+from roundsman_console.cli._act import carry_on, stack_for, tell
 from roundsman_console.cli._options import Anyway, AsJson, By, Reason
 from roundsman_console.cli_errors import ConsoleError, sentences
 from roundsman_console.sanitize import plain
@@ -111,6 +111,7 @@ def resume_command_(
         clock = RunClock()
         bulks = bulks_of(found, clock)
         record = find_run(bulks, run)
+        found = stack_for(stack, record.run.event)
         taken = take_up(bulks, record, clock(), holder(name), why)
         terms = replace(taken.run.terms, anyway=anyway or taken.run.terms.anyway)
         taken = replace(taken, run=replace(taken.run, terms=terms))

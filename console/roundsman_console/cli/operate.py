@@ -8,7 +8,7 @@ from roundsman.inspector.views.step_text import span
 from roundsman.inspector.views.task_view import may_stand
 from roundsman.model.events import Cancel, Extend, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.task import Task
-from roundsman_console.arguments import read_duration, read_result
+from roundsman_console.arguments import read_changes, read_duration, read_input, read_result
 from roundsman_console.cli._act import Operation, execute
 from roundsman_console.cli._options import (
     DEFAULT_WAIT,
@@ -54,6 +54,37 @@ def resubmit_command(
         bool,
         typer.Option("--again", help="Begin an undone or cancelled task again from the start."),
     ] = False,
+    file: Annotated[
+        str | None,
+        typer.Option(
+            "--input", metavar="FILE", help="The whole corrected input as JSON; - for stdin."
+        ),
+    ] = None,
+    sets: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set",
+            metavar="PATH=VALUE",
+            help="Correct a field of the input, as in lines[0].sku=KB-102; JSON or plain text.",
+        ),
+    ] = None,
+    removes: Annotated[
+        list[str] | None,
+        typer.Option("--remove", metavar="PATH", help="Remove a field of the input."),
+    ] = None,
+    used: Annotated[
+        bool,
+        typer.Option("--used", help="Also correct what a finished step has used."),
+    ] = False,
+    not_done: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--not-done",
+            metavar="STEP",
+            help="A failed step that did not happen, as you know. Needs a correction or "
+            "--fresh-key.",
+        ),
+    ] = None,
     plan: Annotated[
         str | None,
         typer.Option(
@@ -72,10 +103,20 @@ def resubmit_command(
 
     Example: roundsman resubmit --group f-1a2b3c4d --reason "the carrier is back" --go
 
+    Example: roundsman resubmit ord-1001 --set paymentToken=tok_visa --reason "a new card"
+
     Example: roundsman resubmit ord-1001 --plan newest --dry-run --reason "the retries are fixed"
     """
-    steps = tuple(dict.fromkeys(step or ()))
+    steps, stated = tuple(dict.fromkeys(step or ())), tuple(dict.fromkeys(not_done or ()))
     with sentences():
+        if file is not None and (sets or removes):
+            raise ConsoleError("Give either --input, or --set and --remove.", USAGE)
+        changes, whole = read_changes(sets or (), removes or ()), read_input(file)
+        corrected = bool(changes) or whole is not None
+        if used and not corrected:
+            raise ConsoleError("--used requires --input, --set or --remove.", USAGE)
+        if stated and not (corrected or fresh_key):
+            raise ConsoleError("--not-done requires a correction or --fresh-key.", USAGE)
         if plan not in (None, NEWEST):
             raise ConsoleError(
                 "--plan must be newest. Leave it out for the task's own plan.", USAGE
@@ -85,15 +126,26 @@ def resubmit_command(
                 "--step cannot be combined with --plan: every failed step is tried again.", USAGE
             )
     deed = Operation(
-        lambda asked: Resubmit(asked, steps, fresh_key, again),
-        steps,
-        _begin_all_over if again else _continue_anew if plan else None,
+        lambda asked: Resubmit(
+            asked, steps, fresh_key, again, changes=changes, used=used, not_done=stated
+        ),
+        (*steps, *stated),
+        _begin_all_over
+        if again
+        else _continue_anew
+        if plan
+        else _continue_corrected
+        if corrected
+        else None,
         (lambda many: f"Begin {many} again from the start, repeating every effect?")
         if again
         else (lambda many: f"Continue {many} under the newest plan?")
         if plan
+        else (lambda many: f"Continue {many} with the corrected input?")
+        if corrected
         else None,
         again,
+        whole,
         plan is not None,
         dry_run,
     )
@@ -214,6 +266,10 @@ def run_command(act: ParsedOptions, orders: Orders = None) -> None:
     Example: roundsman run ord-1001 --reason "the acquirer is back"
     """
     execute(Operation(RunNow), orders or (), act)
+
+
+def _continue_corrected(task: Task) -> str:
+    return f"{task.task_id} is {task.state}. Continue it with the corrected input?"
 
 
 def _continue_anew(task: Task) -> str:

@@ -12,6 +12,7 @@ from roundsman.inspector.bulk.store import StoredRun
 from roundsman.inspector.sanitize import inert
 from roundsman.inspector.views.task_view import second
 from roundsman.model.events import COMMAND_KINDS
+from roundsman_console.render.corrections import print_changes
 from roundsman_console.render.plan import plan_lines
 from roundsman_console.sanitize import plain
 
@@ -39,6 +40,8 @@ def print_tried(run: Run, tried: Tried, go_ahead: str) -> None:
     for one in tried.plans or ():
         for line in plan_lines(one.move, f"{_orders(one.orders)}: the plan"):
             console.print(inert(line), markup=False)
+    for order, changes in tried.inputs or ():
+        print_changes(changes, f"{order}: the input")
     if not tried.eligible:
         return
     if tried.held and not run.terms.anyway:

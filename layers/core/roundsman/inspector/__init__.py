@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     )
     from roundsman.inspector.inspector import Inspector
     from roundsman.inspector.operate.commands import CommandOutcome, CommandResult
+    from roundsman.inspector.operate.corrections import InputChange, InputCorrection
     from roundsman.inspector.read.agents import AgentNow
     from roundsman.inspector.read.groups import GroupNow
     from roundsman.inspector.read.queues import Queue
@@ -45,6 +46,8 @@ _HOMES = {
     "Diagnosis": "roundsman.inspector.views.diagnosis",
     "GroupNow": "roundsman.inspector.read.groups",
     "Happening": "roundsman.inspector.views.task_events",
+    "InputChange": "roundsman.inspector.operate.corrections",
+    "InputCorrection": "roundsman.inspector.operate.corrections",
     "Inspector": "roundsman.inspector.inspector",
     "InspectorError": "roundsman.inspector.errors",
     "Interrupted": "roundsman.inspector.errors",
@@ -70,6 +73,8 @@ __all__ = [
     "Diagnosis",
     "GroupNow",
     "Happening",
+    "InputChange",
+    "InputCorrection",
     "Inspector",
     "InspectorError",
     "Interrupted",

@@ -8,6 +8,7 @@ from roundsman.inspector.dead_letters.browse import DeadQueue, look_at
 from roundsman.inspector.doctor.doctor import Doctor
 from roundsman.inspector.doctor.report import Report
 from roundsman.inspector.operate.commands import CommandResult, CommandSpec, send_command
+from roundsman.inspector.operate.corrections import InputCorrection
 from roundsman.inspector.operate.holds import HoldResult, Release, hold_agent, release_agent
 from roundsman.inspector.read.agents import AgentNow, find_agent, find_agents
 from roundsman.inspector.read.groups import GroupNow, find_group, list_groups
@@ -19,6 +20,7 @@ from roundsman.inspector.views.diagnosis import Diagnosis
 from roundsman.inspector.views.stats import Stats, read_stats
 from roundsman.inspector.views.task_events import Happening, happenings
 from roundsman.inspector.views.why import why
+from roundsman.model.corrections import changes_of
 from roundsman.model.events import Cancel, Extend, HistoryRow, Resolve, Resubmit, RunNow, UndoAsked
 from roundsman.model.json import Json
 from roundsman.model.plan import Plan
@@ -118,7 +120,7 @@ class Inspector:
         """Check the stack; at most `limit` tasks of each lane are read."""
         return Doctor(self.stack, limit, None).check()[0]
 
-    def resubmit(
+    def resubmit(  # noqa: PLR0913  # each is an option of the one command
         self,
         order_id: str,
         *,
@@ -127,6 +129,7 @@ class Inspector:
         steps: Sequence[str] = (),
         fresh_key: bool = False,
         again: bool = False,
+        correction: InputCorrection | None = None,
         newest_plan: bool = False,
         dry_run: bool = False,
         wait: float = WAIT,
@@ -134,15 +137,28 @@ class Inspector:
         """Continue a failed task: its failed steps, or `steps`, are tried again.
 
         With `fresh_key` they are tried under a new idempotency key, after an undo under the old
-        one. With `again`, an undone or cancelled task begins again. With `newest_plan`, the task
-        continues under the newest plan of its workflow, which the deployed submission function
-        knows; `CommandResult.plan` has the differences. With `dry_run`, nothing is sent.
+        one. With `again`, an undone or cancelled task begins again. `correction` corrects the
+        input, checked by the type of its workflow; `CommandResult.input` has the changes. With
+        `newest_plan`, the task continues under the newest plan of its workflow, which the deployed
+        submission function knows; `CommandResult.plan` has the differences. With `dry_run`, nothing
+        is sent.
         """
         names = tuple(dict.fromkeys(steps))
+        fix = correction or InputCorrection()
+        changes = changes_of(fix.sets, fix.removes)
         spec = CommandSpec(
             order_id,
-            lambda asked: Resubmit(asked, names, fresh_key, again),
-            names,
+            lambda asked: Resubmit(
+                asked,
+                names,
+                fresh_key,
+                again,
+                changes=changes,
+                used=fix.used,
+                not_done=tuple(fix.not_done),
+            ),
+            (*names, *fix.not_done),
+            input=fix.whole,
             newest_plan=newest_plan,
         )
         return send_command(self.stack, spec, by=by, reason=reason, wait=wait, dry_run=dry_run)

@@ -253,7 +253,7 @@ def field_names(kind: type[object]) -> tuple[str, ...]:
 
 
 def masked_paths(kind: type[object]) -> frozenset[str]:
-    """Return the paths of the masked fields: `paymentToken`, `people[].passport`."""
+    """Return the paths of the masked fields: `paymentToken`, `people[].passport`, `pins.*.pin`."""
     return frozenset(_masked(kind, "", ()))
 
 
@@ -357,14 +357,17 @@ def _masked(kind: object, path: str, above: tuple[object, ...]) -> Iterator[str]
             continue
         for member in _members(_bare(hint)):
             inner, place = _bare(member), here
-            while get_origin(inner) in (list, tuple, Sequence, _SEQUENCE) and get_args(inner):
-                inner, place = _bare(get_args(inner)[0]), f"{place}[]"
+            while (origin := get_origin(inner)) in _CONTAINERS and get_args(inner):
+                in_list = origin in (list, tuple, _SEQUENCE)
+                inner = _bare(get_args(inner)[0 if in_list else 1])
+                place = f"{place}[]" if in_list else f"{place}.*"
             if is_input_type(inner) and inner not in above:
                 yield from _masked(inner, place, (*above, kind))
 
 
 _SEQUENCE = get_origin(Sequence[int])
 _MAPPING = get_origin(Mapping[str, int])
+_CONTAINERS = (list, tuple, dict, _SEQUENCE, _MAPPING)
 _ANYTHING = (object, Any, "Json")
 
 

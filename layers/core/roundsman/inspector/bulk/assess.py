@@ -11,6 +11,7 @@ from roundsman.engine.routing import agent_now
 from roundsman.errors import Refused
 from roundsman.inspector.bulk.run import InFlightOrder, OrderResult, Run
 from roundsman.inspector.operate.commands import REFUSED_ROW, decided
+from roundsman.inspector.operate.corrections import CorrectedCommand, InputChange
 from roundsman.inspector.views.agents import hold_words
 from roundsman.model.events import COMMAND_KINDS, Cancel, Extend, HistoryRow, Resolve, UndoAsked
 from roundsman.model.failure import failure_of
@@ -37,6 +38,8 @@ class Eligible:
     """The command makes the task end in undo."""
     agents: tuple[tuple[str, ...], ...] = ()
     """The agents of the next requests: for each step, every agent that may perform it."""
+    changes: tuple[InputChange, ...] = ()
+    """The changes of the order's input."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,27 +50,37 @@ class NotFor:
 
 
 def judged(
-    run: Run, plan: Plan | None, task: Task | None, at: int, next_plan: Plan | None = None
+    run: Run,
+    plan: Plan | None,
+    task: Task | None,
+    at: int,
+    next_plan: Plan | None = None,
+    *,
+    fixed: CorrectedCommand | None = None,
 ) -> Eligible | NotFor:
     """Return whether the task is eligible for the run's command at `at` (epoch ms).
 
-    `next_plan` is the plan that the command names, if it names one.
+    `next_plan` is the plan that the command names, if it names one. `fixed` is the command with the
+    correction that was checked for this task, if it corrects inputs.
     """
     if task is None:
         return NotFor(GONE)
     if _failed_since(task, run.started_at):
         return NotFor(AGAIN)
-    event = run.event_for(task.version)
+    event = run.event_for(task.version) if fixed is None else fixed.event
     if isinstance(event, Resolve) and event.did and _performs(task, event.step):
         return NotFor(KNOWN_BY_ITSELF)
     try:
-        after = decided(plan, task, event, at, next_plan)
+        after = decided(
+            plan, task, event, at, next_plan, order=None if fixed is None else fixed.order
+        )
     except Refused as refused:
         return NotFor(str(refused))
     to_undo = after.ending is not None and after.ending.undo
     if after.plan != task.plan and next_plan is not None:
         plan = next_plan.expanded(after.fan_outs)
-    return Eligible(to_undo, () if plan is None else _next_agents(plan, after))
+    agents = () if plan is None else _next_agents(plan, after)
+    return Eligible(to_undo, agents, () if fixed is None else fixed.changes)
 
 
 def _failed_since(task: Task, started_at: int) -> bool:

@@ -11,6 +11,7 @@ from roundsman.inspector.documents.bulk import (
     DryRunDocument,
     ReasonDocument,
 )
+from roundsman.inspector.operate.corrections import change_documents
 from roundsman.inspector.operate.newest_plan import plan_document
 from roundsman.model.events import COMMAND_KINDS
 from roundsman.model.instants import SECOND, iso
@@ -33,6 +34,11 @@ def tried_document(run: Run, tried: Tried, go_ahead: str) -> DryRunDocument:
     }
     if tried.plans is not None:
         found["plans"] = [{**plan_document(one.move), "orders": one.orders} for one in tried.plans]
+    if tried.inputs is not None:
+        found["inputs"] = [
+            {"orderId": order, "changes": change_documents(changes)}
+            for order, changes in tried.inputs
+        ]
     return found
 
 

@@ -5,7 +5,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from roundsman.aws.clock import now
-from roundsman.errors import SchemaTooNew, UnreadableRecord
+from roundsman.errors import Refused, SchemaTooNew, UnreadableRecord
 from roundsman.inspector.bulk.assess import (
     WOULD_WAIT,
     Eligible,
@@ -21,6 +21,12 @@ from roundsman.inspector.errors import (
     InvalidArgument,
     NotFound,
     UnboundedSelection,
+)
+from roundsman.inspector.operate.corrections import (
+    CorrectedCommand,
+    InputChange,
+    check_correction,
+    corrects,
 )
 from roundsman.inspector.operate.newest_plan import (
     PlanMove,
@@ -147,6 +153,8 @@ class Tried:
     """The eligible orders with a step that would be parked, by the hold."""
     plans: tuple[TriedPlan, ...] | None = None
     """The changes of the orders' plans; None if the command does not ask for any."""
+    inputs: tuple[tuple[str, tuple[InputChange, ...]], ...] | None = None
+    """The changes of the inputs of `samples`; None if the command does not correct inputs."""
 
 
 def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -> Tried:
@@ -155,6 +163,7 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
     looked = orders[:TRIED_OUT]
     plans: Counter[str] = Counter()
     samples: list[str] = []
+    inputs: list[tuple[str, tuple[InputChange, ...]]] = []
     eligible = 0
     refused: tuple[OrderGroup, ...] = ()
     held: tuple[OrderGroup, ...] = ()
@@ -166,13 +175,15 @@ def try_out(stack: DeployedStack, run: Run, orders: Sequence[str], tell: Tell) -
                 continue
             eligible += 1
             samples = [*samples, order][:SAMPLES]
+            inputs = [*inputs, (order, found.changes)][:SAMPLES]
             hold = held_for(found, holds)
             if hold is not None:
                 said = hold_sentence(hold)
                 held = with_one(held, said, said, order)
         tell(f"{first + len(part)} of {len(looked)} orders checked")
     moves = _tried_plans(stack, run, plans)
-    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held, moves)
+    fixes = tuple(inputs) if corrects(run.event) else None
+    return Tried(len(orders), len(looked), eligible, tuple(samples), refused, held, moves, fixes)
 
 
 def _tried_plans(
@@ -236,9 +247,20 @@ def judge_one(
         return NotFor(unfit)
     try:
         plan = None if task is None else plan_of(stack, task)
-    except (SchemaTooNew, UnreadableRecord) as problem:
+        fixed = None if task is None else corrected_command(stack, run, task)
+    except (SchemaTooNew, UnreadableRecord, Refused) as problem:
         return NotFor(str(problem))
-    return judged(run, plan, task, at, named_plan(stack, run.event))
+    return judged(run, plan, task, at, named_plan(stack, run.event), fixed=fixed)
+
+
+def corrected_command(stack: DeployedStack, run: Run, task: Task) -> CorrectedCommand | None:
+    """Return the run's command with its correction for this task; None if it corrects no input.
+
+    Raises Refused if the corrected input is not valid, and InspectorError if the application's
+    workflows are not known.
+    """
+    event = run.event_for(task.version)
+    return check_correction(stack, task, event) if corrects(event) else None
 
 
 def check_holds(stack: DeployedStack, run: Run, chosen: Sequence[str]) -> None:

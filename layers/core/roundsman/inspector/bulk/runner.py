@@ -35,7 +35,7 @@ from roundsman.inspector.bulk.assess import (
     verdict_of_gone,
     was_taken,
 )
-from roundsman.inspector.bulk.dry_run import invalid_for_plan, judge_one
+from roundsman.inspector.bulk.dry_run import corrected_command, invalid_for_plan, judge_one
 from roundsman.inspector.bulk.moves import CheckOrders, Finish, Send, Stop, WaitUntil, next_move
 from roundsman.inspector.bulk.run import (
     TRIES,
@@ -53,6 +53,7 @@ from roundsman.inspector.bulk.store import HELD_FOR, DynamoBulks, Holder, Stored
 from roundsman.inspector.clock import moment, pause
 from roundsman.inspector.errors import InspectorError
 from roundsman.inspector.read.stack import DeployedStack
+from roundsman.model.events import OperatorEvent
 from roundsman.model.instants import SECOND
 from roundsman.model.task import Task
 from roundsman.wire.commands import command_of
@@ -221,9 +222,7 @@ class BulkRunner:
         entries: list[SendMessageBatchRequestEntryTypeDef] = [
             {
                 "Id": str(place),
-                "MessageBody": wire_text(
-                    command_of(task.task_id, run.event_for(task.version)).body()
-                ),
+                "MessageBody": wire_text(command_of(task.task_id, self._event(task)).body()),
             }
             for place, task in enumerate(tasks)
         ]
@@ -240,6 +239,11 @@ class BulkRunner:
                 raise CallRefused(f"{doing}: {entry['Code']}", entry["Code"])
         if failed:
             raise TryAgain(f"{doing}: SQS refused {len(failed)} of the messages")
+
+    def _event(self, task: Task) -> OperatorEvent:
+        """The command for one task: a correction has the computed fields of this order too."""
+        fixed = corrected_command(self.stack, self.record.run, task)
+        return self.record.run.event_for(task.version) if fixed is None else fixed.event
 
     # --- checking ----------------------------------------------------------------------------
 

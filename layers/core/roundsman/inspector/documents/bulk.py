@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal, NotRequired, TypeAlias, TypedDict
 
-from roundsman.inspector.documents.commands import PlanMoveDocument
+from roundsman.inspector.documents.commands import InputChangeDocument, PlanMoveDocument
 from roundsman.inspector.documents.constraints import (
     Count,
     Duration,
@@ -48,6 +48,13 @@ class BulkPlanMoveDocument(PlanMoveDocument):
     orders: Count
 
 
+class OrderInputDocument(TypedDict):
+    """The changes of one order's input."""
+
+    orderId: str
+    changes: list[InputChangeDocument]
+
+
 class DryRunDocument(TypedDict):
     """A dry run: what would be done to the selected orders. Nothing was sent."""
 
@@ -70,6 +77,8 @@ class DryRunDocument(TypedDict):
     """The command line of the real run."""
     plans: NotRequired[list[BulkPlanMoveDocument]]
     """Only of `resubmit --plan newest`."""
+    inputs: NotRequired[list[OrderInputDocument]]
+    """Only of a `resubmit` that corrects the inputs: the changes of the first eligible orders."""
 
 
 class BulkRunSummaryDocument(TypedDict):

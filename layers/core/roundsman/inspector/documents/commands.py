@@ -32,6 +32,17 @@ class PlanMoveDocument(TypedDict):
     """Empty if the plans are the same; null if the task's plan is not stored."""
 
 
+class InputChangeDocument(TypedDict):
+    """A change of the input of a task."""
+
+    path: str
+    before: str | None
+    """The value as JSON text, cut if it is long; `(masked)` where the input type says so. Null if
+    there was no value."""
+    after: str | None
+    """The same for the new value; null if the value is removed."""
+
+
 class CommandDocument(TypedDict):
     """The result of a command for one order."""
 
@@ -49,6 +60,8 @@ class CommandDocument(TypedDict):
     version: Count | None
     plan: NotRequired[PlanMoveDocument]
     """Only of `resubmit --plan newest`."""
+    input: NotRequired[list[InputChangeDocument]]
+    """Only of a `resubmit` that corrects the input, if the corrected input is valid."""
 
 
 class AnswerDocument(TypedDict):

@@ -6,7 +6,7 @@ and refuses a command if the task changed after the sender read it.
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -23,6 +23,12 @@ from roundsman.inspector.errors import (
     InvalidArgument,
     Unconfirmed,
     aws_sentence,
+)
+from roundsman.inspector.operate.corrections import (
+    InputChange,
+    change_documents,
+    check_correction,
+    corrects,
 )
 from roundsman.inspector.operate.newest_plan import (
     PlanMove,
@@ -44,6 +50,7 @@ from roundsman.model.events import (
     OperatorEvent,
     Resolve,
 )
+from roundsman.model.json import Json
 from roundsman.model.plan import Plan
 from roundsman.model.task import UNDO, Task, operation_of
 from roundsman.wire import commands as wire_commands
@@ -72,6 +79,9 @@ class CommandSpec:
     """The names of steps in the command, which must be in the plan."""
     question: Callable[[Task], str] | None = None
     """Returns the question to confirm a command that cannot be reversed; None asks nothing."""
+    input: Mapping[str, Json] | None = None
+    """The whole corrected input of the task; None if the event has the changes, or there are none.
+    Only for a resubmission."""
     newest_plan: bool = False
     """The task continues under the newest plan of its workflow; only for a resubmission."""
 
@@ -103,6 +113,9 @@ class CommandResult:
     or its retention is over."""
     plan: PlanMove | None = None
     """The change of the task's plan; None if the command does not ask for one."""
+    input: tuple[InputChange, ...] = ()
+    """The changes of the task's input; empty if the command does not correct it, or if the
+    corrected input is not valid."""
 
     def document(self) -> CommandDocument:
         """Return the result as JSON for scripts."""
@@ -119,6 +132,8 @@ class CommandResult:
         }
         if self.plan is not None:
             found["plan"] = plan_document(self.plan)
+        if self.input:
+            found["input"] = change_documents(self.input)
         return found
 
 
@@ -131,14 +146,16 @@ def send_command(
     wait: float,
     confirm: Callable[[str], None] | None = None,
     show: Callable[[PlanMove], None] | None = None,
+    show_input: Callable[[Sequence[InputChange]], None] | None = None,
     dry_run: bool = False,
 ) -> CommandResult:
     """Check and send the command, and wait at most `wait` seconds for its outcome.
 
-    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. `show` is called with
-    the change of the task's plan, if the command asks for one, before `confirm`. `confirm` is
-    called with the question of `spec`, if it has one, before the command is sent; it
-    raises an exception to send nothing. If `wait` is 0, the outcome is SENT.
+    With `dry_run`, nothing is sent, and the outcome is DRY_RUN or REFUSED. Before the command is
+    sent, `show` is called with the change of the task's plan, if the command asks for one,
+    `show_input` with the changes of its input, if the command corrects that, and `confirm` with the
+    question of `spec`, if it has one; `confirm` raises an exception to send nothing. If `wait` is
+    0, the outcome is SENT.
 
     Raises InvalidArgument, before any call to AWS, if `by` or `reason` is empty or too long, or if
     the command is not one that the scheduler can read. Raises NotFound if there is no such task,
@@ -152,14 +169,24 @@ def send_command(
     _check_names(plan, spec.steps)
     event = spec.event(CommandSource(_new_id(), by, reason, task.version))
     move, why = None, None
-    if spec.newest_plan:
+    order: Json = None
+    changes: tuple[InputChange, ...] = ()
+    if spec.input is not None or corrects(event):
+        try:
+            fixed = check_correction(stack, task, event, spec.input)
+            event, order, changes = fixed.event, fixed.order, fixed.changes
+        except Refused as refused:
+            why = str(refused)
+        if show_input is not None and changes:
+            show_input(changes)
+    if spec.newest_plan and why is None:
         event, move, why = _under_newest_plan(stack, plan, task, event)
         if show is not None:
             show(move)
-    why = _why_refused(stack, plan, task, event) or why
+    why = why or _why_refused(stack, plan, task, event, order)
     kind = COMMAND_KINDS[type(event)]
     here = CommandResult(
-        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move
+        CommandOutcome.DRY_RUN, "", kind, event.asked, False, task.task_id, task, move, changes
     )
     if why is not None:
         sentence = f"{kind} of {task.task_id} refused, nothing was sent: {why}."
@@ -168,7 +195,7 @@ def send_command(
         return replace(here, sentence=f"{kind} of {task.task_id} is possible; nothing was sent.")
     if spec.question is not None and confirm is not None:
         confirm(spec.question(task))
-    return _send_and_wait(stack, task, event, wait, move)
+    return _send_and_wait(stack, here, task, event, wait)
 
 
 def _under_newest_plan(
@@ -235,26 +262,33 @@ def _check_names(plan: Plan | None, steps: tuple[str, ...]) -> None:
 
 
 def _why_refused(
-    stack: DeployedStack, plan: Plan | None, task: Task, event: OperatorEvent
+    stack: DeployedStack, plan: Plan | None, task: Task, event: OperatorEvent, order: Json
 ) -> str | None:
     """Return why the task's current record does not allow the command; None if it does."""
     try:
-        decided(plan, task, event, now(), named_plan(stack, event))
+        decided(plan, task, event, now(), named_plan(stack, event), order=order)
     except Refused as refused:
         return str(refused)
     return None
 
 
 def decided(
-    plan: Plan | None, task: Task, event: OperatorEvent, at: int, next_plan: Plan | None = None
+    plan: Plan | None,
+    task: Task,
+    event: OperatorEvent,
+    at: int,
+    next_plan: Plan | None = None,
+    *,
+    order: Json = None,
 ) -> Task:
     """Return the task after the command, as the engine decides at `at` (epoch ms).
 
-    `next_plan` is the plan that the command names, if it names one. Raises Refused if the engine
+    `next_plan` is the plan that the command names, if it names one. `order` is the content of the
+    order row, which only a command that corrects the input needs. Raises Refused if the engine
     refuses the command, or if the command is an evident mistake.
     """
-    # The decision on a command does not use the order, the agents or the jitter.
-    decision = decide(plan, task, event, at, order=None, jitter=0, next_plan=next_plan)
+    # The decision on a command does not use the agents or the jitter.
+    decision = decide(plan, task, event, at, order=order, jitter=0, next_plan=next_plan)
     problem = _problem(task, event)
     if problem is not None:
         raise Refused(problem)
@@ -271,10 +305,11 @@ def _problem(task: Task, event: OperatorEvent) -> str | None:
 
 
 def _send_and_wait(
-    stack: DeployedStack, task: Task, event: OperatorEvent, wait: float, move: PlanMove | None
+    stack: DeployedStack, here: CommandResult, task: Task, event: OperatorEvent, wait: float
 ) -> CommandResult:
-    kind, asked = COMMAND_KINDS[type(event)], event.asked
-    sent = CommandResult(CommandOutcome.SENT, "", kind, asked, True, task.task_id, task, move)
+    """Send the command; `here` is its result before that."""
+    kind, asked = here.command, here.asked
+    sent = replace(here, outcome=CommandOutcome.SENT, sent=True)
     look = f"roundsman show {task.task_id}"
     body = _body(task.task_id, event)
     try:

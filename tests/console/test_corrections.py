@@ -1,0 +1,254 @@
+"""`resubmit --set`, `--remove` and `--input`: an order that failed continues with another input."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from roundsman.inspector import InputCorrection, Inspector
+from tests.console.operators import DECLINED, Operator, document
+from tests.moto.orders import ALL_EFFECTS, order
+from workflows.registry import WORKFLOWS
+
+NO_MAIL: dict[str, object] = {"operation": "POST /messages", "status": 422}
+MINUTES = 60_000
+
+
+def declined(operator: Operator, *names: str) -> Operator:
+    """Orders that were undone because their card was declined."""
+    operator.world.submit(*({**order(name), **DECLINED} for name in names))
+    operator.world.run()
+    assert {operator.world.task(name).state for name in names} == {"Undone"}
+    return operator
+
+
+@pytest.fixture
+def unsent(operator: Operator) -> Operator:
+    """An order of which only the confirmation was refused, some minutes ago."""
+    operator.world.faults(NO_MAIL)
+    operator.world.submit(order("ord-1"))
+    operator.world.run()
+    assert operator.world.task("ord-1").state == "Archived"
+    operator.world.faults()
+    operator.world.clock.now += 5 * MINUTES
+    return operator
+
+
+def test_an_undone_order_begins_again_with_another_token_which_is_not_shown(
+    operator: Operator,
+) -> None:
+    declined(operator, "ord-1")
+    result = operator.asks("resubmit", "ord-1", "--again", "--set", "paymentToken=tok_visa")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.splitlines()[:3] == [
+        "Its input would change:",
+        "  paymentToken: (masked), now (masked)",
+        "Done: resubmit by ops: told to; corrected paymentToken.",
+    ]
+    operator.world.run()
+    assert operator.world.task("ord-1").state == "Completed"
+    assert operator.world.effects("ord-1") == ALL_EFFECTS | {
+        "inventory perform": 2,
+        "inventory undo": 1,
+    }
+    history = operator.types("show", "ord-1").stdout
+    assert "corrected paymentToken" in history
+    assert "tok_visa" not in history
+
+
+def test_a_dry_run_shows_the_changes_with_the_computed_ones_and_sends_nothing(
+    unsent: Operator,
+) -> None:
+    before = unsent.world.task("ord-1")
+    typed = ("--set", "lines[0].quantity=3", "--used", "--not-done", "send_confirmation")
+    told = ("resubmit", "ord-1", *typed, "--dry-run", "--reason", "told to")
+    found = unsent.reads(*told)
+    assert (found["outcome"], found["commandId"]) == ("dryRun", None)
+    assert found["input"] == [
+        {"path": "lines[0].quantity", "before": "2", "after": "3"},
+        {"path": "total", "before": '"39.80"', "after": '"59.70"'},
+    ]
+    shown = unsent.types(*told).stdout.splitlines()
+    assert shown == [
+        "Its input would change:",
+        "  lines[0].quantity: 2, now 3",
+        '  total: "39.80", now "59.70"',
+        "resubmit of ord-1 is possible; nothing was sent.",
+    ]
+    unsent.world.run()
+    assert unsent.world.task("ord-1") == before
+
+
+def test_what_finished_steps_have_used_is_corrected_only_if_that_is_said(unsent: Operator) -> None:
+    typed = ("--set", "shippingAddress.name=B. Reader", "--not-done", "send_confirmation")
+    result = unsent.asks("resubmit", "ord-1", *typed)
+    assert result.exit_code == 1
+    users = "shippingAddress.name was used by reserve_stock, charge_card, create_shipment"
+    assert users in result.stderr
+    assert "nothing was sent" in result.stderr
+    result = unsent.asks("resubmit", "ord-1", *typed, "--used")
+    assert f"corrected shippingAddress.name ({users})" in result.stdout
+    unsent.world.run()
+    task = unsent.world.task("ord-1")
+    assert (task.state, task.step("send_confirmation").round) == ("Completed", 2)
+
+
+def test_a_step_that_nothing_can_undo_must_be_stated_as_not_done(unsent: Operator) -> None:
+    result = unsent.asks("resubmit", "ord-1", "--set", "customerId=c-43", "--used")
+    assert result.exit_code == 1
+    assert "send_confirmation: it may have had its effect under its key" in result.stderr
+
+
+def test_a_whole_input_replaces_the_input(unsent: Operator, tmp_path: Path) -> None:
+    file = tmp_path / "order.json"
+    whole = order("ord-1")
+    whole["customerId"] = "c-43"
+    file.write_text(json.dumps(whole), encoding="utf-8")
+    typed = ("--input", str(file), "--used", "--not-done", "send_confirmation")
+    result = unsent.asks("resubmit", "ord-1", *typed)
+    assert '  customerId: "c-42", now "c-43"' in result.stdout.splitlines()
+    unsent.world.run()
+    assert unsent.world.task("ord-1").state == "Completed"
+    del whole["currency"]
+    file.write_text(json.dumps(whole), encoding="utf-8")
+    result = unsent.asks("resubmit", "ord-1", *typed)
+    assert "the corrected input is not valid: currency: missing" in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (("--set", "currency=eur"), "currency: must be three capital letters"),
+        (("--set", "total=1"), "total: unknown field"),
+        (("--remove", "currency"), "currency: missing"),
+        (("--set", "orderId=ord-2"), "orderId: is not a part of the input"),
+        (("--set", "lines[9].sku=x"), "there is no field lines[9].sku"),
+        (("--set", "currency=EUR"), "the correction changes nothing"),
+    ],
+)
+def test_a_correction_that_is_not_valid_is_refused_before_anything_is_sent(
+    unsent: Operator, typed: tuple[str, ...], sentence: str
+) -> None:
+    before = unsent.world.task("ord-1")
+    result = unsent.asks("resubmit", "ord-1", *typed, "--used")
+    assert result.exit_code == 1
+    assert "refused, nothing was sent" in result.stderr
+    assert sentence in result.stderr
+    unsent.world.run()
+    assert unsent.world.task("ord-1") == before
+
+
+@pytest.mark.parametrize(
+    ("typed", "sentence"),
+    [
+        (("--set", "currency"), "has no value. Write it as path=value."),
+        (("--set", "a[=1"), "'a[' is not a path"),
+        (("--input", "none.json"), "none.json cannot be read"),
+        (("--input", "x.json", "--set", "a=1"), "Give either --input, or --set and --remove."),
+        (("--used",), "--used requires --input, --set or --remove."),
+        (("--not-done", "charge_card"), "--not-done requires a correction or --fresh-key."),
+    ],
+)
+def test_options_that_make_no_sense_are_a_sentence(
+    operator: Operator, typed: tuple[str, ...], sentence: str
+) -> None:
+    result = operator.asks("resubmit", "ord-1", *typed)
+    assert (result.exit_code, result.stdout) == (2, "")
+    assert sentence in result.stderr
+
+
+@pytest.mark.parametrize(("content", "said"), [("{", "is not JSON"), ("[]", "not a JSON object")])
+def test_a_file_that_is_not_an_object_is_a_sentence(
+    operator: Operator, tmp_path: Path, content: str, said: str
+) -> None:
+    file = tmp_path / "order.json"
+    file.write_text(content, encoding="utf-8")
+    result = operator.asks("resubmit", "ord-1", "--input", str(file))
+    assert result.exit_code == 2
+    assert said in result.stderr
+
+
+def test_a_correction_is_asked_about(unsent: Operator) -> None:
+    typed = ("--set", "customerId=c-43", "--used", "--not-done", "send_confirmation")
+    result = unsent.types("resubmit", "ord-1", *typed, "--reason", "told to", answer="n\n")
+    assert result.exit_code == 2
+    assert "Continue it with the corrected input?" in result.stderr
+    assert not unsent.world.task("ord-1").corrections
+
+
+def test_without_an_application_a_correction_cannot_be_checked(
+    unsent: Operator, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for orders in (("ord-1",), ("--state", "Archived")):
+        result = unsent.asks("resubmit", *orders, "--set", "customerId=c-43")
+        assert result.exit_code == 1
+        assert "there is no application in this folder or a parent" in result.stderr
+
+
+def test_many_orders_are_corrected_each_with_its_own_total(operator: Operator) -> None:
+    declined(operator, "ord-1", "ord-2")
+    more = order("ord-3")
+    more["lines"] = [{"sku": "KB-101", "quantity": 3, "unitPrice": "19.90"}]
+    operator.world.submit({**more, **DECLINED})
+    operator.world.run()
+    names = ("ord-1", "ord-2", "ord-3")
+    typed = ("--again", "--set", "paymentToken=tok_visa", "--set", "lines[0].unitPrice=10.00")
+    tried = operator.reads(
+        "resubmit", *names, *typed[:3], "--set", 'lines[0].unitPrice="10.00"', "--reason", "told to"
+    )
+    inputs = tried["inputs"]
+    assert isinstance(inputs, list)
+    assert [one["orderId"] for one in inputs] == list(names)
+    totals = [change["after"] for one in inputs for change in one["changes"][-1:]]
+    assert totals == ['"20.00"', '"20.00"', '"30.00"']
+    assert "tok_visa" not in json.dumps(inputs)
+    shown = operator.types("resubmit", *names, *typed[:3], "--reason", "told to").stdout
+    assert "ord-1: the input would change:\n  paymentToken: (masked), now (masked)" in shown
+    result = operator.types(
+        "resubmit", *names, *typed[:3], "--reason", "told to", "--as", "ops", "--go", "--yes",
+        "--json", "--set", 'lines[0].unitPrice="10.00"',
+    )  # fmt: skip
+    found = document(result)
+    assert (found["completed"], found["sent"]) == (3, 3)
+    assert "tok_visa" not in result.stdout
+    for name, total in zip(names, ("20.00", "20.00", "30.00"), strict=True):
+        row = operator.world.store.order(name)
+        assert row is not None
+        fixed = operator.world.task(name).input(row.content)
+        assert isinstance(fixed, dict)
+        assert (fixed["total"], fixed["paymentToken"]) == (total, "tok_visa")
+
+
+def test_of_many_orders_those_with_an_invalid_input_are_refused_by_themselves(
+    operator: Operator,
+) -> None:
+    declined(operator, "ord-1")
+    two = order("ord-2")
+    line = {"sku": "KB-101", "quantity": 2, "unitPrice": "19.90"}
+    operator.world.submit({**two, "lines": [line, line], **DECLINED})
+    operator.world.run()
+    tried = operator.reads(
+        "resubmit", "ord-1", "ord-2", "--again", "--set", "lines[1].quantity=1", "--reason", "why"
+    )
+    refused, eligible = tried["refused"], tried["eligible"]
+    assert isinstance(refused, list)
+    assert isinstance(eligible, dict)
+    assert refused[0]["samples"] == ["ord-1"]
+    assert "lines[1]" in refused[0]["reason"]
+    assert eligible["samples"] == ["ord-2"]
+
+
+def test_a_whole_input_is_for_one_order(operator: Operator, tmp_path: Path) -> None:
+    file = tmp_path / "order.json"
+    file.write_text("{}", encoding="utf-8")
+    result = operator.asks("resubmit", "ord-1", "ord-2", "--input", str(file))
+    assert result.exit_code == 2
+    assert "--input replaces the whole input, so it works for one order only" in result.stderr
+
+
+def test_the_library_corrects_an_input_too(unsent: Operator) -> None:
+    inspector = Inspector.of_stack("roundsman", workflows=WORKFLOWS)
+    fix = InputCorrection(sets={"customerId": "c-43"}, used=True, not_done=("send_confirmation",))
+    result = inspector.resubmit("ord-1", by="amy", reason="why", correction=fix, dry_run=True)
+    assert [(one.path, one.after) for one in result.input] == [("customerId", '"c-43"')]
