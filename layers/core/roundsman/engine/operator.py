@@ -98,18 +98,18 @@ def _resubmit(context: DecisionContext, event: Resubmit) -> DecisionContext:
     anew = context.decision.before.state in (TaskState.UNDONE, TaskState.CANCELLED)
     if anew:
         _check_begin_anew(context, event)
-    moves = event.plan is not None and event.plan != context.decision.task.plan
-    if event.plan is not None and moves:
+    plan = None if event.plan == context.decision.task.plan else event.plan
+    if plan is not None:
         if event.steps:
             raise Refused("under another plan every failed step is attempted: do not name steps")
-        context = move_to_plan(context, event.plan, anew=anew)
+        context = move_to_plan(context, plan, anew=anew)
     if anew:
         _begin_anew(context)
     elif context.decision.ending is not None and context.decision.ending.undo:
         _undo_again(context, event)
     else:
         _perform_again(context, event)
-    if moves:
+    if plan is not None:
         fit_times(context)
     return context
 
