@@ -142,7 +142,7 @@ class Lines:
         document = {**_without("history", whole), "tags": tags_of(task)}
         if self.with_orders:
             row = self.stack.tasks.order(task.task_id)
-            return {**document, "order": None if row is None else row.content}
+            return {**document, "order": None if row is None else task.input(row.content)}
         return document | {"steps": [_without("result", step) for step in whole["steps"]]}
 
 

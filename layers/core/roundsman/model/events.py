@@ -129,7 +129,8 @@ class Resubmit:
     used: bool = False
     """Also change what a finished step or an evaluated condition has used."""
     not_done: tuple[str, ...] = ()
-    """The steps that provably did not happen, so that they may get a fresh key without an undo."""
+    """Unfinished steps that did not happen, as the operator states; each gets a fresh key, without
+    an undo."""
 
 
 @dataclass(frozen=True, slots=True)
