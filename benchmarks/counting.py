@@ -15,7 +15,8 @@ from roundsman.testing.stack.template import mapping_of, part
 from roundsman_console.cost.figures import IdleUse, Order, Pass, RecordSize, Role
 
 AGE_OF_ALL_THAT_IS_KEPT = 6 * SECOND  # instances cache read marks, holds and circuits for 5 s
-BATCHES = {"AgentBatchSize": "10"}  # a single order still sends one message at a time
+# A single order still sends one message at a time.
+BATCHES = {f"{agent}.BatchSize": "10" for agent in ("Inventory", "Payment", "Shipping", "Mail")}
 STEPS = 4
 ROLES = {"SubmissionFunction": "submission", "SchedulerFunction": "scheduler"}
 AGENT = "agent"

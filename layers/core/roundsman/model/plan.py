@@ -7,11 +7,10 @@ explicitly: if a default changes in the code, the meaning of an old plan does no
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from fractions import Fraction
+from decimal import Decimal
 from functools import cached_property
 from graphlib import TopologicalSorter
 from itertools import chain
-from math import floor
 from typing import TypeAlias, TypeVar
 
 from roundsman.model.instants import milliseconds
@@ -131,7 +130,7 @@ class StepPlan:
         """How many of this number of items may fail."""
         if self.tolerate >= 1:
             return int(self.tolerate)
-        return floor(Fraction(str(self.tolerate)) * items)  # exact: 0.29 of 100 is 29
+        return int(Decimal(str(self.tolerate)) * items)  # exact: 0.29 of 100 is 29
 
 
 @dataclass(frozen=True)
